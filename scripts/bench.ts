@@ -85,15 +85,15 @@ row("raw SQLite commits, synchronous=FULL", `${commits.toFixed(0)}/s`);
 const bare = await bareServer(seconds);
 row("bare Bun.serve, 1.6 kB answer, cleartext", `${bare.toFixed(0)}/s`);
 
-const token = await createHsmToken();
+const hsmToken = await createHsmToken();
 const scenarios: readonly Scenario[] = [
   { name: "software keys", config: {}, env: {}, keyType: "ecdsa-p256" },
-  { name: "SoftHSM keys", config: token.config, env: token.env, keyType: "ecdsa-p256" },
+  { name: "SoftHSM keys", config: hsmToken.config, env: hsmToken.env, keyType: "ecdsa-p256" },
 ];
 for (const scenario of scenarios) {
   if (only === undefined || scenario.name.startsWith(only)) await run(scenario);
 }
-token.remove();
+hsmToken.remove();
 if (only === undefined) {
   await gates(seconds);
   await access(seconds);

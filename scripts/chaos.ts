@@ -28,8 +28,8 @@ if (process.argv.includes("--disk")) {
 
 const kills = option("kills", 50);
 const clients = option("clients", 32);
-const token = process.argv.includes("--softhsm") ? await createHsmToken() : undefined;
-console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
+const hsmToken = process.argv.includes("--softhsm") ? await createHsmToken() : undefined;
+console.log(`${kills} kills under ${clients} clients, ${hsmToken ? "SoftHSM" : "software"} keys`);
 const report = await chaos({
   kills,
   clients,
@@ -37,13 +37,13 @@ const report = await chaos({
   rotateAt: Math.ceil(kills / 2),
   loadMsMax: option("load-ms", 1500),
   progress: (line) => console.log(line),
-  ...(token === undefined ? {} : { options: { config: token.config, env: token.env } }),
+  ...(hsmToken === undefined ? {} : { options: { config: hsmToken.config, env: hsmToken.env } }),
 });
-token?.remove();
+hsmToken?.remove();
 console.log(`${report.issued} certificates and ${report.revoked} revocations acknowledged`);
 console.log(`${report.bulks} bulk issues, ${report.resumed} of them resumed after a kill`);
 console.log(`${report.logged} precertificates shown to logs`);
 console.log(`${report.orphans} orphaned intents named`);
 for (const finding of report.broken) console.error(`BROKEN: ${finding}`);
-console.log(report.broken.length === 0 ? "every promise kept" : `${report.broken.length} broken`);
+console.log(report.broken.length === 0 ? "every guarantee kept" : `${report.broken.length} broken`);
 process.exit(report.broken.length === 0 ? 0 : 1);

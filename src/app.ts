@@ -37,7 +37,7 @@ import type { Store } from "#domain/store.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 import { openAccess } from "#app/access.ts";
 import { declareTenants, openGovernance } from "#app/governance.ts";
-import { holdPlace, mustBeFounded } from "#app/founded.ts";
+import { claimPlace, mustBeFounded } from "#app/founded.ts";
 import { openFourEyes } from "#app/four-eyes.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { keysOnToken } from "#app/token-keys.ts";
@@ -166,7 +166,7 @@ async function openPlace(
   closing: (() => unknown)[],
 ) {
   const { config, log, workerUrl, mayFound, foundAnew = false } = options;
-  const directory = holdPlace(options, address);
+  const directory = claimPlace(options, address);
   closing.push(() => directory.release());
   const place = PlaceIdentity.of(config, keysOnToken(config, secrets, privateDirectory(config)));
   await place.mayOpen(address, foundAnew);
@@ -231,7 +231,7 @@ function compose(opened: Opened): App {
   const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
   const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
-  const ground = {
+  const deps = {
     config,
     store,
     keys,
@@ -247,7 +247,7 @@ function compose(opened: Opened): App {
     weakKeys: () => weakKeys,
     stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
   };
-  const parts = domainParts(ground, (kind) => schedules.wake(kind));
+  const parts = domainParts(deps, (kind) => schedules.wake(kind));
   // 2. What is measured.
   store.onOwnEvents(eventCounters(metrics));
   observeStore(store, metrics);
@@ -261,14 +261,14 @@ function compose(opened: Opened): App {
   const stopObserving = observeResources(metrics);
   // 3. Who comes in, what they may do, and what takes two.
   const access = openAccess({
-    ...ground,
+    ...deps,
     metrics,
     passwords: opened.passwords,
     clientPaths: opened.clientPaths,
     rootPasswordHash: opened.instance.rootPasswordHash,
     attempts: opened.limits.rates,
   });
-  const governance = openGovernance({ config, store, clock, random, tokens: access.tokens });
+  const governance = openGovernance({ config, store, clock, random, apiTokens: access.apiTokens });
   const fourEyes = openFourEyes({
     config,
     store,
@@ -358,7 +358,7 @@ const privateDirectory = (config: Config) => () => {
 
 function observeStore(store: Store, metrics: Metrics): void {
   metrics.beforeScrape(async () => {
-    const active = await store.read.access.activeTokens(systemClock.now());
+    const active = await store.read.access.activeApiTokens(systemClock.now());
     metrics.set("pki_auth_tokens_active", {}, active);
   });
 }

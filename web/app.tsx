@@ -17,7 +17,7 @@ import { hashOf, parseRoute, type Route } from "./routes.ts";
 export function App() {
   const route = useRoute();
   const { asking, confirm } = useConfirmation();
-  const { state, opened, tokenGiven, logOut } = useLogin(confirm);
+  const { state, opened, apiTokenGiven, logOut } = useLogin(confirm);
   useEffect(() => {
     // Whoever is out confirms nothing any more, and the next one was not asked.
     if (state.kind === "out") asking?.settle(false);
@@ -55,7 +55,7 @@ export function App() {
         ) : state.kind === "in" ? (
           <Page route={route} credential={state.credential} />
         ) : state.kind === "out" ? (
-          <LogIn notice={state.notice} onSession={opened} onToken={tokenGiven} />
+          <LogIn notice={state.notice} onSession={opened} onApiToken={apiTokenGiven} />
         ) : (
           <p class="quiet">Asking…</p>
         )}

@@ -14,7 +14,7 @@ export type LoginState =
 export interface Login {
   readonly state: LoginState;
   readonly opened: (session: OpenedSession) => void;
-  readonly tokenGiven: (token: string, caller: Caller) => void;
+  readonly apiTokenGiven: (token: string, caller: Caller) => void;
   readonly logOut: () => void;
 }
 
@@ -52,10 +52,10 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
     const timer = setTimeout(() => out(ended), Math.min(endsAt - Date.now(), longestTimer));
     return () => clearTimeout(timer);
   }, [endsAt, out]);
-  const tokenGiven = (token: string, caller: Caller) =>
+  const apiTokenGiven = (token: string, caller: Caller) =>
     setState({ kind: "in", caller, credential: { kind: "token", token } });
   const logOut = () => void leave(state).then((left) => left && out());
-  return { state, opened, tokenGiven, logOut };
+  return { state, opened, apiTokenGiven, logOut };
 }
 
 /**

@@ -8,7 +8,7 @@ import { createChain } from "#test/support/first-certificate.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 import { freePort } from "#test/support/free-port.ts";
 import { createHsmToken } from "#test/support/soft-token.ts";
-import { bareServer, rawSigning, tokenSigning } from "./floors.ts";
+import { bareServer, rawSigning, hsmTokenSigning } from "./floors.ts";
 import type { Load } from "./load.ts";
 import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";
 import { bold, row } from "./print.ts";
@@ -21,14 +21,14 @@ import { bold, row } from "./print.ts";
  */
 export async function answers(seconds: number): Promise<void> {
   await unrecorded(seconds);
-  const token = await createHsmToken();
+  const hsmToken = await createHsmToken();
   const ways = [
     { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
     {
       name: "SoftHSM keys",
-      config: token.config,
-      env: token.env,
-      floor: () => tokenSigning(token.env, seconds, 1),
+      config: hsmToken.config,
+      env: hsmToken.env,
+      floor: () => hsmTokenSigning(hsmToken.env, seconds, 1),
     },
   ];
   for (const { name, config, env, floor } of ways) {
@@ -46,14 +46,14 @@ export async function answers(seconds: number): Promise<void> {
       );
       const fresh = () => freshPost(target, seconds);
       await against("freshly signed, with nonce", fresh, floor);
-      if (config === token.config) {
-        await against("the same, eight sessions", fresh, () => tokenSigning(env, seconds, 8));
+      if (config === hsmToken.config) {
+        await against("the same, eight sessions", fresh, () => hsmTokenSigning(env, seconds, 8));
       }
     } finally {
       await instance.dispose();
     }
   }
-  token.remove();
+  hsmToken.remove();
 }
 
 /**

@@ -19,12 +19,12 @@ export async function bulk(size: number): Promise<void> {
   const instance = await Instance.start({ config: { log: { level: "info", format: "json" } } });
   try {
     const { intermediateId } = await createChain(instance, "ecdsa-p256");
-    const call = async (wish: object): Promise<BulkAnswer> => {
+    const call = async (request: object): Promise<BulkAnswer> => {
       const path = `/api/ca/${intermediateId}/certificates:bulk`;
       const began = performance.now();
       const answer = await instance.admin<Omit<BulkAnswer, "seconds">>("POST", path, {
         ...order,
-        ...wish,
+        ...request,
       });
       return { ...answer, seconds: (performance.now() - began) / 1000 };
     };

@@ -34,7 +34,7 @@ export async function rawCommits(seconds: number): Promise<number> {
  * P-256 signatures per second of the token that `env` names; with as many threads and sessions on
  * all processors.
  */
-export async function tokenSigning(
+export async function hsmTokenSigning(
   env: Readonly<Record<string, string>>,
   seconds: number,
   sessions: number,

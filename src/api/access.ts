@@ -17,7 +17,7 @@ import {
 import { addSeconds, type Instant, parseTimestamp, secondsPerDay, timestamp } from "#core/time.ts";
 import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { ApiTokenRecord } from "#domain/access/store.ts";
-import type { ApiTokens, TokenWish } from "#domain/access/tokens.ts";
+import type { ApiTokens, ApiTokenRequest } from "#domain/access/tokens.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -28,7 +28,7 @@ import { userInfo } from "./user.ts";
 export interface AccessHandlerDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly loginConfig: LoginConfig;
 }
 
@@ -43,27 +43,27 @@ export function accessHandlers(deps: AccessHandlerDeps) {
       summary: "The principal behind this request.",
       run: async (call) => ok(userInfo(call.origin.principal)),
     }),
-    "token.list": tokenList(deps),
-    "token.create": tokenCreate(deps),
+    "token.list": apiTokenList(deps),
+    "token.create": apiTokenCreate(deps),
     "token.revoke": handler({
       summary: "Revoke an API token at once.",
       path: { id: text({ max: 64 }) },
       run: async (call) => {
-        const changed = await deps.tokens.revoke(call.origin, call.path.id);
+        const changed = await deps.apiTokens.revoke(call.origin, call.path.id);
         return ok({ status: changed ? "revoked" : "already_revoked" });
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;
 }
 
-function tokenList(deps: AccessHandlerDeps): Handler {
+function apiTokenList(deps: AccessHandlerDeps): Handler {
   return handler({
     summary: "API tokens the caller may manage, newest first.",
     query: { tenant: optional(text({ max: 64 })), ...pageFields },
     run: async (call) => {
       const tenant = await readableTenant(deps.store, call.query.tenant, call.reach);
       return ok(
-        await pageOf("token.list", call, { tenant: tenant ?? "" }, tokenJson, (limit, after) =>
+        await pageOf("token.list", call, { tenant: tenant ?? "" }, apiTokenJson, (limit, after) =>
           deps.store.read.access.tokens(call.reach, tenant, limit, after),
         ),
       );
@@ -71,23 +71,26 @@ function tokenList(deps: AccessHandlerDeps): Handler {
   });
 }
 
-function tokenCreate(deps: AccessHandlerDeps): Handler {
+function apiTokenCreate(deps: AccessHandlerDeps): Handler {
   return handler({
     summary: "Mint an API token; its secret is answered once.",
-    body: tokenBody,
-    admit: (call) => deps.tokens.admit(tokenWish(deps, call)),
+    body: apiTokenBody,
+    admit: (call) => deps.apiTokens.admit(apiTokenRequest(deps, call)),
     run: async (call) => {
-      const { token, secret } = await deps.tokens.create(call.origin, tokenWish(deps, call));
-      return created({ ...tokenJson(token), secret });
+      const { apiToken, secret } = await deps.apiTokens.create(
+        call.origin,
+        apiTokenRequest(deps, call),
+      );
+      return created({ ...apiTokenJson(apiToken), secret });
     },
   });
 }
 
 /** Refuses `conflicting_fields`. */
-function tokenWish(
+function apiTokenRequest(
   { clock }: AccessHandlerDeps,
-  { body, tenant: named }: Pick<Authorized<Fields, Fields, typeof tokenBody>, "body" | "tenant">,
-): TokenWish {
+  { body, tenant: named }: Pick<Authorized<Fields, Fields, typeof apiTokenBody>, "body" | "tenant">,
+): ApiTokenRequest {
   const { tenant_id, tenant, expires_at, expiry, expires_in_days } = body;
   const platform = body.scope === "platform";
   exclusive({ tenant_id, tenant });
@@ -121,34 +124,34 @@ function instantField() {
   });
 }
 
-function tokenJson(token: ApiTokenRecord) {
+function apiTokenJson(apiToken: ApiTokenRecord) {
   return {
-    id: token.id,
-    ...present("tenant_id", token.tenant),
-    name: token.name,
-    ...present("description", token.description || undefined),
-    prefix: token.prefix,
-    roles: token.roles,
-    scope: token.scope,
-    created_by: token.createdBy,
-    ...present("created_by_name", token.createdByName || undefined),
-    created_at: timestamp(token.createdAt),
-    ...present("expires_at", stamp(token.expiresAt)),
-    ...present("last_used_at", stamp(token.lastUsedAt)),
-    ...present("last_used_ip", token.lastUsedIp || undefined),
-    revoked: token.revokedAt !== undefined,
-    ...present("revoked_at", stamp(token.revokedAt)),
-    ...present("revoked_by", token.revokedBy || undefined),
+    id: apiToken.id,
+    ...present("tenant_id", apiToken.tenant),
+    name: apiToken.name,
+    ...present("description", apiToken.description || undefined),
+    prefix: apiToken.prefix,
+    roles: apiToken.roles,
+    scope: apiToken.scope,
+    created_by: apiToken.createdBy,
+    ...present("created_by_name", apiToken.createdByName || undefined),
+    created_at: timestamp(apiToken.createdAt),
+    ...present("expires_at", timeText(apiToken.expiresAt)),
+    ...present("last_used_at", timeText(apiToken.lastUsedAt)),
+    ...present("last_used_ip", apiToken.lastUsedIp || undefined),
+    revoked: apiToken.revokedAt !== undefined,
+    ...present("revoked_at", timeText(apiToken.revokedAt)),
+    ...present("revoked_by", apiToken.revokedBy || undefined),
   };
 }
 
-const stamp = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
+const timeText = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
 
 /** A member that is left out when it has no value: answers never carry null. */
 const present = (name: string, value: string | TenantId | undefined) =>
   value === undefined ? {} : { [name]: value };
 
-const tokenBody = {
+const apiTokenBody = {
   name: text({ min: 1, max: 100 }),
   description: otherwise(text({ max: 500 }), ""),
   roles: list(oneOf(roles), 1, roles.length),

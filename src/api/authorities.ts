@@ -17,7 +17,7 @@ import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
 import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
@@ -27,7 +27,7 @@ interface Deps {
    * True when certificates are not told where their CRL and their OCSP answers are (no
    * `crl.base_url`).
    */
-  readonly stampsNothing?: boolean;
+  readonly namesNoAddress?: boolean;
 }
 
 /** Handlers for `ca.*`; the two public ones answer octets. */
@@ -61,7 +61,7 @@ export function authorityHandlers(deps: Deps) {
       body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
       run: async (call) => {
         assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, rootWishOf(call.body));
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.body));
         return made(deps, ca);
       },
     }),
@@ -70,11 +70,11 @@ export function authorityHandlers(deps: Deps) {
       path: { id: text() },
       body: intermediateFields,
       admit: ({ ca, origin, body }) =>
-        authorities.admitIntermediate(origin, presentCa(ca), intermediateWishOf(body)),
+        authorities.admitIntermediate(origin, presentCa(ca), intermediateRequestOf(body)),
       run: async (call) => {
         const parent = presentCa(call.ca);
-        const wish = intermediateWishOf(call.body);
-        const ca = await authorities.issueIntermediate(call.origin, parent, wish);
+        const request = intermediateRequestOf(call.body);
+        const ca = await authorities.issueIntermediate(call.origin, parent, request);
         return made(deps, ca);
       },
     }),
@@ -82,8 +82,8 @@ export function authorityHandlers(deps: Deps) {
 }
 
 /** The CA, and what its maker should know before anything is issued. */
-function made({ stampsNothing = false }: Pick<Deps, "stampsNothing">, ca: CaRecord) {
-  const told = stampsNothing ? { warnings: [unstamped] } : {};
+function made({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
+  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
   return created({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
@@ -174,7 +174,7 @@ function publicKey(ca: CaRecord, format: "pem" | "ssh") {
   };
 }
 
-/** The address stamped as caIssuers: one DER certificate. */
+/** The address that certificates name as caIssuers: one DER certificate. */
 function caCertificate(store: Store): PublicHandler {
   return async ({ request, path, query }) => {
     const format = new URLSearchParams(query).get("format") ?? "der";
@@ -238,5 +238,5 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 const pemType = "application/x-pem-file";
 const maxAgeSeconds = 300;
 
-const unstamped =
+const noAddressWarning =
   "Certificates of this instance carry no CRL and no OCSP address, so nobody learns of revocations by them. Set server.public_url or crl.base_url and start again before issuing.";

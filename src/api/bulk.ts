@@ -13,7 +13,7 @@ import type {
   BulkIssue,
   BulkOutcome,
   BulkResult,
-  BulkWish,
+  BulkRequest,
   ItemGate,
   PlannedItem,
 } from "#domain/certificates/bulk.ts";
@@ -35,7 +35,7 @@ export function bulkHandlers({ bulk, itemGate }: Deps) {
       body: bulkFields,
       run: async ({ origin, ca, body }) => {
         assert(ca !== undefined, "an operation on a CA has one");
-        const items = body.items.map(wishOf);
+        const items = body.items.map(requestOf);
         const { operation_id: operationId, concurrency, confirm_count: confirmed } = body;
         const order = { operationId, items, concurrency };
         if (body.dry_run) return ok(await planJson(await bulk.plan(ca, order), items));
@@ -65,7 +65,7 @@ const bulkFields = {
   concurrency: otherwise(integer(1, 64), 8),
 };
 
-const wishOf = (item: Input<typeof itemFields>, index: number): BulkWish => ({
+const requestOf = (item: Input<typeof itemFields>, index: number): BulkRequest => ({
   ref: item.ref ?? `#${index}`,
   csr: item.csr,
   profile: item.profile,
@@ -78,7 +78,7 @@ const itemsPerTurn = 100;
 /** BulkPlan. */
 async function planJson(
   { operationId, ca, items }: Awaited<ReturnType<BulkIssue["plan"]>>,
-  wishes: readonly BulkWish[],
+  requests: readonly BulkRequest[],
 ) {
   const valid = items.filter(({ refusal }) => refusal === undefined).length;
   return {
@@ -90,7 +90,7 @@ async function planJson(
     invalid: items.length - valid,
     need_approval: items.filter(needsApproval).length,
     items: await mapInTurns(items, itemsPerTurn, (item, index) => ({
-      ...namedBy(wishes[index], index),
+      ...namedBy(requests[index], index),
       valid: item.refusal === undefined,
       ...(item.preview && {
         subject: nameText(item.preview.plan.subject),
@@ -103,7 +103,7 @@ async function planJson(
 }
 
 /** BulkResult. */
-async function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
+async function resultJson(result: BulkResult, requests: readonly BulkRequest[]) {
   const { operationId, ca, outcomes } = result;
   const issued = outcomes.filter((outcome) => "record" in outcome).length;
   const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
@@ -115,7 +115,7 @@ async function resultJson(result: BulkResult, wishes: readonly BulkWish[]) {
     pending,
     failed: outcomes.length - issued - pending,
     items: await mapInTurns(outcomes, itemsPerTurn, (outcome, index) => ({
-      ...namedBy(wishes[index], index),
+      ...namedBy(requests[index], index),
       ...outcomeJson(outcome),
     })),
     duration_seconds: result.durationSeconds,
@@ -136,10 +136,10 @@ function outcomeJson(outcome: BulkOutcome) {
   };
 }
 
-const namedBy = (wish: BulkWish | undefined, index: number) => ({
-  ref: wish?.ref ?? `#${index}`,
+const namedBy = (request: BulkRequest | undefined, index: number) => ({
+  ref: request?.ref ?? `#${index}`,
   index,
-  profile: wish?.profile ?? defaultProfile,
+  profile: request?.profile ?? defaultProfile,
 });
 
 const needsApproval = ({ preview }: PlannedItem): boolean =>

@@ -28,7 +28,7 @@ import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
 import { isDnsBase, isEmailBase, isUriBase } from "#core/x509/subtree-forms.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
-import type { CaWish } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/authorities/create.ts";
 
 /** How a CA is called in this instance. */
 export const labelField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });
@@ -86,30 +86,30 @@ export const intermediateFields = {
 };
 
 /**
- * The wish for a root; its clients take it as it is, so it neither maps nor demands policies
+ * The request for a root; its clients take it as it is, so it neither maps nor demands policies
  * (EXT-7).
  */
-export function rootWishOf(body: Input<typeof caFields>): CaWish {
-  const wish = wishOf(body);
-  const { mappings = [], requireExplicitPolicy, inhibitPolicyMapping } = wish.policies ?? {};
+export function rootRequestOf(body: Input<typeof caFields>): CaRequest {
+  const request = requestOf(body);
+  const { mappings = [], requireExplicitPolicy, inhibitPolicyMapping } = request.policies ?? {};
   const limits = [requireExplicitPolicy, inhibitPolicyMapping];
   if (mappings.length > 0 || limits.some((limit) => limit !== undefined)) {
     throw refuse("invalid_field", { field: "policies", reason: "a root has policies alone" });
   }
-  return wish;
+  return request;
 }
 
-/** The wish for an intermediate. */
-export const intermediateWishOf = (body: Input<typeof intermediateFields>): CaWish => ({
-  ...wishOf(body),
+/** The request for an intermediate. */
+export const intermediateRequestOf = (body: Input<typeof intermediateFields>): CaRequest => ({
+  ...requestOf(body),
   extKeyUsages: body.ext_key_usages,
 });
 
 /**
- * The wish the members express. Refuses `key_type_unsupported` for a key type that is not of the
+ * The request the members express. Refuses `key_type_unsupported` for a key type that is not of the
  * algorithm.
  */
-function wishOf(body: Input<typeof caFields>): CaWish {
+function requestOf(body: Input<typeof caFields>): CaRequest {
   if (isPostQuantum(body.key_type) !== (body.algorithm === "pqc")) {
     throw refuse("key_type_unsupported", { key_type: body.key_type });
   }
@@ -168,7 +168,7 @@ function constraintsOf(given: Input<typeof constraintFields> | undefined) {
   return constraints;
 }
 
-function policiesOf(given: Input<typeof policyFields> | undefined): CaWish["policies"] {
+function policiesOf(given: Input<typeof policyFields> | undefined): CaRequest["policies"] {
   if (given === undefined) return undefined;
   const { require_explicit_policy, inhibit_policy_mapping, ...rest } = given;
   return {

@@ -9,7 +9,7 @@ import { timestamp } from "#core/time.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
-import type { CrossSigning, CrossSubject, CrossWish } from "#domain/authorities/cross-sign.ts";
+import type { CrossSigning, CrossSubject, CrossRequest } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -46,10 +46,10 @@ export function crossSignHandlers(deps: Deps) {
       path: { id: text() },
       body: crossFields,
       admit: async ({ ca, rights, body }) =>
-        await crossSigning.admit(presentCa(ca), await wishOf(store, rights, body)),
+        await crossSigning.admit(presentCa(ca), await requestOf(store, rights, body)),
       run: async ({ ca, origin, rights, body }) => {
-        const wish = await wishOf(store, rights, body);
-        const cross = await crossSigning.sign(origin, presentCa(ca), wish);
+        const request = await requestOf(store, rights, body);
+        const cross = await crossSigning.sign(origin, presentCa(ca), request);
         return created({
           cross_sign: crossJson(cross),
           certificate_pem: pemOf(cross),
@@ -88,11 +88,11 @@ export function crossSignHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
 }
 
-async function wishOf(
+async function requestOf(
   store: Store,
   rights: Rights,
   body: Input<typeof crossFields>,
-): Promise<CrossWish> {
+): Promise<CrossRequest> {
   const subject = await subjectOf(store, rights, body);
   return { subject, validityDays: body.validity_days, maxPathLength: body.max_path_len };
 }
@@ -116,8 +116,9 @@ async function subjectOf(
   if (id === undefined) throw refuse("missing_field", { field: "subject_ca_id" });
   const found = await store.read.cas.byId(caId(id));
   const ca = found?.internal ? undefined : found;
-  const held = ca === undefined ? rights.everywhere("ca:manage") : await rights.on(ca, "ca:manage");
-  if (!held) {
+  const allowed =
+    ca === undefined ? rights.everywhere("ca:manage") : await rights.on(ca, "ca:manage");
+  if (!allowed) {
     throw refuse("forbidden", { capability: "ca:manage" });
   }
   if (ca === undefined) throw refuse("not_found");

@@ -62,8 +62,8 @@ export function externalHandlers({ store, external }: Deps) {
       body: importFields,
       admit: ({ ca, body }) => external.admit(presentCa(ca), importOf(body)),
       run: async (call) => {
-        const wish = importOf(call.body);
-        const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), wish);
+        const request = importOf(call.body);
+        const { ca, warnings } = await external.certify(call.origin, presentCa(call.ca), request);
         return ok({
           ca: caJson(ca),
           warnings,

@@ -7,7 +7,7 @@ import { completeBody, type JsonObject, type StoredInput } from "#core/approvals
 import { assert, refuse } from "#core/problems.ts";
 import type { Answer, Authorized, Call, Handler } from "#domain/access/call.ts";
 import type { Gate } from "#domain/access/perform.ts";
-import type { FourEyes, Held, HeldCall } from "#domain/approvals/four-eyes.ts";
+import type { FourEyes, ParkOutcome, ParkableCall } from "#domain/approvals/four-eyes.ts";
 import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import { operationOf } from "#operations";
@@ -37,8 +37,8 @@ export function fourEyesGate(deps: Deps): Gate {
       await handler.admit?.(allowed);
       await parking.check();
     };
-    const held: HeldCall = { ...parking, check, operationClass, operation, tenant, input };
-    return await answerOf(deps, await deps.fourEyes.hold(origin, held, call.approval));
+    const parkable: ParkableCall = { ...parking, check, operationClass, operation, tenant, input };
+    return await answerOf(deps, await deps.fourEyes.park(origin, parkable, call.approval));
   };
 }
 
@@ -54,16 +54,16 @@ export function itemGate(deps: Deps): ItemGate {
     const parking = await parkings[operation](deps, { origin, ca, tenant, ...input });
     if (parking === undefined) return undefined;
     const call = { ...parking, operationClass: operation, operation, tenant, input } as const;
-    const held = await fourEyes.hold(origin, {
+    const outcome = await fourEyes.park(origin, {
       ...call,
       also: async (tx, { caId, serial }) => {
         assert(caId !== undefined && serial !== undefined, "an issue made a certificate");
         await settle(tx, { caId, serial });
       },
     });
-    const { caId, serial } = held.approval.effect ?? {};
-    if (held.kind === "parked" || caId === undefined || serial === undefined) {
-      return { approvalId: held.approval.id };
+    const { caId, serial } = outcome.approval.effect ?? {};
+    if (outcome.kind === "parked" || caId === undefined || serial === undefined) {
+      return { approvalId: outcome.approval.id };
     }
     return { made: { caId, serial } };
   };
@@ -86,17 +86,17 @@ async function inputOf(
   };
 }
 
-async function answerOf({ store }: Deps, held: Held): Promise<Answer> {
-  if (held.kind === "parked") return parkedAnswer(held.approval);
-  const { effect, operationClass } = held.approval;
+async function answerOf({ store }: Deps, outcome: ParkOutcome): Promise<Answer> {
+  if (outcome.kind === "parked") return parkedAnswer(outcome.approval);
+  const { effect, operationClass } = outcome.approval;
   // The inventory has it, also when a crash came between the certificate and its answer.
   if (operationClass === "cert.issue" && effect?.caId !== undefined && effect.serial) {
     const issued = await issuedBefore(store.read, effect.caId, effect.serial);
     const location = `/api/ca/${effect.caId}/certificates/${effect.serial}`;
-    const headers = { location, [approvalHeader]: held.approval.id };
+    const headers = { location, [approvalHeader]: outcome.approval.id };
     return { status: 201, body: issuedJson(issued), headers };
   }
-  const { answer, secret, approval } = held;
+  const { answer, secret, approval } = outcome;
   return {
     status: answer.status,
     body: secret === undefined ? answer.body : { ...answer.body, secret },

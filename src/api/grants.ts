@@ -6,7 +6,7 @@ import { assert, refuse } from "#core/problems.ts";
 import { oneOf, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
-import type { Granting, GrantWish } from "#domain/access/granting.ts";
+import type { Granting, GrantRequest } from "#domain/access/granting.ts";
 import { type EffectiveGrant, resourceOf } from "#domain/access/grants.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -31,19 +31,19 @@ export function grantHandlers(deps: Deps) {
     }),
     "resource.grant": handler({
       summary: "Give a user or group a role on one CA.",
-      body: wishFields,
+      body: grantFields,
       run: async (call) => {
         const ca = namedCa(call.ca);
-        const wish = wishOf(call.body);
-        const { grant, added } = await granting.grant(call.origin, call.rights, ca, wish);
+        const request = requestOf(call.body);
+        const { grant, added } = await granting.grant(call.origin, call.rights, ca, request);
         return added ? created(grantJson(grant)) : ok(grantJson(grant));
       },
     }),
     "resource.revoke": handler({
       summary: "Take a role on one CA back.",
-      body: wishFields,
+      body: grantFields,
       run: async (call) => {
-        await granting.revoke(call.origin, namedCa(call.ca), wishOf(call.body));
+        await granting.revoke(call.origin, namedCa(call.ca), requestOf(call.body));
         return ok({ status: "deleted" });
       },
     }),
@@ -110,7 +110,7 @@ function grantJson(grant: EffectiveGrant) {
 }
 
 const resource = text({ min: 4, max: 67, pattern: /^ca\/[A-Za-z0-9._-]{1,64}$/ });
-const wishFields = {
+const grantFields = {
   resource,
   entity_type: oneOf(["user", "group"]),
   entity_id: text({ min: 1, max: 256 }),
@@ -118,12 +118,12 @@ const wishFields = {
   scope: otherwise(oneOf(["self", "subtree"]), "self"),
 };
 
-function wishOf(body: {
-  readonly entity_type: GrantWish["type"];
+function requestOf(body: {
+  readonly entity_type: GrantRequest["type"];
   readonly entity_id: string;
-  readonly role: GrantWish["role"];
-  readonly scope: GrantWish["scope"];
-}): GrantWish {
+  readonly role: GrantRequest["role"];
+  readonly scope: GrantRequest["scope"];
+}): GrantRequest {
   return { type: body.entity_type, id: body.entity_id, role: body.role, scope: body.scope };
 }
 

@@ -13,7 +13,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
 import type { OperationName } from "#operations";
-import { previewFields, previewJson, previewWish } from "./previews.ts";
+import { previewFields, previewJson, previewRequest } from "./previews.ts";
 import { ctJson } from "./transparency.ts";
 
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
@@ -26,8 +26,8 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
       run: async (call) => {
         const ca = presentCa(call.ca);
         const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.body;
-        const wish = { csr, profile, validityDays, mustStaple, caller: callerOf(call.origin) };
-        return issuedAnswer(await issuance.issue(call.origin, ca, wish));
+        const request = { csr, profile, validityDays, mustStaple, caller: callerOf(call.origin) };
+        return issuedAnswer(await issuance.issue(call.origin, ca, request));
       },
     }),
     "cert.renew": handler({
@@ -37,8 +37,8 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
       run: async (call) => {
         const ca = presentCa(call.ca);
         const { serial, csr, validity_days: validityDays } = call.body;
-        const wish = { serial, csr, validityDays, caller: callerOf(call.origin) };
-        return issuedAnswer(await issuance.renew(call.origin, ca, wish));
+        const request = { serial, csr, validityDays, caller: callerOf(call.origin) };
+        return issuedAnswer(await issuance.renew(call.origin, ca, request));
       },
     }),
     "cert.preview": handler({
@@ -48,7 +48,7 @@ export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) 
       run: async (call) => {
         const ca = presentCa(call.ca);
         const { validity_days: asked } = call.body;
-        return ok(previewJson(await issuance.preview(ca, previewWish(call.body)), asked));
+        return ok(previewJson(await issuance.preview(ca, previewRequest(call.body)), asked));
       },
     }),
     "csr.parse": handler({

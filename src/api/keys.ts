@@ -57,12 +57,12 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         destroy_retired_keks: otherwise(flag(), false),
       },
       run: async ({ origin, body }) => {
-        const wish = {
+        const request = {
           confirm: body.confirm,
           destroyCaKeys: body.destroy_ca_keys,
           destroyRetiredKeks: body.destroy_retired_keks,
         };
-        await factoryReset({ ...deps, provider: deps.roles.ca }, origin, wish);
+        await factoryReset({ ...deps, provider: deps.roles.ca }, origin, request);
         return ok({ status: "reset" });
       },
     }),

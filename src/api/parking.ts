@@ -18,7 +18,7 @@ import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
-import type { HeldCall } from "#domain/approvals/four-eyes.ts";
+import type { ParkableCall } from "#domain/approvals/four-eyes.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import { oldestSuperseded, rotatable } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -28,7 +28,7 @@ import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import { type OperationName, operations } from "#operations";
 import { bulkFields, orderOf } from "./bulk-revocations.ts";
-import { caFields, intermediateFields, intermediateWishOf, rootWishOf } from "./ca-fields.ts";
+import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
 
 export interface ParkingDeps {
   readonly store: Store;
@@ -46,7 +46,7 @@ export interface AskedCall extends StoredInput {
 
 /** What a request says of its call. */
 export type Parking = Pick<
-  HeldCall,
+  ParkableCall,
   "resourceKey" | "resourceName" | "summary" | "details" | "check"
 >;
 
@@ -89,7 +89,7 @@ export const parkings: Readonly<Record<GuardedName, Describe>> = {
     summary: "Make a new key-encryption key and retire the old one.",
     check: async () => {},
   }),
-  "token.create": newToken,
+  "token.create": newApiToken,
   "webauthn.reset": async (_, { body }) => ({
     resourceKey: `passkeys:${String(body.subject)}`,
     resourceName: String(body.subject),
@@ -107,19 +107,19 @@ async function newCa(
   parent: CaRecord | undefined,
 ): Promise<Parking> {
   const { tenant_id: _tenant, ...body } = call.body;
-  const wish =
+  const request =
     parent === undefined
-      ? rootWishOf(readBody(caFields, body))
-      : intermediateWishOf(readBody(intermediateFields, body));
+      ? rootRequestOf(readBody(caFields, body))
+      : intermediateRequestOf(readBody(intermediateFields, body));
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
-    resourceKey: `ca:new:${wish.label}`,
-    resourceName: wish.label,
-    summary: `Make the ${kind} ${wish.label} (${wish.keyType}).`,
+    resourceKey: `ca:new:${request.label}`,
+    resourceName: request.label,
+    summary: `Make the ${kind} ${request.label} (${request.keyType}).`,
     details: { ...issuerOf(parent), ...call.body },
     check: async () => {
       if (parent !== undefined) await activeMember(store.read.cas, parent);
-      const taken = await store.read.cas.byLabel(wish.label);
+      const taken = await store.read.cas.byLabel(request.label);
       if (taken !== undefined) throw refuse("already_exists", { field: "label" });
     },
   };
@@ -163,7 +163,7 @@ async function revokeBulk(deps: ParkingDeps, call: AskedCall): Promise<Parking |
   };
 }
 
-async function newToken(_: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
+async function newApiToken(_: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
   const { body, tenant } = call;
   const roles = Array.isArray(body.roles) ? body.roles.map(String) : [];
   if (body.scope !== "platform" && roles.every((role) => role === "auditor")) return undefined;
@@ -183,7 +183,7 @@ async function issue(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   const ca = presentCa(call);
   const profile = String(body.profile);
   if (!needsApproval(deps, profile)) return undefined;
-  const wish = {
+  const request = {
     csr: String(body.csr),
     profile,
     validityDays: numberOf(body.validity_days),
@@ -192,7 +192,7 @@ async function issue(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   };
   return {
     ...(await certificateOf(call, profile, "Issue")),
-    check: () => deps.issuance.admissible(origin, ca, wish),
+    check: () => deps.issuance.admissible(origin, ca, request),
   };
 }
 
@@ -202,7 +202,7 @@ async function renew(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   const serial = parseSerial(String(body.serial));
   const csr = typeof body.csr === "string" ? body.csr : undefined;
   const validityDays = numberOf(body.validity_days);
-  const wish = { serial, csr, validityDays, caller: "approved" as const };
+  const request = { serial, csr, validityDays, caller: "approved" as const };
   const old = await renewed(deps, ca, serial);
   if (old === undefined || !needsApproval(deps, old.profile)) return undefined;
   const parking = await certificateOf(call, old.profile, `Renew ${old.subject}, serial ${serial}:`);
@@ -210,7 +210,7 @@ async function renew(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   return {
     ...parking,
     details: { ...parking.details, renews: { subject, sans, profile } },
-    check: () => deps.issuance.renewable(origin, ca, wish),
+    check: () => deps.issuance.renewable(origin, ca, request),
   };
 }
 

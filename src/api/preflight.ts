@@ -4,12 +4,12 @@ import { checkNames } from "#core/preflight/checks.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import { flag, integer, list, oneOf, otherwise } from "#core/shape.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { OperationName } from "#operations";
 
 /** Handler for `preflight.run`. */
 export function preflightHandlers(deps: {
-  readonly preflight: (wish: PreflightWish) => Promise<PreflightReport>;
+  readonly preflight: (request: PreflightRequest) => Promise<PreflightReport>;
 }) {
   return {
     "preflight.run": handler({

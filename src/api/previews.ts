@@ -9,7 +9,7 @@ import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.t
 import { parseAuthorityKeyIdentifier, parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
 import { type GeneralName, generalNameText } from "#core/x509/general-names.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
-import type { Preview, PreviewWish } from "#domain/certificates/preview.ts";
+import type { Preview, PreviewRequest } from "#domain/certificates/preview.ts";
 
 const names = () => optional(list(text({ min: 1, max: 2048 }), 0, 1000));
 
@@ -27,10 +27,10 @@ export const previewFields = {
 };
 
 /**
- * The wish a body stands for. Refuses `conflicting_fields`, `missing_field`, and `invalid_field`
+ * The request a body stands for. Refuses `conflicting_fields`, `missing_field`, and `invalid_field`
  * for names that are none.
  */
-export function previewWish(body: Input<typeof previewFields>): PreviewWish {
+export function previewRequest(body: Input<typeof previewFields>): PreviewRequest {
   const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = body;
   const named = nameFields.filter((name) => body[name] !== undefined);
   if (csr !== undefined && named.length > 0) {

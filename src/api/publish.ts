@@ -33,8 +33,8 @@ export function publishHandlers(deps: {
         const ca = body.ca_id === undefined ? undefined : caId(body.ca_id);
         const known = ca === undefined ? undefined : await deps.store.read.cas.byId(ca);
         if (ca !== undefined && (known === undefined || known.internal)) throw refuse("not_found");
-        const wish = { ca, out: body.out, skipOcsp: body.skip_ocsp };
-        const { target, artefacts, earliestExpiry } = await deps.publishing.run(origin, wish);
+        const request = { ca, out: body.out, skipOcsp: body.skip_ocsp };
+        const { target, artefacts, earliestExpiry } = await deps.publishing.run(origin, request);
         const expiry =
           earliestExpiry === undefined ? {} : { earliest_expiry: timestamp(earliestExpiry) };
         return ok({ target, artifacts: artefacts, ...expiry });

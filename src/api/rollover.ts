@@ -53,8 +53,8 @@ export function rolloverHandlers(deps: Deps) {
       admit: ({ ca, origin, body }) =>
         authorities.admitRotation(origin, presentCa(ca), rotationOf(body)),
       run: async ({ ca, origin, body }) => {
-        const wish = rotationOf(body);
-        const { old, successor } = await authorities.rotate(origin, presentCa(ca), wish);
+        const request = rotationOf(body);
+        const { old, successor } = await authorities.rotate(origin, presentCa(ca), request);
         const { retireAfter } = old;
         return created(
           {

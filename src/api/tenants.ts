@@ -84,7 +84,7 @@ function tenantList(store: Store): Handler {
     run: async (call) => {
       const { principal } = call.origin;
       const everywhere = principal.isRoot || principal.roles.length > 0;
-      const own = Object.entries(principal.tenantRoles).filter(([, held]) => held.length > 0);
+      const own = Object.entries(principal.tenantRoles).filter(([, roles]) => roles.length > 0);
       // Keys of tenantRoles are ids by its contract.
       const ids = everywhere ? "platform" : own.map(([id]) => id as TenantId);
       const reach = ids === "platform" ? ids : { tenants: ids, cas: [] };

@@ -1,4 +1,4 @@
-/** Certificate transparency in JSON: which logs kept which promise. */
+/** Certificate transparency in JSON: which logs kept which SCT. */
 
 import { integer, oneOf, optional, parsed, text } from "#core/shape.ts";
 import { parseSerial } from "#core/ids.ts";
@@ -63,12 +63,12 @@ export function ctJson({ ct }: CertificateRecord) {
 }
 
 /**
- * The members of a certificate about logs (CT-5); `ct_logs` are the names of those that promised.
+ * The members of a certificate about logs (CT-5); `ct_logs` are the names of those that gave one.
  */
 export function ctMembers({ ct }: CertificateRecord) {
   if (ct === undefined) return { ct_status: "none", sct_count: 0 };
-  const promised = ct.logs.filter(({ ok: accepted }) => accepted).map(({ log }) => log);
-  return { ct_status: ct.status, sct_count: ct.sctCount, ct_logs: promised };
+  const accepting = ct.logs.filter(({ ok: accepted }) => accepted).map(({ log }) => log);
+  return { ct_status: ct.status, sct_count: ct.sctCount, ct_logs: accepting };
 }
 
 function inclusionJson(row: InclusionRecord) {

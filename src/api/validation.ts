@@ -29,8 +29,8 @@ export function validationHandlers(deps: ValidationDeps) {
         const ca = await readableCa(deps.store, body.ca, reach);
         const { certificate, intermediates, skip_revocation: skipRevocation } = body;
         const asker = askerOf(origin.principal, ca);
-        const wish = { certificate, intermediates, skipRevocation, asker };
-        return ok(reportJson(ca, await validate(deps, ca, wish)));
+        const request = { certificate, intermediates, skipRevocation, asker };
+        return ok(reportJson(ca, await validate(deps, ca, request)));
       },
     }),
   } satisfies Partial<Record<OperationName, Handler>>;

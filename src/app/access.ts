@@ -43,7 +43,7 @@ import { openTurns } from "./turns.ts";
 
 export interface Access {
   readonly authenticate: Authenticate;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly sessions: Sessions;
   readonly logins: Logins;
   readonly failedLogins: FailedLogins;
@@ -65,7 +65,7 @@ export interface Access {
   readonly prepare: (config: Config) => () => Promise<void>;
 }
 
-export interface AccessGround {
+export interface AccessDeps {
   readonly config: Config;
   readonly store: Store;
   readonly clock: Clock;
@@ -82,11 +82,11 @@ export interface AccessGround {
 }
 
 /** Builds everything between a credential and a principal. */
-export function openAccess(ground: AccessGround): Access {
-  const { config, store, clock, log, metrics, refusals } = ground;
-  const tokens = openTokens(ground);
-  const root = rootAccount(ground);
-  const sessions = openSessions(ground);
+export function openAccess(deps: AccessDeps): Access {
+  const { config, store, clock, log, metrics, refusals } = deps;
+  const apiTokens = openApiTokens(deps);
+  const root = rootAccount(deps);
+  const sessions = openSessions(deps);
   const { cookie_name, insecure } = config.auth.session;
   const failedLogins = new FailedLogins({ store, clock, windowsMax });
   let inForce = assignmentsOf(config);
@@ -100,33 +100,33 @@ export function openAccess(ground: AccessGround): Access {
     rules: loginRules(config),
     ...loginCounters(metrics),
   });
-  const providers = openProviders(ground, logins);
-  const directory = openDirectory(ground, logins);
-  const clients = openClients(ground);
+  const providers = openProviders(deps, logins);
+  const directory = openDirectory(deps, logins);
+  const clients = openClients(deps);
   const inOrder = mechanisms({
     client: clients.check,
     root,
     failures: failedLogins,
-    tokens,
+    apiTokens,
     sessions,
     bearer: providers.bearer,
     directory: directory?.principal,
-    attempts: ground.attempts,
+    attempts: deps.attempts,
     rootBasicAllowed: config.policy.allow_root_basic_auth,
     onBasic: (result) => metrics.count("pki_auth_logins_total", { method: "password", result }),
   });
   return {
     authenticate: authenticator(inOrder),
-    tokens,
+    apiTokens,
     sessions,
     logins,
     failedLogins,
-    ...openPasskeys(ground, sessions, refusals),
+    ...openPasskeys(deps, sessions, refusals),
     cookies: new Cookies({ name: cookie_name, insecure }),
     loginConfig: loginConfigOf(config),
     oidcLogin: providers.login,
     directoryLogins: directory,
-    principalNow: principalNow({ tokens, root, logins, ...evidenceOf(config, clients) }),
+    principalNow: principalNow({ apiTokens, root, logins, ...evidenceOf(config, clients) }),
     prepare: (next) => {
       // The file is read before anything changes, so that a reload changes all or nothing.
       const admit = clients.prepare(next);
@@ -140,7 +140,7 @@ export function openAccess(ground: AccessGround): Access {
   };
 }
 
-function openSessions({ config, clock, random, metrics }: AccessGround): Sessions {
+function openSessions({ config, clock, random, metrics }: AccessDeps): Sessions {
   const ttlSeconds = config.auth.session.ttl_minutes * 60;
   const sessions = new Sessions({ clock, random, ttlSeconds, max: sessionsMax });
   metrics.beforeScrape(() => metrics.set("pki_auth_sessions_active", {}, sessions.active));
@@ -152,7 +152,7 @@ const loginCounters = (metrics: Metrics): Pick<LoginDeps, "onLogin" | "onLogout"
   onLogout: () => metrics.count("pki_auth_logouts_total", {}),
 });
 
-const openTokens = ({ config, store, clock, random, metrics }: AccessGround): ApiTokens =>
+const openApiTokens = ({ config, store, clock, random, metrics }: AccessDeps): ApiTokens =>
   new ApiTokens({
     store,
     clock,
@@ -181,7 +181,7 @@ function vouching({ auth, oidc }: Config, { voucher, issuer }: Identity) {
   return issuer === oidc.issuer_url ? { method: undefined } : undefined;
 }
 
-const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGround): RootAccount =>
+const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessDeps): RootAccount =>
   new RootAccount({
     username: config.root_user.username,
     passwordHash: rootPasswordHash,
@@ -192,11 +192,11 @@ const rootAccount = ({ config, random, rootPasswordHash, passwords }: AccessGrou
   });
 
 /** Passkeys, and the gate that asks for them. */
-function openPasskeys(ground: AccessGround, sessions: Sessions, refusals: Refusals) {
-  const { enabled, rp_id, ...settings } = ground.config.auth.webauthn;
+function openPasskeys(deps: AccessDeps, sessions: Sessions, refusals: Refusals) {
+  const { enabled, rp_id, ...settings } = deps.config.auth.webauthn;
   // V-8 has made sure that an enabled block has it.
   if (!enabled || rp_id === undefined) return { passkeys: undefined, requireStepUp: undefined };
-  const { store, clock, random } = ground;
+  const { store, clock, random } = deps;
   const requireStepUp = stepUpGate({ clock, store }, settings.step_up_operations);
   const { origins, user_verification: userVerification } = settings;
   const service = new Passkeys({

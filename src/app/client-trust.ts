@@ -18,7 +18,7 @@ import type { Store } from "#domain/store.ts";
 
 import { openAddressTurns } from "./turns.ts";
 
-export interface ClientGround {
+export interface ClientDeps {
   readonly config: Config;
   readonly store: Store;
   readonly clock: Clock;
@@ -31,7 +31,7 @@ export interface ClientGround {
  * Who client certificates stand for; `prepare` reads what another configuration names, and gives
  * what takes it over.
  */
-export function openClients({ config, store, clock, log, metrics, clientPaths }: ClientGround) {
+export function openClients({ config, store, clock, log, metrics, clientPaths }: ClientDeps) {
   let trust = clientTrustOf(config);
   const clients = new ClientCertificates({
     store,

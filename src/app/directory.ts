@@ -21,7 +21,7 @@ import type { Logins } from "#domain/access/logins.ts";
 import type { Log, Random } from "#domain/ports.ts";
 import { openTurns } from "./turns.ts";
 
-export interface DirectoryGround {
+export interface DirectoryDeps {
   readonly config: Config;
   readonly log: Log;
   readonly random: Pick<Random, "bytes">;
@@ -32,7 +32,7 @@ export interface DirectoryGround {
 
 /** Undefined while no directory is asked; it is asked nothing before somebody comes. */
 export function openDirectory(
-  { config, secrets, log, random, attempts, metrics }: DirectoryGround,
+  { config, secrets, log, random, attempts, metrics }: DirectoryDeps,
   logins: Logins,
 ): DirectoryLogins | undefined {
   const settings = directorySettings(config, secrets);

@@ -18,7 +18,7 @@ import type { Store } from "#domain/store.ts";
  * that is missing, or holds no database and no trace of a process that might be making one; then
  * nothing is created.
  */
-export function holdPlace(
+export function claimPlace(
   { config, mayFound }: { readonly config: Config; readonly mayFound: boolean },
   address: StoreOptions,
 ): HeldDirectory {

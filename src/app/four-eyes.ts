@@ -28,7 +28,7 @@ export interface FourEyesParts {
   readonly random: Random;
 }
 
-export interface FourEyesGround {
+export interface FourEyesDeps {
   readonly config: Config;
   readonly store: Store;
   readonly clock: Clock;
@@ -42,8 +42,8 @@ export interface FourEyesGround {
 }
 
 /** Builds it; nothing is written. */
-export function openFourEyes(ground: FourEyesGround): FourEyesParts {
-  const { config, store, clock, random, log, parts, now, refusals, perform } = ground;
+export function openFourEyes(deps: FourEyesDeps): FourEyesParts {
+  const { config, store, clock, random, log, parts, now, refusals, perform } = deps;
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({

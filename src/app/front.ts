@@ -67,7 +67,7 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     draining: () => front.draining,
     paths: opened.paths,
     keyLoad: () => opened.opened.load(),
-    preflight: (wish) =>
+    preflight: (request) =>
       preflightRunning(
         {
           config: () => opened.limits.inForce,
@@ -77,7 +77,7 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
           server: () => opened.schedules.look,
           workerUrl: opened.workerUrl,
         },
-        wish,
+        request,
       ),
   });
   // 3. The door itself, and who watches it.
@@ -127,7 +127,7 @@ function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
     }),
     stopwatch: systemStopwatch,
     log,
-    held: () => metrics.count("pki_process_event_loop_holds_total", {}),
+    onBlocked: () => metrics.count("pki_process_event_loop_holds_total", {}),
     cpuMs: processorMs,
   });
 }

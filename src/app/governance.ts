@@ -23,27 +23,27 @@ export interface Governance {
   readonly reload: (config: Config) => void;
 }
 
-export interface GovernanceGround {
+export interface GovernanceDeps {
   readonly config: Config;
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
 }
 
 /** Builds it; nothing is written. */
-export function openGovernance({ config, tokens, ...ground }: GovernanceGround): Governance {
+export function openGovernance({ config, apiTokens, ...deps }: GovernanceDeps): Governance {
   const settingsOf = (of: Config) => ({
     grants: of.rbac.grants.flatMap(configuredGrants),
-    since: ground.clock.now(),
+    since: deps.clock.now(),
     assignments: assignmentsOf(of),
   });
   let inForce = settingsOf(config);
   const grants: GrantSource = { configured: () => inForce };
-  const known = knownPrincipals(tokens, () => inForce.assignments);
+  const known = knownPrincipals(apiTokens, () => inForce.assignments);
   return {
-    tenants: new Tenants(ground),
-    granting: new Granting({ ...ground, source: grants, known }),
+    tenants: new Tenants(deps),
+    granting: new Granting({ ...deps, source: grants, known }),
     grants,
     reload: (next) => {
       inForce = settingsOf(next);
@@ -57,13 +57,13 @@ export function openGovernance({ config, tokens, ...ground }: GovernanceGround):
  */
 export async function declareTenants(
   { tenants }: Config,
-  ground: Pick<GovernanceGround, "store" | "clock" | "random">,
+  deps: Pick<GovernanceDeps, "store" | "clock" | "random">,
 ): Promise<void> {
   const origin = { principal: systemPrincipal("config"), ip: "", requestId: "" };
   for (const setting of tenants) {
     const declared = declaredTenant(setting);
     try {
-      await new Tenants(ground).declare(origin, [declared]);
+      await new Tenants(deps).declare(origin, [declared]);
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== "already_exists") throw error;
       const names = `id ${declared.id} and slug ${declared.slug}`;

@@ -53,7 +53,7 @@ import type { Parts } from "./parts.ts";
 
 export type Build = HealthBuild;
 
-export interface HandlerGround {
+export interface HandlerDeps {
   readonly config: Config;
   readonly build: Build;
   readonly store: Store;
@@ -74,44 +74,44 @@ export interface HandlerGround {
 }
 
 /** The complete set. */
-export function handlersOf(ground: HandlerGround): Handlers {
-  const { config, build, store, keys, clock, parts } = ground;
+export function handlersOf(deps: HandlerDeps): Handlers {
+  const { config, build, store, keys, clock, parts } = deps;
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   const handlers: Handlers = {
     ...descriptionHandlers(() => handlers, build.version),
-    ...health(ground),
-    ...peopleHandlers(ground),
-    ...approvalHandlers({ store, keys, clock, ...ground.fourEyes }),
+    ...health(deps),
+    ...peopleHandlers(deps),
+    ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
     ...auditHandlers({ store }),
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({
       store,
       keys,
       clock,
-      random: ground.fourEyes.random,
-      roles: ground.roles,
+      random: deps.fourEyes.random,
+      roles: deps.roles,
     }),
     ...keyHandlers({
       store,
       keys,
       clock,
-      roles: ground.roles,
-      pool: () => ({ size: config.pkcs11.session_pool_size, ...ground.keyLoad() }),
+      roles: deps.roles,
+      pool: () => ({ size: config.pkcs11.session_pool_size, ...deps.keyLoad() }),
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
-    ...preflightHandlers({ preflight: ground.preflight }),
+    ...preflightHandlers({ preflight: deps.preflight }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
-    ...authorityHandlers({ store, authorities, stampsNothing: config.crl.base_url === undefined }),
+    ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
     ...lintHandlers({ profiles }),
     ...issuanceHandlers({ issuance }),
-    ...bulkHandlers({ bulk, itemGate: ground.fourEyes.itemGate }),
-    ...validationHandlers({ store, clock, paths: ground.paths }),
+    ...bulkHandlers({ bulk, itemGate: deps.fourEyes.itemGate }),
+    ...validationHandlers({ store, clock, paths: deps.paths }),
     ...certificateHandlers({ store, clock, profiles }),
     ...pinningHandlers({ store }),
     ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
@@ -121,17 +121,17 @@ export function handlersOf(ground: HandlerGround): Handlers {
     ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
-    ...ocspAnswers(ground),
+    ...ocspAnswers(deps),
   };
   return handlers;
 }
 
-function health({ store, keys, build, draining, metrics, probes }: HandlerGround) {
+function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) {
   const exposition = () => metrics.exposition();
   return healthHandlers({ store, keys, build, draining, exposition }, probes);
 }
 
-function ocspAnswers({ config, clock, metrics, parts }: HandlerGround) {
+function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {
   const answers = ocspHandlers({
     ocsp: parts.revocation.ocsp,
     clock,
@@ -143,7 +143,7 @@ function ocspAnswers({ config, clock, metrics, parts }: HandlerGround) {
 }
 
 /** Who comes in, and what they may do. */
-function peopleHandlers({ store, clock, access, governance }: HandlerGround) {
+function peopleHandlers({ store, clock, access, governance }: HandlerDeps) {
   return {
     ...accessHandlers({ store, clock, ...access }),
     ...sessionHandlers(access),

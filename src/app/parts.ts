@@ -40,7 +40,7 @@ import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
 import { approvalSettings, extraTrust, keyRoles } from "./settings.ts";
 
-export interface Ground {
+export interface PartsDeps {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;
@@ -80,23 +80,23 @@ export interface Parts {
 }
 
 /** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
-export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Parts {
-  const { config, store, keys, clock, random, log, counts, stillMay } = ground;
+export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Parts {
+  const { config, store, keys, clock, random, log, counts, stillMay } = deps;
   let inForce = new ProfileSet(config.profiles.map(profileOf));
   const profiles = () => inForce;
   const settings = issuanceSettings(config);
   const urlBase = config.crl.base_url;
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
-  const transparency = logsOf(ground, () => revocation.revoker);
-  const caa = new CaaGate({ resolver: ground.resolver, clock, ...caaSettings(config) });
+  const transparency = logsOf(deps, () => revocation.revoker);
+  const caa = new CaaGate({ resolver: deps.resolver, clock, ...caaSettings(config) });
   const used = { store, keys, clock, random };
   const ceremony = new Ceremony({
     ...used,
     caa,
-    weakKeys: ground.weakKeys,
-    refusals: ground.refusals,
-    promises: transparency.promises,
-    refuseWhileBehind: () => ground.clockWatch.refuseWhileBehind(),
+    weakKeys: deps.weakKeys,
+    refusals: deps.refusals,
+    scts: transparency.scts,
+    refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),
   });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
   const provider = keyRoles(config).ca;
@@ -110,7 +110,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     counts,
     wake,
     stillMay,
-    ...doubtsOf(ground.clockWatch),
+    ...doubtsOf(deps.clockWatch),
     settings: revocationSettings(config),
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
@@ -126,11 +126,11 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
     counts,
     profiles,
     issuance,
-    publishing: openPublishing(config, { ...used, secrets: ground.secrets, ...revocation }),
+    publishing: openPublishing(config, { ...used, secrets: deps.secrets, ...revocation }),
     bulk: new BulkIssue({ store, clock, random, issuance, stillMay }),
     serving: new Serving({ ...common, authorities }),
-    sealing: ground.sealing,
-    clockWatch: ground.clockWatch,
+    sealing: deps.sealing,
+    clockWatch: deps.clockWatch,
     blockedKeys: new BlockedKeys({ store, clock, random }),
     reloadProfiles: (next) => {
       inForce = new ProfileSet(next.profiles.map(profileOf));
@@ -138,7 +138,7 @@ export function domainParts(ground: Ground, wake: (kind: CrlKind) => void): Part
   };
 }
 
-function logsOf({ config, store, clock, random }: Ground, revoker: () => Revoker): Transparency {
+function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revoker): Transparency {
   const registry = new LogRegistry(configuredLogs(config).logs);
   return openTransparency({
     store,

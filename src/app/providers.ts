@@ -19,7 +19,7 @@ import { Transactions } from "#domain/access/oidc/transactions.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import { extraTrust } from "./settings.ts";
 
-export interface ProviderGround {
+export interface ProviderDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly random: Random;
@@ -33,13 +33,13 @@ export interface Providers {
 }
 
 /** Opens what is configured; nobody is asked anything before somebody comes. */
-export function openProviders(ground: ProviderGround, logins: Logins): Providers {
-  const { config, clock, random, log } = ground;
+export function openProviders(deps: ProviderDeps, logins: Logins): Providers {
+  const { config, clock, random, log } = deps;
   const client = providerClient(extraTrust(config));
   const onFault = (fault: unknown) =>
     log.write("warn", "oidc_provider_fault", { why: fault instanceof Error ? fault.message : "" });
   const provider = (issuer: string) => new Provider({ clock, client, issuer, onFault });
-  const we = weOf(config, ground.secrets);
+  const we = weOf(config, deps.secrets);
   const home = we && provider(we.issuer);
   const names = identityClaims(config);
   const login =
@@ -79,13 +79,13 @@ function weOf(
     issuer: issuer_url,
     clientId: client_id,
     redirectUrl: redirect_url,
-    scopes: wishedScopes(scopes),
+    scopes: configuredScopes(scopes),
     secret: () => clientSecret(oidc.client_secret, secrets),
   };
 }
 
 /** Undefined for the default, of which only what the provider lists is asked for. */
-export const wishedScopes = (scopes: readonly string[]): readonly string[] | undefined =>
+export const configuredScopes = (scopes: readonly string[]): readonly string[] | undefined =>
   scopes.length === usualScopes.length && usualScopes.every((one) => scopes.includes(one))
     ? undefined
     : scopes;

@@ -323,7 +323,7 @@ class Server implements Running {
 }
 
 /**
- * Of the time to stop, what running requests may take: the rest is for jobs, the last writes and
+ * Of the time to stop, what requests under way may take: the rest is for jobs, the last writes and
  * the signers.
  */
 const drainMs = (shutdownSeconds: number): number =>

@@ -13,7 +13,7 @@ import { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { kekHolder, usualKekFamily } from "./settings.ts";
+import { kekPlace, usualKekFamily } from "./settings.ts";
 
 export interface Sealing {
   readonly keks: Keks;
@@ -30,7 +30,7 @@ export interface Sealing {
  * Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right
  * (V-12).
  */
-export async function openSealing(ground: {
+export async function openSealing(deps: {
   readonly config: Config;
   readonly store: Store;
   readonly keys: Keys;
@@ -39,9 +39,9 @@ export async function openSealing(ground: {
   readonly log: Log;
   readonly metrics: Metrics;
 }): Promise<Sealing> {
-  const { config, store, keys, clock, random, log, metrics } = ground;
+  const { config, store, keys, clock, random, log, metrics } = deps;
   const hybrid = config.secret.pqc_hybrid;
-  const keks = new Keks({ store, keys, clock, ...kekHolder(config), hybrid });
+  const keks = new Keks({ store, keys, clock, ...kekPlace(config), hybrid });
   const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
     countEnvelope(metrics, operation, succeeded);
   const envelopes = new Envelopes({ keks, keys, random, onOperation });

@@ -17,7 +17,7 @@ import { hostIn } from "#core/policy/host-names.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
-import type { Serving, ServingWish } from "#domain/authorities/serving.ts";
+import type { Serving, ServingRequest } from "#domain/authorities/serving.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { TlsMaterial } from "#http/port.ts";
@@ -37,7 +37,7 @@ export class ServingCertificates {
    * Until when a CA that refused is not asked again for the same: every refusal of a gate is an
    * event.
    */
-  #refused: { readonly wish: string; readonly until: Instant } | undefined;
+  #refused: { readonly request: string; readonly until: Instant } | undefined;
   /** What has been told of the CA, so that every minute tells news only. */
   #told = "";
 
@@ -87,19 +87,19 @@ export class ServingCertificates {
     kept: TlsMaterial | undefined,
   ): Promise<TlsMaterial | undefined> {
     const { serving, clock } = this.#deps;
-    const wish = JSON.stringify([config.tls.self_issue, config.public_url]);
+    const request = JSON.stringify([config.tls.self_issue, config.public_url]);
     let asked = false;
     try {
       const ca = await serving.named(reference);
       if (kept !== undefined && serving.vouchesFor(ca, derOf(kept.certificate))) return kept;
-      if (this.#refused?.wish === wish && clock.now() < this.#refused.until) return undefined;
+      if (this.#refused?.request === request && clock.now() < this.#refused.until) return undefined;
       asked = true;
       const issued = await issue(this.#deps, config, ca, config.tls.self_issue.profile);
       this.#refused = undefined;
       this.#told = "";
       return issued;
     } catch (error) {
-      if (asked) this.#refused = { wish, until: addSeconds(clock.now(), secondsPerHour) };
+      if (asked) this.#refused = { request, until: addSeconds(clock.now(), secondsPerHour) };
       this.#tell(reference, describe(error));
       return undefined;
     }
@@ -141,7 +141,7 @@ async function issue(
   profile: string,
 ): Promise<TlsMaterial> {
   const { key, spki } = await newServingKey(config.tls.self_issue.key_type);
-  const issued = await serving.certify(ca, { ...wishOf(config, spki), profile });
+  const issued = await serving.certify(ca, { ...requestOf(config, spki), profile });
   // What clients trust goes along: who was told its fingerprint finds it by asking the server
   // (src/cli/commands/trust.ts).
   const material = { key, certificate: issued.chainPem + issued.caPem };
@@ -150,7 +150,7 @@ async function issue(
   return material;
 }
 
-function wishOf(config: Config["server"], spki: Uint8Array): Omit<ServingWish, "profile"> {
+function requestOf(config: Config["server"], spki: Uint8Array): Omit<ServingRequest, "profile"> {
   const own = config.tls.self_issue;
   const host = config.public_url === undefined ? [] : [new URL(config.public_url).hostname];
   // What the common name says is certified as a name too, or the lint would refuse what it says.
@@ -179,10 +179,10 @@ function stillGood(pem: string, config: Config["server"], clock: Clock): boolean
   const before =
     renew_before === undefined ? life / 3 : Math.min(renew_before * 1000, (life * 2) / 3);
   if (until - clock.now() <= before) return false;
-  const wish = wishOf(config, new Uint8Array());
+  const request = requestOf(config, new Uint8Array());
   return (
-    wish.dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&
-    wish.ips.every((ip) => certificate.checkIP(ip) !== undefined)
+    request.dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&
+    request.ips.every((ip) => certificate.checkIP(ip) !== undefined)
   );
 }
 

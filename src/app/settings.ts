@@ -78,7 +78,7 @@ export const keyRoles = (config: Config): { ca: ProviderName; responder: Provide
   config.key_provider.roles;
 
 /** Where the KEK is made and under which label family. */
-export const kekHolder = (config: Config): { provider: ProviderName; family: string } => {
+export const kekPlace = (config: Config): { provider: ProviderName; family: string } => {
   const family = config.secret.kek_label;
   if (family === undefined) return { provider: "software", family: usualKekFamily };
   return { provider: config.key_provider.type, family };
@@ -87,8 +87,8 @@ export const kekHolder = (config: Config): { provider: ProviderName; family: str
 /** The label family of the KEK in the software store, when none is set. */
 export const usualKekFamily = "kek";
 
-/** What the settings of the key adapter stand on; `limits` are those in force. */
-export interface KeyGround {
+/** What the settings of the key adapter are made from; `limits` are those in force. */
+export interface KeySettingsDeps {
   readonly privateDir: string;
   readonly limits: () => Config["rate_limit"];
   readonly secrets: SecretSources;
@@ -97,17 +97,17 @@ export interface KeyGround {
 /** What the key adapter is told; PIN and passphrase go as sources, to be read in the signer. */
 export async function keySettings(
   config: Config,
-  { privateDir, limits, secrets }: KeyGround,
+  { privateDir, limits, secrets }: KeySettingsDeps,
 ): Promise<KeySettings> {
   const { software } = config.key_provider;
-  const holders = [...Object.values(keyRoles(config)), kekHolder(config).provider];
+  const providers = [...Object.values(keyRoles(config)), kekPlace(config).provider];
   return {
     software: {
       keystoreDir: software.keystore_dir,
       masterKeyFile: software.master_key_file ?? "",
       passphraseSource: keySecret(config, passphraseKey, software.passphrase),
     },
-    pkcs11: holders.includes("pkcs11") ? await pkcs11Settings(config, secrets) : undefined,
+    pkcs11: providers.includes("pkcs11") ? await pkcs11Settings(config, secrets) : undefined,
     privateDir,
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };
@@ -150,7 +150,7 @@ function guardSettings(
 
 async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<Pkcs11Settings> {
   const { pkcs11 } = config;
-  const uri = tokenOfUri(await secrets.fresh("pkcs11.uri", pkcs11.uri));
+  const uri = hsmTokenOfUri(await secrets.fresh("pkcs11.uri", pkcs11.uri));
   const pinSource = keySecret(config, "pkcs11.pin", pkcs11.pin);
   if (pkcs11.module_path === undefined || pinSource === undefined) {
     throw new SecretUnavailable("pkcs11.module_path and pkcs11.pin (or pin_source) must be set.");
@@ -167,7 +167,7 @@ async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<P
 }
 
 /** The token attributes of an RFC 7512 URI, percent-decoded. */
-function tokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
+function hsmTokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
   const attributes = (uri ?? "").replace(/^pkcs11:/, "").split("?")[0] ?? "";
   const pairs = attributes.split(";").filter((pair) => pair.includes("="));
   return Object.fromEntries(

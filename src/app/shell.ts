@@ -39,9 +39,9 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
-  preflight: async (read, env, wish) => {
+  preflight: async (read, env, request) => {
     mustBeSomething(read);
-    return await inspect(read, env, wish, workerUrl);
+    return await inspect(read, env, request, workerUrl);
   },
   version: {
     version: build.version,

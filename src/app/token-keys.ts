@@ -7,7 +7,7 @@ import { listToken } from "#adapters/keys/open.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
 import type { ListedKey } from "#domain/keys.ts";
-import { kekHolder, keySettings } from "./settings.ts";
+import { kekPlace, keySettings } from "./settings.ts";
 
 /**
  * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token
@@ -21,7 +21,7 @@ export function keysOnToken(
   lookingOnly = false,
 ): (() => Promise<readonly string[]>) | undefined {
   const { roles } = config.key_provider;
-  const kek = kekHolder(config);
+  const kek = kekPlace(config);
   if (![roles.ca, roles.responder, kek.provider].includes("pkcs11")) return undefined;
   return async () => {
     const ground = { privateDir: privateDir(), limits: () => config.rate_limit, secrets };

@@ -49,8 +49,8 @@ export async function certificateOf(
   const { certificate: pem } = await readCertificateAndChain(io, given);
   const certificate = parsed(given, pem);
   const issuer = await signerOf(client, id, certificate);
-  const { serial: held } = certificate;
-  if (issuer !== undefined) return { id: issuer, serial: held, written: held };
+  const { serial: fileSerial } = certificate;
+  if (issuer !== undefined) return { id: issuer, serial: fileSerial, written: fileSerial };
   const names = `Its issuer is ${nameText(certificate.issuer)}.`;
   throw new Failure(`${ca} has not issued the certificate in ${given}. ${names}`, "not_found");
 }

@@ -6,7 +6,7 @@ import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 
 import type { Client } from "./client.ts";
 import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
@@ -33,7 +33,7 @@ export interface CliDeps {
   readonly preflight: (
     read: Read,
     env: Environment,
-    wish: PreflightWish,
+    request: PreflightRequest,
   ) => Promise<PreflightReport>;
   readonly version: VersionFacts;
   /** Name of the user this process runs as. */

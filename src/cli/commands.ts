@@ -30,7 +30,7 @@ import { serve } from "#cli/commands/serve.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
 import { trustVerbs } from "#cli/commands/trust.ts";
-import { tokenVerbs } from "#cli/commands/token.ts";
+import { apiTokenVerbs } from "#cli/commands/token.ts";
 
 export const nouns: Readonly<Record<string, Noun>> = {
   quickstart,
@@ -53,7 +53,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
   passkeys: { summary: "What people confirm with.", verbs: passkeysVerbs },
-  token: { summary: "API tokens.", verbs: tokenVerbs },
+  token: { summary: "API tokens.", verbs: apiTokenVerbs },
   grant: { summary: "Roles on single CAs.", verbs: grantVerbs },
   tenant: { summary: "Tenants, their quotas and what they use.", verbs: tenantVerbs },
   approvals: { summary: "Operations that wait for other people.", verbs: approvalVerbs },

@@ -14,12 +14,12 @@ import { Failure } from "./failure.ts";
 import { type Io, readArgument } from "./io.ts";
 
 /** What a file may hold. */
-export type KeyHolder = keyof typeof readers;
+export type KeyFileKind = keyof typeof readers;
 
 /**
  * `SHA256:<base64>` of the key in a file of PEM or DER; fails for a file that holds something else.
  */
-export async function fileFingerprint(io: Io, holder: KeyHolder, file: string): Promise<string> {
+export async function fileFingerprint(io: Io, holder: KeyFileKind, file: string): Promise<string> {
   const octets = await readArgument(io, file);
   const { label, spki } = readers[holder];
   try {

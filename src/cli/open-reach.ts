@@ -172,7 +172,7 @@ function checkedUrl(url: string): string {
  */
 async function credentialOf(url: string, globals: Globals, io: Io) {
   const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
-  if (identity === undefined) return { token: await tokenOf(globals, io), identity };
+  if (identity === undefined) return { token: await apiTokenOf(globals, io), identity };
   if (globals.token !== undefined) {
     throw new UsageError("Only one of --token and --client-cert may be given.");
   }
@@ -180,7 +180,7 @@ async function credentialOf(url: string, globals: Globals, io: Io) {
   return { token: undefined, identity };
 }
 
-async function tokenOf(globals: Globals, io: Io): Promise<string | undefined> {
+async function apiTokenOf(globals: Globals, io: Io): Promise<string | undefined> {
   const given = globals.token ?? io.env.PKID_TOKEN;
   if (given !== "-") return given === "" ? undefined : given;
   return (await readTextArgument(io, "-")).trim();

@@ -71,16 +71,16 @@ function placeOf(
     }
     return { target: file, mode, owner: undefined };
   }
-  const held = status.size === 0 ? kind : heldIn(file, status.size);
-  if (held !== kind) {
-    const sentence = `${file} holds ${held}, and is not replaced by ${kind}; ${consequence}. Name another file, or move it away.`;
+  const found = status.size === 0 ? kind : kindIn(file, status.size);
+  if (found !== kind) {
+    const sentence = `${file} holds ${found}, and is not replaced by ${kind}; ${consequence}. Name another file, or move it away.`;
     throw new Failure(sentence, "already_exists", { file });
   }
   const kept = (mode & others) === 0 ? status.mode & ~others : status.mode;
   return { target: realpathSync(file), mode: kept & 0o777, owner: status };
 }
 
-function heldIn(file: string, size: number): FileKind {
+function kindIn(file: string, size: number): FileKind {
   if (size > bytesMax) return "something else";
   try {
     return kindOfFile(readFileSync(file));

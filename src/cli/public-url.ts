@@ -1,5 +1,5 @@
 /**
- * The settings under which a fresh instance is reached at an address, so that what it stamps into
+ * The settings under which a fresh instance is reached at an address, so that what it writes into
  * certificates is served.
  */
 

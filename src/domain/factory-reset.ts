@@ -11,7 +11,7 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKek } from "#domain/envelopes/keks.ts";
 import type { KekVersion } from "#domain/envelopes/store.ts";
 import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
-import type { HeldKey, KeyRef, Keys, ProviderName } from "./keys.ts";
+import type { KeyHandle, KeyRef, Keys, ProviderName } from "./keys.ts";
 import type { Clock } from "./ports.ts";
 import type { Store } from "./store.ts";
 
@@ -23,7 +23,7 @@ export interface FactoryResetDeps {
   readonly provider: ProviderName;
 }
 
-export interface FactoryResetWish {
+export interface FactoryResetRequest {
   /** Serial of the device, so that the right one is meant. */
   readonly confirm: string;
   /** Also keys of CAs that still sign something. */
@@ -45,7 +45,7 @@ export interface FactoryResetWish {
 export async function factoryReset(
   deps: FactoryResetDeps,
   origin: Origin,
-  { confirm, destroyCaKeys, destroyRetiredKeks }: FactoryResetWish,
+  { confirm, destroyCaKeys, destroyRetiredKeks }: FactoryResetRequest,
 ): Promise<void> {
   const { store, keys, clock, provider } = deps;
   if (provider !== "pkcs11") throw refuse("not_supported");
@@ -87,10 +87,10 @@ async function kekDestroyed({ store, keys, clock }: FactoryResetDeps, kek: KekVe
 
 async function destroyed({ store, keys, clock }: FactoryResetDeps, key: InventoriedKey) {
   const { provider, label, id, role } = key;
-  const held: HeldKey = await keys.find({ provider, label, id });
-  await keys.destroy(held.ref);
+  const handle: KeyHandle = await keys.find({ provider, label, id });
+  await keys.destroy(handle.ref);
   const at = clock.now();
-  await store.atomically((tx) => announceKey(tx, held, role, "destroy", at));
+  await store.atomically((tx) => announceKey(tx, handle, role, "destroy", at));
 }
 
 /** A retired CA signs lists and answers until its own end (CRL-14). */

@@ -79,7 +79,7 @@ async function beginLedger(deps: InstanceDeps): Promise<void> {
   if ((await store.read.audit.ledgerHead()).seq > 0) return;
   const ledgerId = random.uuid();
   const label = `ledger-${ledgerId}`;
-  const held = await keys.generate({
+  const handle = await keys.generate({
     provider: "software",
     label,
     keyType: "ed25519",
@@ -91,24 +91,24 @@ async function beginLedger(deps: InstanceDeps): Promise<void> {
       const entry = await tx.audit.appendLedger({
         kind: "genesis",
         timestamp: timestamp(now),
-        provider: held.ref.provider,
-        deviceSerial: held.deviceSerial,
+        provider: handle.ref.provider,
+        deviceSerial: handle.deviceSerial,
         keyLabel: label,
         role: "ledger",
-        signerFingerprint: fingerprint(held.spki),
+        signerFingerprint: fingerprint(handle.spki),
       });
       assert(entry.number === 1, "the genesis is the first entry of the ledger");
       // Of replicas that begin at once the one with the ledger gives the id.
       await tx.instance.setValue("instance_id", deps.instanceId);
       await tx.instance.setValue("ledger_id", ledgerId);
-      await tx.instance.setValue("ledger_key_id", held.ref.id);
+      await tx.instance.setValue("ledger_key_id", handle.ref.id);
     });
   } catch (error) {
     // Units come one after the other: behind an empty one it is decided whose the ledger is.
     await store.atomically(async () => {});
-    if ((await store.read.instance.value("ledger_key_id")) === held.ref.id) return;
+    if ((await store.read.instance.value("ledger_key_id")) === handle.ref.id) return;
     // Another replica began the ledger meanwhile: its key stands, this one was never used.
-    await discarded(() => keys.destroy(held.ref));
+    await discarded(() => keys.destroy(handle.ref));
     if ((await store.read.audit.ledgerHead()).seq === 0) throw error;
   }
 }

@@ -23,7 +23,7 @@ export class Kept<T> {
   readonly #fetch: () => Promise<T>;
   #value: { readonly of: T; readonly at: Instant } | undefined;
   #attempted: { readonly at: Instant; readonly outcome: Promise<T> } | undefined;
-  #running: Promise<T> | undefined;
+  #underWay: Promise<T> | undefined;
 
   constructor(clock: Clock, times: KeepTimes, fetch: () => Promise<T>) {
     this.#clock = clock;
@@ -51,18 +51,18 @@ export class Kept<T> {
    * in for it.
    */
   async newer(): Promise<T> {
-    if (this.#running !== undefined) return this.#running;
+    if (this.#underWay !== undefined) return this.#underWay;
     const last = this.#attempted;
     if (last !== undefined && this.#clock.now() < addSeconds(last.at, this.#times.pause)) {
       return last.outcome;
     }
     const outcome = this.#fetched();
-    this.#running = outcome;
+    this.#underWay = outcome;
     this.#attempted = { at: this.#clock.now(), outcome };
     try {
       return await outcome;
     } finally {
-      this.#running = undefined;
+      this.#underWay = undefined;
     }
   }
 

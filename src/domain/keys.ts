@@ -19,7 +19,7 @@ export interface KeyRef {
 }
 
 /** A key as its provider holds it. */
-export interface HeldKey {
+export interface KeyHandle {
   readonly ref: KeyRef;
   readonly keyType: KeyType;
   /** SubjectPublicKeyInfo, DER. */
@@ -73,12 +73,12 @@ export interface ProviderFacts {
 }
 
 /** A key-encryption key as its provider made it. */
-export interface HeldKek {
+export interface KekHandle {
   readonly key: KeyRef;
   readonly keyType: "aes-256" | "rsa-3072" | "rsa-4096";
   /** SubjectPublicKeyInfo of an RSA key, DER. */
   readonly spki: Uint8Array | undefined;
-  /** As of `HeldKey`. */
+  /** As of `KeyHandle`. */
   readonly deviceSerial: string;
 }
 
@@ -94,7 +94,7 @@ export interface KekInUse {
 }
 
 /** A data key to be wrapped under a KEK version and its ML-KEM half. */
-export interface HybridWish {
+export interface HybridRequest {
   readonly family: string;
   readonly version: number;
   /** 32 octets, as is the share. */
@@ -115,7 +115,7 @@ export interface MlKemHalves {
   /** Lower hex SHA-256 of the SubjectPublicKeyInfo of one that opens. */
   fingerprint(kek: KeyRef): Promise<string>;
   /** The whole header over the data key. */
-  wrap(kek: KeyRef, wish: HybridWish): Promise<HybridHeader>;
+  wrap(kek: KeyRef, request: HybridRequest): Promise<HybridHeader>;
   /** The data key, with the share as the KEK unwrapped it. */
   unwrap(kek: KeyRef, header: HybridHeader, share: Uint8Array): Promise<Uint8Array>;
   /** Destroys one for good; used for those that never wrapped. */
@@ -134,7 +134,7 @@ export interface KekKeys {
    * non-extractable, for nothing but encrypting and decrypting, proven by trying. Refuses
    * `already_exists` for a label in use, `not_supported` when the token can do neither.
    */
-  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<HeldKek>;
+  generate(wanted: { readonly provider: ProviderName; readonly label: string }): Promise<KekHandle>;
   /** Wraps a data key of 32 octets. */
   wrap(kek: KeyRef, dek: Uint8Array): Promise<WrappedDek>;
   /** The data key. */
@@ -174,9 +174,9 @@ export interface Keys {
     label: string;
     keyType: KeyType;
     role: KeyRole;
-  }): Promise<HeldKey>;
+  }): Promise<KeyHandle>;
   /** The key as the provider holds it now; refuses when absent or ambiguous. */
-  find(ref: KeyRef): Promise<HeldKey>;
+  find(ref: KeyRef): Promise<KeyHandle>;
   /**
    * Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA
    * in DER).

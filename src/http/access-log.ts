@@ -3,7 +3,7 @@
  * the metrics.
  */
 
-import { withoutTokens } from "#core/access/token-secret.ts";
+import { withoutApiTokens } from "#core/access/token-secret.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 
@@ -62,7 +62,7 @@ function rowOf(clock: Clock, exchange: Exchange, outcome: Outcome): AccessLogRow
     subject,
     method: request.method,
     route,
-    path: withoutTokens(path.length > pathMax ? path.slice(0, pathMax) : path),
+    path: withoutApiTokens(path.length > pathMax ? path.slice(0, pathMax) : path),
     status: outcome.status,
     durationMs: Math.round(outcome.durationMs),
     bytesOut: outcome.bytesOut,

@@ -128,10 +128,10 @@ export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized
 }
 
 /** What is there as a whole. */
-type Held = Exclude<RawAnswer["raw"], AsyncGenerator<Uint8Array>>;
+type WholeBody = Exclude<RawAnswer["raw"], AsyncGenerator<Uint8Array>>;
 
 function sized(
-  body: Held,
+  body: WholeBody,
   exchange: Exchange,
   status: number,
   headers: Record<string, string>,
@@ -148,7 +148,7 @@ function sized(
 
 const isPieces = (body: RawAnswer["raw"]): body is readonly Uint8Array[] => Array.isArray(body);
 
-function bytesOf(body: Held): number {
+function bytesOf(body: WholeBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);
   if (!isPieces(body)) return body.byteLength;
   return body.reduce((sum, { byteLength }) => sum + byteLength, 0);

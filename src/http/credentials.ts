@@ -1,6 +1,6 @@
 /** Reads what a request presents to prove who is asking; nothing is believed here. */
 
-import { tokenPrefix } from "#core/access/token-secret.ts";
+import { apiTokenPrefix } from "#core/access/token-secret.ts";
 import type { Authorization, Presented } from "#domain/access/presented.ts";
 
 import type { Cookies } from "./cookies.ts";
@@ -58,7 +58,7 @@ function readBasic(credential: string): Authorization {
 
 /** A malformed token is presented as it is: it is unknown like any other, and counted so. */
 function readBearer(credential: string): Authorization {
-  if (credential.startsWith(tokenPrefix)) return { kind: "token", secret: credential };
+  if (credential.startsWith(apiTokenPrefix)) return { kind: "token", secret: credential };
   return /^[\x21-\x7e]+$/.test(credential)
     ? { kind: "bearer", token: credential }
     : malformed("bearer");

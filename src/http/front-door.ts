@@ -79,7 +79,7 @@ export class FrontDoor {
   readonly #addresses: ClientAddresses;
   readonly #routes: Readonly<Record<Side, Routes>>;
   readonly #freshId = (): string => this.#deps.random.uuid();
-  #running = 0;
+  #active = 0;
   #draining = false;
   #idle: (() => void) | undefined;
 
@@ -102,7 +102,7 @@ export class FrontDoor {
     arrival: Arrival,
     bodyRead: () => void = nothing,
   ): Response | Promise<Response> {
-    this.#running++;
+    this.#active++;
     const exchange = this.#open(request, arrival, bodyRead);
     this.#deps.observer.began(exchange);
     const header = unclearHeader(request.headers);
@@ -135,17 +135,17 @@ export class FrontDoor {
   }
 
   /** Requests being answered now. */
-  get running(): number {
-    return this.#running;
+  get active(): number {
+    return this.#active;
   }
 
   /**
-   * From now on new requests are refused; resolves when the running ones have been answered, or
+   * From now on new requests are refused; resolves when those under way have been answered, or
    * after the time.
    */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true;
-    if (this.#running === 0) return;
+    if (this.#active === 0) return;
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
@@ -319,8 +319,8 @@ export class FrontDoor {
 
   #close(exchange: Exchange, { response, bytes }: Sized): Response {
     if (this.#draining) response.headers.set("connection", "close");
-    this.#running--;
-    if (this.#running === 0) this.#idle?.();
+    this.#active--;
+    if (this.#active === 0) this.#idle?.();
     const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
     exchange.movedAt = performance.now();
     const durationMs = exchange.movedAt - exchange.begun;

@@ -85,8 +85,8 @@ export class Listeners {
   }
 
   /**
-   * Refuses new requests, lets running ones finish for at most `timeoutMs`, then closes everything
-   * (PRC-2).
+   * Refuses new requests, lets those under way finish for at most `timeoutMs`, then closes
+   * everything (PRC-2).
    */
   async close(timeoutMs: number): Promise<void> {
     const deadline = performance.now() + timeoutMs;

@@ -13,7 +13,7 @@ export interface LoopWatchDeps {
   readonly stopwatch: Stopwatch;
   readonly log: Log;
   /** Counts one time that everybody had to wait. */
-  readonly held: () => void;
+  readonly onBlocked: () => void;
   /** Milliseconds of processor time this process has used. */
   readonly cpuMs: () => number;
 }
@@ -26,7 +26,7 @@ export interface LoopWatchDeps {
  */
 export class LoopWatch implements Observer {
   readonly #deps: LoopWatchDeps;
-  readonly #running = new Set<Exchange>();
+  readonly #open = new Set<Exchange>();
   /** Those that ended since the last look and took long enough to have been it. */
   #ended: Exchange[] = [];
   #timer: Timer | undefined;
@@ -46,22 +46,22 @@ export class LoopWatch implements Observer {
   }
 
   began(exchange: Exchange): void {
-    this.#running.add(exchange);
+    this.#open.add(exchange);
     this.#deps.next.began(exchange);
   }
 
   ended(exchange: Exchange, outcome: Outcome): void {
-    this.#running.delete(exchange);
-    if (outcome.durationMs > holdMs) this.#ended.push(exchange);
+    this.#open.delete(exchange);
+    if (outcome.durationMs > blockedMs) this.#ended.push(exchange);
     this.#deps.next.ended(exchange, outcome);
   }
 
   /** One look; the timer's business. */
   look(): void {
-    const { stopwatch, log, held, cpuMs } = this.#deps;
+    const { stopwatch, log, onBlocked, cpuMs } = this.#deps;
     const lateMs = stopwatch.elapsedMs() - this.#lookedAt - everyMs;
-    if (lateMs > holdMs) {
-      held();
+    if (lateMs > blockedMs) {
+      onBlocked();
       const suspects = this.#suspects(this.#lookedAt).slice(0, namedMax);
       log.write("warn", "event_loop_held", {
         held_ms: Math.round(lateMs),
@@ -75,7 +75,7 @@ export class LoopWatch implements Observer {
 
   /** What was seen to move since then; when nothing was, whatever is under way. */
   #suspects(since: number): readonly Exchange[] {
-    const open = [...this.#ended, ...this.#running];
+    const open = [...this.#ended, ...this.#open];
     const moved = open.filter((exchange) => exchange.movedAt >= since - everyMs);
     return moved.length > 0 ? moved : open;
   }
@@ -88,7 +88,7 @@ export class LoopWatch implements Observer {
 }
 
 /** No request may hold the thread longer than this. */
-export const holdMs = 50;
+export const blockedMs = 50;
 const everyMs = 25;
 /** Requests one line names. */
 const namedMax = 8;

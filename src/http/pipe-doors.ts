@@ -71,7 +71,7 @@ export class PipeDoors {
     const door = {
       path,
       get busy() {
-        return deadline.running;
+        return deadline.ticking;
       },
       close: () => {
         deadline.end();
@@ -104,7 +104,7 @@ class Deadline {
   readonly #limits: TimeLimits;
   readonly #over: () => void;
   #timer: Timer | undefined;
-  running = false;
+  ticking = false;
 
   constructor(limits: TimeLimits, over: () => void) {
     this.#limits = limits;
@@ -127,7 +127,7 @@ class Deadline {
 
   end(): void {
     clearTimeout(this.#timer);
-    this.running = false;
+    this.ticking = false;
   }
 
   /** What was refused may still be sending its body, and has no longer for that than any other. */
@@ -136,13 +136,13 @@ class Deadline {
     const sends = headers.has("content-length") || headers.has("transfer-encoding");
     if (answer.status >= 400 && sends) this.#set(this.#limits.bodyTimeoutSeconds);
     else clearTimeout(this.#timer);
-    this.running = false;
+    this.ticking = false;
     return answer;
   }
 
   #set(seconds: number): void {
     clearTimeout(this.#timer);
-    this.running = true;
+    this.ticking = true;
     this.#timer = setTimeout(this.#over, seconds * 1000);
     this.#timer.unref();
   }

@@ -15,7 +15,7 @@ export interface TlsMaterial {
 }
 
 /** How a port speaks TLS. */
-export interface TlsWish {
+export interface TlsOptions {
   readonly material: TlsMaterial;
   readonly minVersion: "1.2" | "1.3";
   readonly suites: readonly TlsSuite[];
@@ -40,7 +40,7 @@ export interface PortOptions extends TimeLimits {
   readonly port: number;
   /** Several listeners may hold the port together, so that one can follow the other. */
   readonly shared: boolean;
-  readonly tls: TlsWish | undefined;
+  readonly tls: TlsOptions | undefined;
   /** What is known of a request beside its octets, by the address of the socket's peer. */
   readonly arrival: (peer: string) => Arrival;
   /** True once every connection shall close with its next answer. */
@@ -120,7 +120,7 @@ const atLeast = (seconds: number): number => Math.min(255, seconds + 4);
  * Versions below 1.2 do not exist in Bun's TLS; 1.3 must be given as its wire number, which the
  * types lack.
  */
-const tlsOptions = ({ material, minVersion, suites }: TlsWish) => ({
+const tlsOptions = ({ material, minVersion, suites }: TlsOptions) => ({
   cert: material.certificate,
   key: material.key,
   ciphers: suites.join(":"),

@@ -4,7 +4,7 @@ import { createHash } from "#core/crypto.ts";
 import type { Problem } from "#core/problems.ts";
 
 /**
- * True when the caller would rather read HTML than JSON (RFC 9110 §12.5.1); equal wishes are
+ * True when the caller would rather read HTML than JSON (RFC 9110 §12.5.1); equal preferences are
  * answered in JSON.
  */
 export function prefersHtml(request: Request): boolean {

@@ -84,12 +84,12 @@ export async function cacheableInParts(
   if (request.method === "HEAD") return new Response(null, { status, headers: described });
   const { offset, pieces } = content.from(range.first);
   const body = cut(pieces, offset, range);
-  const short = range.last - range.first < heldOctetsMax;
-  return new Response(short ? await held(body) : streamOf(body), { status, headers: described });
+  const short = range.last - range.first < wholeOctetsMax;
+  return new Response(short ? await inWhole(body) : streamOf(body), { status, headers: described });
 }
 
 // What is sent as one piece goes out with its length, and not in chunks.
-async function held(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+async function inWhole(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
   const parts: Uint8Array[] = [];
   for await (const piece of pieces) parts.push(piece);
   return Buffer.concat(parts);
@@ -228,4 +228,4 @@ const octets = ({ body }: Content) => body as string | Uint8Array<ArrayBuffer>;
 /** IMF-fixdate (RFC 9110 §5.6.7). */
 const httpDate = (at: Instant): string => new Date(at).toUTCString();
 
-const heldOctetsMax = 1024 * 1024;
+const wholeOctetsMax = 1024 * 1024;

@@ -33,7 +33,7 @@ export interface JobDeps {
   readonly publishing: Pick<Publishing, "run" | "changed">;
   /** Minutes between snapshots; undefined publishes none. */
   readonly publishMinutes: number | undefined;
-  /** Minutes between looks at the promises of logs; undefined looks at none. */
+  /** Minutes between looks at the SCTs of logs; undefined looks at none. */
   readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };

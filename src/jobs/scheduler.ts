@@ -28,11 +28,11 @@ interface Deps {
   readonly onRun: (job: string, error: unknown) => void;
 }
 
-/** The running schedule. */
+/** The schedule of a running server. */
 export class Scheduler {
   readonly #deps: Deps;
   readonly #pending = new Map<string, () => void>();
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #active = new Map<string, Promise<void>>();
   readonly #again = new Set<string>();
   #stopped = false;
 
@@ -57,16 +57,16 @@ export class Scheduler {
     const job = this.#deps.jobs.find((candidate) => candidate.name === name);
     if (job === undefined) throw new Error(`no such job: ${name}`);
     if (this.#stopped) return;
-    if (this.#running.has(name)) this.#again.add(name);
+    if (this.#active.has(name)) this.#again.add(name);
     else this.#begin(job);
   }
 
-  /** Starts nothing more, and resolves when every running job has come to its end. */
+  /** Starts nothing more, and resolves when every job under way has come to its end. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const cancel of this.#pending.values()) cancel();
     this.#pending.clear();
-    await Promise.all(this.#running.values());
+    await Promise.all(this.#active.values());
   }
 
   #wait(job: Job, seconds: number): void {
@@ -80,7 +80,7 @@ export class Scheduler {
   #begin(job: Job): void {
     this.#pending.get(job.name)?.();
     this.#pending.delete(job.name);
-    this.#running.set(job.name, this.#run(job));
+    this.#active.set(job.name, this.#run(job));
   }
 
   async #run(job: Job): Promise<void> {
@@ -91,7 +91,7 @@ export class Scheduler {
       // A job that fails must not end the schedule; it is reported and comes again.
       failure = error;
     }
-    this.#running.delete(job.name);
+    this.#active.delete(job.name);
     this.#deps.onRun(job.name, failure);
     if (this.#again.delete(job.name) && !this.#stopped) this.#begin(job);
     else this.#wait(job, job.everySeconds * (1 + jitterShare * this.#deps.jitter()));

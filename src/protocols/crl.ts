@@ -166,14 +166,14 @@ class PemFacts {
 
 async function* pemOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield Buffer.from(pemHead(label));
-  let held = new Uint8Array(0);
+  let rest = new Uint8Array(0);
   for await (const piece of pieces) {
-    const octets = held.length === 0 ? piece : Buffer.concat([held, piece]);
+    const octets = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     const whole = octets.length - (octets.length % lineOctets);
     if (whole > 0) yield Buffer.from(pemLines(octets.subarray(0, whole)));
-    held = octets.slice(whole);
+    rest = octets.slice(whole);
   }
-  yield Buffer.from(`${held.length === 0 ? "" : pemLines(held)}${pemFoot(label)}`);
+  yield Buffer.from(`${rest.length === 0 ? "" : pemLines(rest)}${pemFoot(label)}`);
 }
 
 /** `crl`, `crl-delta`, `crl-<n>`, `crl-<n>-delta`. */

@@ -61,7 +61,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       if (still === true) return sent(call.request, known);
       if (still === false) return asked(call);
       return still.then(
-        (holds) => (holds ? sent(call.request, known) : asked(call)),
+        (valid) => (valid ? sent(call.request, known) : asked(call)),
         () => asked(call), // The responder says what is wrong, in its own words.
       );
     },

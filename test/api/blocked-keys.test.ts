@@ -15,7 +15,7 @@ import {
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   newKey,
   rootOrigin,
   spkiOf,
@@ -76,7 +76,7 @@ test("a key is blocked once, and again answers the row that is there", async () 
 test("a certificate, a request and a public key name the same key", async () => {
   const root = await initRoot(world);
   const request = csr({ key });
-  const issued = await world.issuance.issue(rootOrigin, root, leafWish({ csr: request }));
+  const issued = await world.issuance.issue(rootOrigin, root, leafRequest({ csr: request }));
   const certificate = encodePem("CERTIFICATE", issued.certificate);
   const publicKey = String(key.publicKey.export({ type: "spki", format: "pem" }));
   const ways = [{ certificate }, { csr: request }, { public_key: publicKey }];

@@ -345,7 +345,7 @@ test("searching by key finds the certificate and wants audit:read on the CA", as
   });
 });
 
-test("promised serials without certificate are listed as orphans", async () => {
+test("intended serials without certificate are listed as orphans", async () => {
   const { id } = await initRoot();
   world.store.beforeWrite = (operation) => {
     if (operation === "certificates.activate") throw refuse("storage_unavailable");

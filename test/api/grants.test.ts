@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 const alice = somebody("alice");
-const wish = (ca: string, role: string, more: object = {}) => ({
+const request = (ca: string, role: string, more: object = {}) => ({
   resource: `ca/${ca}`,
   entity_type: "user",
   entity_id: "alice",
@@ -32,7 +32,7 @@ const wish = (ca: string, role: string, more: object = {}) => ({
   ...more,
 });
 const grant = (ca: string, role: string, more: object = {}, who: Principal = admin) =>
-  ask("resource.grant", who, { body: wish(ca, role, more) });
+  ask("resource.grant", who, { body: request(ca, role, more) });
 const issue = (ca: string, who: Principal = alice) =>
   ask("cert.issue", who, { path: { id: ca }, body: { csr: csr() } });
 const labels = async (who: Principal) =>
@@ -131,7 +131,7 @@ describe("a grant", () => {
     const maker = somebody("alice", { lab: ["admin"] });
     const body = { name: "t", roles: ["issuer"], tenant_id: "lab" };
     const { secret, id } = await ask("token.create", maker, { body });
-    const token = await world.tokens.verify(secret, "192.0.2.1");
+    const token = await world.apiTokens.verify(secret, "192.0.2.1");
     expect(await refusal(issue(issuing, token))).toMatchObject({ code: "forbidden" });
     await grant(issuing, "ca-issuer", { entity_id: `token:${id}` });
     await issue(issuing, token);
@@ -141,7 +141,7 @@ describe("a grant", () => {
     const first = await grant(issuing, "ca-issuer");
     expect(await grant(issuing, "ca-issuer")).toEqual({ ...first, status: 200 });
     const revoke = () =>
-      ask("resource.revoke", admin, { body: wish(issuing, "ca-issuer", { scope: "self" }) });
+      ask("resource.revoke", admin, { body: request(issuing, "ca-issuer", { scope: "self" }) });
     expect(await revoke()).toMatchObject({ status: "deleted" });
     expect(await refusal(revoke())).toEqual({ code: "not_found", facts: {} });
     expect(await refusal(issue(issuing))).toMatchObject({ code: "forbidden" });
@@ -228,7 +228,7 @@ describe("a grant of the configuration", () => {
     const { items } = await ask("grant.list", admin, { query: { resource: `ca/${issuing}` } });
     expect(items).toMatchObject([{ source: "config", entity_id: "alice", role: "ca-issuer" }]);
     expect(await grant(issuing, "ca-issuer")).toMatchObject({ source: "config", status: 200 });
-    const revoke = ask("resource.revoke", admin, { body: wish(issuing, "ca-issuer") });
+    const revoke = ask("resource.revoke", admin, { body: request(issuing, "ca-issuer") });
     expect(await refusal(revoke)).toEqual({ code: "config_managed", facts: {} });
     declared("ca/none");
     expect(await refusal(issue(issuing))).toMatchObject({ code: "forbidden" });

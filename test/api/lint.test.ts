@@ -7,12 +7,12 @@ import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { csr, initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { csr, initRoot, issuanceWorld, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);
-const wish = leafWish({ csr: csr({ dns: ["a.internal", "b.internal"], subject: [] }) });
-const leaf = await world.issuance.issue(rootOrigin, root, wish);
+const request = leafRequest({ csr: csr({ dns: ["a.internal", "b.internal"], subject: [] }) });
+const leaf = await world.issuance.issue(rootOrigin, root, request);
 const certificate = certificatePem(leaf.certificate);
 const server = new ProfileSet().named("server");
 const web = {

@@ -14,7 +14,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { externalRoot } from "#test/support/external-root.ts";
-import { csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { certificateOf, opensslVerifies, rolloverWorld } from "#test/support/rollover.ts";
 
 const elsewhere = externalRoot();
@@ -84,7 +84,7 @@ const issuer: Principal = {
   roles: ["issuer"],
 };
 const derOf = (pem: string) => decodePem(pem, ["CERTIFICATE"]) ?? new Uint8Array();
-const issue = (ca = world.issuing) => world.issuance.issue(rootOrigin, ca, leafWish());
+const issue = (ca = world.issuing) => world.issuance.issue(rootOrigin, ca, leafRequest());
 const publicRequest = (path: Record<string, string>) => ({
   request: new Request("http://localhost/"),
   path,
@@ -173,11 +173,13 @@ test("retire refuses while leaves are outstanding, and by force names what it or
 
 test("a request goes out, openssl's root certifies it, and what comes back issues", async () => {
   world.clock.at = elsewhere.soon;
-  const wish = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
-  const { ca, csr_pem: csrPem } = await ask("ca.csr", undefined, { body: wish });
+  const request = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
+  const { ca, csr_pem: csrPem } = await ask("ca.csr", undefined, { body: request });
   expect(ca).toMatchObject({ label: "below", status: "pending" });
   expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({ raw: csrPem });
-  const { csr_pem: other } = await ask("ca.csr", undefined, { body: { ...wish, label: "other" } });
+  const { csr_pem: other } = await ask("ca.csr", undefined, {
+    body: { ...request, label: "other" },
+  });
   const chain_pem = elsewhere.upperPem + elsewhere.rootPem;
   const foreign = { certificate_pem: elsewhere.certify({ csrPem: other }), chain_pem };
   const imported = (body: object) => ask("ca.import_cert", ca.id, { body });
@@ -238,8 +240,8 @@ test("cross-sign refuses more than one subject, none, and one its caller does no
 });
 
 test("delete takes a pending CA and its key, and no CA that anything depends on", async () => {
-  const wish = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
-  const { ca } = await ask("ca.csr", undefined, { body: wish });
+  const request = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
+  const { ca } = await ask("ca.csr", undefined, { body: request });
   const held = world.keys.held.size;
   expect(await ask("ca.delete", ca.id, { query: "destroy_key=true" })).toEqual({
     status: "deleted",

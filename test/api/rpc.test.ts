@@ -125,7 +125,7 @@ test("a report over RPC has every member of the report of REST, whatever the ver
   await expect(foreign).rejects.toMatchObject({ code: "not_found", problem: "not_found" });
 });
 
-test("metadata of CRL and OCSP names the addresses stamped into certificates", async () => {
+test("metadata of CRL and OCSP names the addresses that certificates name", async () => {
   const lists = { crl_number: 7, this_update: at, delta_available: true, shard_count: 2 };
   const expected = { ...lists, delta_crl_number: 8, delta_this_update: at };
   const crl = `http://pki.test/api/ca/${caId}/crl`;

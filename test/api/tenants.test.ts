@@ -9,7 +9,7 @@ import {
   refusal,
   somebody,
 } from "#test/support/governed-world.ts";
-import { leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { leafRequest, rootOrigin } from "#test/support/issuance.ts";
 
 let world: GovernedWorld;
 let ask: GovernedWorld["ask"];
@@ -104,7 +104,7 @@ describe("a tenant", () => {
     expect(await set("suspended")).toMatchObject({ slug: "web", status: "suspended" });
     await set("suspended");
     const ca = await world.ca("web-issuing");
-    const issue = () => world.issuance.issue(rootOrigin, ca, leafWish());
+    const issue = () => world.issuance.issue(rootOrigin, ca, leafRequest());
     expect(await refusal(issue())).toMatchObject({ code: "tenant_suspended" });
     await set("active");
     await issue();
@@ -134,10 +134,10 @@ describe("a tenant", () => {
     const token = await ask("token.create", admin, {
       body: { name: "ci", roles: ["issuer"], tenant_id: "ops" },
     });
-    await world.tokens.verify(token.secret, "192.0.2.1");
+    await world.apiTokens.verify(token.secret, "192.0.2.1");
     const gone = await ask("tenant.delete", admin, { path: { id: "ops" } });
     expect(gone.status).toBe("deleted");
-    expect(await refusal(world.tokens.verify(token.secret, "192.0.2.1"))).toMatchObject({
+    expect(await refusal(world.apiTokens.verify(token.secret, "192.0.2.1"))).toMatchObject({
       code: "invalid_token",
     });
     expect(await refusal(ask("tenant.show", admin, { path: { id } }))).toMatchObject({
@@ -163,9 +163,9 @@ describe("a tenant", () => {
 describe("usage", () => {
   test("tells today, the days before, and what counts against the quotas", async () => {
     const ca = await world.ca("web-issuing");
-    await world.issuance.issue(rootOrigin, ca, leafWish());
+    await world.issuance.issue(rootOrigin, ca, leafRequest());
     world.clock.step(86_400);
-    const issued = await world.issuance.issue(rootOrigin, ca, leafWish());
+    const issued = await world.issuance.issue(rootOrigin, ca, leafRequest());
     await ask("cert.revoke", admin, { path: { id: ca.id }, body: { serial: issued.serial } });
     const usage = await ask("tenant.usage", admin, { ...web, query: { days: "3" } });
     const day = (text: string, certs_issued: number, certs_revoked: number) => ({

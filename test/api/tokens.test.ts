@@ -43,7 +43,7 @@ describe("a token", () => {
     });
     const { items } = await ask("token.list", admin, { query: { tenant: "web" } });
     expect(items).toEqual([token]);
-    const stored = JSON.stringify([...world.store.state.tokens.values()]);
+    const stored = JSON.stringify([...world.store.state.apiTokens.values()]);
     const events = JSON.stringify([...world.store.state.events.values()]);
     expect(stored + events).not.toContain(secret.slice(14));
   });
@@ -90,14 +90,14 @@ describe("a token", () => {
   ])("asked for with %j is refused as %s", async (more, code, facts) => {
     const refused = await refusal(mint(more));
     expect(refused).toMatchObject({ code, facts });
-    expect(world.store.state.tokens.size).toBe(0);
+    expect(world.store.state.apiTokens.size).toBe(0);
   });
 
   test("of platform scope holds in every tenant and belongs to none", async () => {
     const { secret, ...token } = await mint({ scope: "platform", roles: ["auditor", "auditor"] });
     expect(token).toMatchObject({ scope: "platform", roles: ["auditor"] });
     expect(token).not.toHaveProperty("tenant_id");
-    const principal = await world.tokens.verify(secret, "192.0.2.1");
+    const principal = await world.apiTokens.verify(secret, "192.0.2.1");
     const labels = (await ask("ca.list", principal)).items.map(({ label }: Json) => label);
     expect(labels.sort()).toEqual(["lab-issuing", "lab-root", "web-issuing", "web-root"]);
     const own = await ask("token.list", somebody("t", { web: ["admin"] }));
@@ -108,20 +108,20 @@ describe("a token", () => {
     const { id, secret } = await mint();
     const used = async () =>
       (await ask("token.list", admin)).items.find((one: Json) => one.id === id);
-    await world.tokens.verify(secret, "192.0.2.1");
+    await world.apiTokens.verify(secret, "192.0.2.1");
     const first = timestamp(world.clock.now());
     expect(await used()).toMatchObject({ last_used_at: first, last_used_ip: "192.0.2.1" });
     world.clock.step(59);
-    await world.tokens.verify(secret, "192.0.2.2");
+    await world.apiTokens.verify(secret, "192.0.2.2");
     expect(await used()).toMatchObject({ last_used_at: first, last_used_ip: "192.0.2.1" });
     world.clock.step(1);
-    await world.tokens.verify(secret, "192.0.2.2");
+    await world.apiTokens.verify(secret, "192.0.2.2");
     expect(await used()).toMatchObject({ last_used_ip: "192.0.2.2" });
   });
 
   test("is revoked once, by who manages its tenant or by itself, and says so ever after", async () => {
     const { id, secret } = await mint({ tenant_id: "web" });
-    const itself = await world.tokens.verify(secret, "192.0.2.1");
+    const itself = await world.apiTokens.verify(secret, "192.0.2.1");
     const revoke = (who: Parameters<typeof ask>[1]) =>
       ask("token.revoke", who, { path: { id } }).then(({ status }) => status);
     const stranger = await refusal(revoke(somebody("s", { lab: ["admin"] })));
@@ -130,15 +130,17 @@ describe("a token", () => {
     expect(await revoke(somebody("w", { web: ["admin"] }))).toBe("already_revoked");
     const [listed] = (await ask("token.list", admin, { query: { tenant: "web" } })).items;
     expect(listed).toMatchObject({ revoked: true, revoked_by: `token:${id}` });
-    expect(await refusal(world.tokens.verify(secret, ""))).toMatchObject({ code: "invalid_token" });
+    expect(await refusal(world.apiTokens.verify(secret, ""))).toMatchObject({
+      code: "invalid_token",
+    });
   });
 
   test("acts as the person who minted it, also one minted by another token", async () => {
     const person = personNamed("alice", "alice@example.com");
     const maker = somebody("alice", { web: ["admin"] }, { person });
     const first = await mint({ roles: ["admin"] }, maker);
-    const second = await mint({}, await world.tokens.verify(first.secret, ""));
-    const principal = await world.tokens.verify(second.secret, "");
+    const second = await mint({}, await world.apiTokens.verify(first.secret, ""));
+    const principal = await world.apiTokens.verify(second.secret, "");
     expect(principal).toMatchObject({
       person,
       tenantRoles: { web: ["issuer"] },

@@ -15,10 +15,10 @@ import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issued } from "#domain/certificates/issue.ts";
 import {
-  caWish,
+  caRequest,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -34,9 +34,9 @@ beforeEach(async () => {
   issuing = await world.authorities.issueIntermediate(
     rootOrigin,
     root,
-    caWish({ label: "issuing" }),
+    caRequest({ label: "issuing" }),
   );
-  issued = await world.issuance.issue(rootOrigin, issuing, leafWish());
+  issued = await world.issuance.issue(rootOrigin, issuing, leafRequest());
   const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
   const handlers = validationHandlers(world);
   ask = async (body, principal = rootOrigin.principal) => {
@@ -112,7 +112,7 @@ test("a revocation is seen at once, and not looked at when that is asked", async
 test("a certificate of another root has no path", async () => {
   const stranger = issuanceWorld({ random: world.random });
   const root = await initRoot(stranger);
-  const other = await stranger.issuance.issue(rootOrigin, root, leafWish());
+  const other = await stranger.issuance.issue(rootOrigin, root, leafRequest());
   const certificate = certificatePem(other.certificate);
   const report = await ask({ ca: "issuing", certificate });
   expect(report).toMatchObject({ chain_built: false, valid: false, decision: "reject" });

@@ -1,20 +1,26 @@
 /**
- * `pkid ca show`: the record, its bundle, its rollover, and the addresses it was stamped with and
- * stamps.
+ * `pkid ca show`: the record, its bundle, its rollover, and the addresses it names and
+ * those that what it signs names.
  */
 
 import { expect, test } from "bun:test";
 
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import {
+  caRequest,
+  initRoot,
+  issuanceWorld,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/issuance.ts";
 import { type Answers, shell } from "#test/support/shell.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.example" });
 const root = await initRoot(world);
-const wish = caWish({ label: "issuing" });
-const issuing = await world.authorities.issueIntermediate(rootOrigin, root, wish);
-const leaf = await world.issuance.issue(rootOrigin, issuing, leafWish());
+const request = caRequest({ label: "issuing" });
+const issuing = await world.authorities.issueIntermediate(rootOrigin, root, request);
+const leaf = await world.issuance.issue(rootOrigin, issuing, leafRequest());
 const pemOf = (ca: CaRecord) => certificatePem(ca.certificate ?? new Uint8Array());
 const urls = (ca: CaRecord) => ({
   ocsp: [`http://pki.example/api/ca/${ca.id}/ocsp`],
@@ -37,7 +43,7 @@ const answers =
     return shown;
   };
 
-test("a CA is shown with what it stamps, what it was stamped with, and its bundle", async () => {
+test("a CA is shown with the addresses it writes, those it names itself, and its bundle", async () => {
   const leaves = { items: [{ certificate: certificatePem(leaf.certificate) }] };
   const options = { answers: answers(issuing, { leaves, superseded: true }) };
   const { code, stdout } = await shell(["ca", "show", issuing.id], options);
@@ -61,7 +67,7 @@ test("with --json the record keeps its members, with the rest beside them", asyn
     status: "active",
     certificate: pemOf(root),
     rotation: { successor: { label: "next" }, outstanding_leaves: 1, safe_to_retire: false },
-    // A root has made no leaf: the newest CA below it says what it stamps.
+    // A root has made no leaf: the newest CA below it says which addresses it writes.
     stamped_urls: urls(root),
     issuer_urls: { ocsp: [], ca_issuers: [], crl: [] },
     chain: pemOf(root) + pemOf(root),

@@ -3,14 +3,24 @@
 import { expect, test } from "bun:test";
 
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { caWish, initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import {
+  caRequest,
+  initRoot,
+  issuanceWorld,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/issuance.ts";
 import { openssl, scratchDirectory } from "#test/support/openssl.ts";
 import { shell } from "#test/support/shell.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);
-const issuing = await world.authorities.issueIntermediate(rootOrigin, root, caWish({ label: "i" }));
-const { certificate: leaf } = await world.issuance.issue(rootOrigin, issuing, leafWish());
+const issuing = await world.authorities.issueIntermediate(
+  rootOrigin,
+  root,
+  caRequest({ label: "i" }),
+);
+const { certificate: leaf } = await world.issuance.issue(rootOrigin, issuing, leafRequest());
 const [leafPem = "", ...above] = [leaf, issuing.certificate, root.certificate].map((der) =>
   certificatePem(der ?? new Uint8Array()),
 );

@@ -312,7 +312,7 @@ describe("configuration and start", () => {
     expect(text.stdout + json.stdout).not.toContain("geheim");
   });
 
-  test("reference, schema and example print what they promise", async () => {
+  test("reference, schema and example print what they say", async () => {
     expect((await shell(["config", "reference"])).stdout).toStartWith("# pkid configuration");
     expect(
       JSON.parse((await shell(["config", "reference", "--format", "json"])).stdout),

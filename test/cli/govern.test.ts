@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { shell } from "#test/support/shell.ts";
 
 const id = "01234567-89ab-cdef-0123-456789abcdef";
-const wish = { resource: `ca/${id}`, entity_type: "user", role: "ca-issuer", scope: "self" };
+const request = { resource: `ca/${id}`, entity_type: "user", role: "ca-issuer", scope: "self" };
 
 // biome-ignore format: the table is read by column.
 const requests = [
@@ -19,8 +19,8 @@ const requests = [
   ["tenant usage web --days 3",                "GET /api/tenants/web/usage?days=3", undefined],
   ["tenant delete web --yes",                  "DELETE /api/tenants/web", undefined],
   [`grant list --resource ${id}`,              `GET /api/grants?resource=ca%2F${id}`, undefined],
-  [`grant add --resource ca/${id} --user a --role ca-issuer`, "POST /api/grants", { ...wish, entity_id: "a" }],
-  [`grant remove --resource ${id} --group g --role ca-issuer --scope subtree`, "DELETE /api/grants", { ...wish, entity_type: "group", entity_id: "g", scope: "subtree" }],
+  [`grant add --resource ca/${id} --user a --role ca-issuer`, "POST /api/grants", { ...request, entity_id: "a" }],
+  [`grant remove --resource ${id} --group g --role ca-issuer --scope subtree`, "DELETE /api/grants", { ...request, entity_type: "group", entity_id: "g", scope: "subtree" }],
   [`grant effective --resource ${id} --user token:1`, `GET /api/grants/effective?resource=ca%2F${id}&subject=token%3A1`, undefined],
   ["--tenant web ca list",                     "GET /api/ca?tenant=web", undefined],
   ["audit list --tenant web",                  "GET /api/events?tenant=web", undefined],

@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 
 import { failed, passed, skipped, warned } from "#core/preflight/finding.ts";
 import { preflightReport } from "#core/preflight/report.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 import { expectGolden } from "#test/support/golden.ts";
 import { shell } from "#test/support/shell.ts";
 
@@ -31,15 +31,15 @@ function reportOf(...found: readonly (keyof typeof finding)[]) {
   });
 }
 
-/** Runs the command where no server answers; gives also what it wished. */
+/** Runs the command where no server answers; gives also what it asked for. */
 async function run(argv: readonly string[], report = reportOf("good")) {
-  const wishes: PreflightWish[] = [];
-  const preflight = async (_read: unknown, _env: unknown, wish: PreflightWish) => {
-    wishes.push(wish);
+  const requests: PreflightRequest[] = [];
+  const preflight = async (_read: unknown, _env: unknown, request: PreflightRequest) => {
+    requests.push(request);
     return report;
   };
   const ended = await shell(["preflight", ...argv], { deps: { preflight } });
-  return { ...ended, wish: wishes[0] };
+  return { ...ended, request: requests[0] };
 }
 
 test("the table is the one people reviewed: a remedy below what warns or fails, and the counts", async () => {
@@ -62,7 +62,7 @@ test("exit 0 when all pass, 1 with warnings, 2 with failures", async () => {
 });
 
 test("its flags reach the run, and without them the defaults do", async () => {
-  expect((await run([])).wish).toEqual({
+  expect((await run([])).request).toEqual({
     deep: false,
     only: [],
     timeoutSeconds: 60,
@@ -73,7 +73,7 @@ test("its flags reach the run, and without them the defaults do", async () => {
   });
   const flags = "--deep --only keys.ca,disk.space --timeout 5s --expiry-warn-days 60".split(" ");
   const more = "--expiry-fail-days 14 --audit-sample 50 --no-network".split(" ");
-  expect((await run([...flags, ...more])).wish).toEqual({
+  expect((await run([...flags, ...more])).request).toEqual({
     deep: true,
     only: ["keys.ca", "disk.space"],
     timeoutSeconds: 5,
@@ -86,8 +86,8 @@ test("its flags reach the run, and without them the defaults do", async () => {
 
 test("an unknown check, a time that is none and a remote server are wrong usage", async () => {
   const wrong = async (...argv: readonly string[]) => {
-    const { code, stderr, wish } = await run(argv);
-    return [code, stderr.trim(), wish];
+    const { code, stderr, request } = await run(argv);
+    return [code, stderr.trim(), request];
   };
   expect(await wrong("--only", "key.ca")).toEqual([
     2,

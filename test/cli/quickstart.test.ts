@@ -73,7 +73,7 @@ test("what an existing configuration or root would make it pass over is refused"
   expect((await pkid(home, ["--org", "Acme"])).code).toBe(0);
 }, 60_000);
 
-test("an address in clear is stamped and served", async () => {
+test("an address in clear is written into certificates and served", async () => {
   const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
   const [main8443, open] = [await freePort(), await freePort()];
   const child = Bun.spawn([...quickstart, "--public-url", `http://localhost:${open}`], {

@@ -158,7 +158,7 @@ async function agrees(
   const all = Array.from({ length: next - 1 }, (_, n) => parseSerial(String(n + 1)));
   const partition = two.scopes.partition(scope);
   const wanted = all.filter((serial) =>
-    belongs({ serial, kind: undefined, stamp: undefined }, partition, everUsed),
+    belongs({ serial, kind: undefined, namedShard: undefined }, partition, everUsed),
   );
   expect(listed.toSorted()).toEqual(wanted.toSorted());
 }

@@ -46,7 +46,7 @@ else {
       const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "own" });
       const { key, spkiSha256: digest = "" } = await keks.active();
       const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
-      expect((await store.read.keyChecks.standing(question)).own).toBe(true);
+      expect((await store.read.keyChecks.keyStatus(question)).own).toBe(true);
       const { spki, keyType } = await keys.find(key);
       expect([keyType, spkiSha256(spki)]).toEqual(["rsa-3072", digest]);
       const listed = (await keys.list("pkcs11")).filter(({ label }) => label === "own-v1");

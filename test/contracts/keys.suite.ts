@@ -8,7 +8,7 @@ import {
   type KeyType,
   type SignatureName,
 } from "#core/x509/algorithms.ts";
-import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import { opensslVerifies, ticketFor, verifies } from "#test/support/signing.ts";
 
 /** One provider under test. */
@@ -19,7 +19,7 @@ export interface KeysUnderTest {
   /** Opens the same key store; called again after a close when `durable`. */
   readonly open: () => Promise<Keys>;
   /** Makes a key the provider will find; most simply ask `generate`. */
-  readonly provide?: (label: string, keyType: KeyType) => Promise<HeldKey>;
+  readonly provide?: (label: string, keyType: KeyType) => Promise<KeyHandle>;
   /** True when keys outlive a close. */
   readonly durable: boolean;
 }
@@ -28,14 +28,14 @@ export interface KeysUnderTest {
 export function keysContract(name: string, subject: KeysUnderTest): void {
   describe(`Keys by ${name}`, () => {
     let keys: Keys;
-    const made = new Map<KeyType, HeldKey>();
+    const made = new Map<KeyType, KeyHandle>();
     const make = (label: string, keyType: KeyType) =>
       subject.provide?.(label, keyType) ??
       keys.generate({ provider: subject.provider, label, keyType, role: "ca" });
-    const one = (keyType: KeyType): HeldKey => {
-      const held = made.get(keyType);
-      if (held === undefined) throw new Error("made by an earlier test");
-      return held;
+    const one = (keyType: KeyType): KeyHandle => {
+      const handle = made.get(keyType);
+      if (handle === undefined) throw new Error("made by an earlier test");
+      return handle;
     };
     const fastType = subject.keyTypes[0] ?? "ecdsa-p256";
 
@@ -49,13 +49,13 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
     for (const keyType of subject.keyTypes) {
       for (const algorithm of algorithmsOf(keyType)) {
         test(`a ${keyType} key signs with ${algorithm}`, async () => {
-          const held = one(keyType);
+          const handle = one(keyType);
           const message = Buffer.from(`signed with ${algorithm}`);
-          const signature = await keys.sign(ticketFor(held, algorithm, message), message);
-          expect(verifies(held, algorithm, message, signature)).toBe(true);
+          const signature = await keys.sign(ticketFor(handle, algorithm, message), message);
+          expect(verifies(handle, algorithm, message, signature)).toBe(true);
           if (isPostQuantum(keyType)) return; // The installed openssl does not know it.
-          expect(opensslVerifies(held, algorithm, message, signature)).toBe(true);
-          expect(opensslVerifies(held, algorithm, Buffer.from("other"), signature)).toBe(false);
+          expect(opensslVerifies(handle, algorithm, message, signature)).toBe(true);
+          expect(opensslVerifies(handle, algorithm, Buffer.from("other"), signature)).toBe(false);
         });
       }
     }
@@ -109,34 +109,34 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
 
     for (const keyType of subject.keyTypes.filter((name) => !name.startsWith("slh-dsa-"))) {
       test(`a ${keyType} key signs four megabytes that come in pieces`, async () => {
-        const held = one(keyType);
+        const handle = one(keyType);
         const algorithm = defaultSignature(keyType);
         const whole = Buffer.alloc(4_000_000, "long");
         const pieces = [0, 1, 65_000, 600_000].map((from, at, all) =>
           whole.subarray(from, all[at + 1]),
         );
-        const signature = await keys.sign(ticketFor(held, algorithm, whole), pieces);
-        expect(verifies(held, algorithm, whole, signature)).toBe(true);
+        const signature = await keys.sign(ticketFor(handle, algorithm, whole), pieces);
+        expect(verifies(handle, algorithm, whole, signature)).toBe(true);
       });
     }
 
     test("32 signatures at once are each over their own octets", async () => {
-      const held = one(fastType);
+      const handle = one(fastType);
       const algorithm = defaultSignature(fastType);
       const messages = Array.from({ length: 32 }, (_, index) => Buffer.from(`message ${index}`));
       const signatures = await Promise.all(
-        messages.map((message) => keys.sign(ticketFor(held, algorithm, message), message)),
+        messages.map((message) => keys.sign(ticketFor(handle, algorithm, message), message)),
       );
       const good = messages.map((message, index) =>
-        verifies(held, algorithm, message, signatures[index] ?? new Uint8Array()),
+        verifies(handle, algorithm, message, signatures[index] ?? new Uint8Array()),
       );
       expect(good).toEqual(messages.map(() => true));
     });
 
     test("a destroyed key is gone", async () => {
-      const held = await make("short-lived", fastType);
-      await keys.destroy(held.ref);
-      await expect(keys.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
+      const handle = await make("short-lived", fastType);
+      await keys.destroy(handle.ref);
+      await expect(keys.find(handle.ref)).rejects.toMatchObject({ code: "key_unavailable" });
     });
 
     if (!subject.durable) return;
@@ -144,12 +144,12 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
     test("keys are found again after a restart, and sign", async () => {
       await keys.close();
       keys = await subject.open();
-      const held = one(fastType);
-      expect(await keys.find(held.ref)).toEqual(held);
+      const handle = one(fastType);
+      expect(await keys.find(handle.ref)).toEqual(handle);
       const message = Buffer.from("after the restart");
       const algorithm = defaultSignature(fastType);
-      const signature = await keys.sign(ticketFor(held, algorithm, message), message);
-      expect(verifies(held, algorithm, message, signature)).toBe(true);
+      const signature = await keys.sign(ticketFor(handle, algorithm, message), message);
+      expect(verifies(handle, algorithm, message, signature)).toBe(true);
     });
   });
 }

@@ -1,4 +1,4 @@
-/** The directory as a publish target: the promises of every target, and its own. */
+/** The directory as a publish target: the guarantees of every target, and its own. */
 
 import { expect, test } from "bun:test";
 import {

@@ -1,4 +1,4 @@
-/** An S3-compatible store as a publish target: the promises of every target, and its own. */
+/** An S3-compatible store as a publish target: the guarantees of every target, and its own. */
 
 import { afterAll, afterEach, expect, test } from "bun:test";
 

@@ -1,4 +1,4 @@
-/** What every publish target promises, whatever it publishes into. */
+/** What every publish target guarantees, whatever it publishes into. */
 
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
@@ -16,7 +16,7 @@ export interface TargetUnderTest {
   damage(path: string, octets: Buffer): Promise<void>;
 }
 
-/** Runs the promises against fresh targets. */
+/** Tests the guarantees on fresh targets. */
 export function publishTargetSuite(name: string, create: () => TargetUnderTest): void {
   describe(`Publish target ${name}`, () => {
     test("a snapshot is served whole, with its manifest", async () => {
@@ -60,8 +60,8 @@ export function publishTargetSuite(name: string, create: () => TargetUnderTest):
       const first = await publish(target, "1", { "a/x.der": "one", "a/y.der": "two" });
       const [x = artefact("", ""), y = artefact("", "")] = first.artefacts;
       await damage("a/x.der", Buffer.from("eno"));
-      expect([await target.holds(x), await target.holds(y)]).toEqual([false, true]);
-      expect(await target.holds(artefact("a/never.der", "one"))).toBe(false);
+      expect([await target.has(x), await target.has(y)]).toEqual([false, true]);
+      expect(await target.has(artefact("a/never.der", "one"))).toBe(false);
       const next = await target.begin("2", first);
       expect(await next.keep(x, "whole")).toBe(false);
       expect(await next.keep(y, "whole")).toBe(true);

@@ -1,4 +1,4 @@
-/** What every source of a secret promises, whether it is on this machine or a server. */
+/** What every source of a secret guarantees, whether it is on this machine or a server. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
@@ -43,7 +43,7 @@ export async function refusal(fetching: Promise<unknown>): Promise<string> {
 
 export const theSecret = "Geheim-ä-€-11";
 
-/** The promises of all five. */
+/** The guarantees of all five. */
 export function sourceSuite(name: string, open: () => SourceHarness, caFile?: () => string): void {
   describe(name, () => {
     let harness: SourceHarness;
@@ -91,7 +91,7 @@ export function sourceSuite(name: string, open: () => SourceHarness, caFile?: ()
   });
 }
 
-/** What those promise that are servers. */
+/** What those guarantee that are servers. */
 export function serverSuite(name: string, open: () => ServerHarness): void {
   describe(`${name} as a server`, () => {
     let harness: ServerHarness;

@@ -1,4 +1,4 @@
-/** The five kinds of sources, each held to the promises of all; then what is one kind's own. */
+/** The five kinds of sources, each held to the guarantees of all; then what is one kind's own. */
 
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What every store promises about requests for approval. */
+/** What every store guarantees about requests for approval. */
 
 import { expect, test } from "bun:test";
 

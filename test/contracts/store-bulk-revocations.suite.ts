@@ -1,4 +1,4 @@
-/** What a store promises about bulk revocations, whoever keeps it. */
+/** What a store guarantees about bulk revocations, whoever keeps it. */
 
 import { expect, test } from "bun:test";
 
@@ -9,7 +9,7 @@ import type { Store } from "#domain/store.ts";
 import { certificate, issue, noon, revocation } from "#test/support/records.ts";
 import { somebody } from "#test/support/governed-world.ts";
 
-/** The promises, as tests of the store `given` holds. */
+/** The guarantees, as tests of the store `given` holds. */
 export function bulkRevocationContract(given: () => { readonly store: Store }): void {
   const facts = (wanted: Partial<BulkRunFacts> = {}): BulkRunFacts => ({
     lineage: caId(crypto.randomUUID()),

@@ -1,4 +1,4 @@
-/** What a store promises about bulk issues, whoever keeps it. */
+/** What a store guarantees about bulk issues, whoever keeps it. */
 
 import { expect, test } from "bun:test";
 
@@ -7,7 +7,7 @@ import type { BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { Store } from "#domain/store.ts";
 import { newSerial, noon } from "#test/support/records.ts";
 
-/** The promises, as tests of the store `given` holds. */
+/** The guarantees, as tests of the store `given` holds. */
 export function bulkContract(given: () => { readonly store: Store }): void {
   const operation = (): BulkOperation => ({
     id: crypto.randomUUID(),

@@ -1,5 +1,5 @@
 /**
- * What a store promises about CRLs: numbers, published lists and their pieces, partitions, and
+ * What a store guarantees about CRLs: numbers, published lists and their pieces, partitions, and
  * views that stand still.
  */
 
@@ -16,7 +16,7 @@ const year = 31_536_000;
 const momentOf = (at: Instant) => ({ at, wanted: at, believed: true });
 const later = (seconds: number) => instant(noon + seconds * 1000);
 
-/** The promises, as tests of the store `given` holds. */
+/** The guarantees, as tests of the store `given` holds. */
 export function crlContract(
   given: () => { readonly store: Store; readonly home: ReturnType<typeof caId> },
 ): void {
@@ -136,18 +136,18 @@ export function crlContract(
     expect((await store.read.revocations.crlHead(home, "full", "base"))?.number).toBe(4);
   });
 
-  test("a stamp lasts to the end of the day of the latest certificate that has it", async () => {
+  test("the URL of a partition lasts to the end of the day of the latest certificate that has it", async () => {
     const { store, home } = given();
-    const stamp = (partition: number, url: string, seconds: number) =>
+    const keep = (partition: number, url: string, seconds: number) =>
       store.atomically((tx) =>
-        tx.revocations.stamp({ caId: home, partition, url, notAfter: later(seconds) }),
+        tx.revocations.keepShardUrl({ caId: home, partition, url, notAfter: later(seconds) }),
       );
-    await stamp(3, "http://a/3", 0);
-    await stamp(3, "http://a/3", 86_400);
-    await stamp(3, "http://a/3", 60);
-    await stamp(1, "http://a/1", 0);
+    await keep(3, "http://a/3", 0);
+    await keep(3, "http://a/3", 86_400);
+    await keep(3, "http://a/3", 60);
+    await keep(1, "http://a/1", 0);
     const at = async (seconds: number) =>
-      (await store.read.revocations.stamps(home, later(seconds))).map(({ url }) => url);
+      (await store.read.revocations.shardUrls(home, later(seconds))).map(({ url }) => url);
     expect(await at(0)).toEqual(["http://a/1", "http://a/3"]);
     expect(await at(86_400)).toEqual(["http://a/3"]);
     expect(await at(3 * 86_400)).toEqual([]);
@@ -167,8 +167,13 @@ export function crlContract(
       const rest = await view.listed(home, undefined, 2, second?.serial);
       expect(rest.map(({ serial }) => String(serial))).toEqual(["7"]);
       const [one, two] = await view.changed(home, 2, 0);
-      expect(one).toMatchObject({ serial: "7", kind: undefined, stamp: undefined });
-      expect(two).toMatchObject({ serial: "500", kind: "leaf", stamp: 6, reason: "keyCompromise" });
+      expect(one).toMatchObject({ serial: "7", kind: undefined, namedShard: undefined });
+      expect(two).toMatchObject({
+        serial: "500",
+        kind: "leaf",
+        namedShard: 6,
+        reason: "keyCompromise",
+      });
       expect(await view.changed(home, 9, two?.sequence ?? 0)).toHaveLength(1);
       expect(await view.released(home, 9, 0)).toMatchObject([
         { serial: "44", since: held, sequence: released, revokedAt: noon, kind: undefined },

@@ -6,7 +6,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import type { Reach } from "#core/access/principal.ts";
 import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { BlockedKeyRecord, KeyHolder, KeyQuestion } from "#domain/key-checks/store.ts";
+import type { BlockedKeyRecord, KeySubject, KeyQuestion } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
@@ -15,25 +15,25 @@ export function keyCheckContract(
   given: () => { readonly store: Store; readonly home: string },
 ): void {
   describe("blocked and own keys", () => {
-    const standing = (
+    const keyStatus = (
       spkiSha256: string,
       { tenant = defaultTenant, duplicate }: Partial<KeyQuestion> = {},
-    ) => given().store.read.keyChecks.standing({ spkiSha256, tenant, duplicate });
+    ) => given().store.read.keyChecks.keyStatus({ spkiSha256, tenant, duplicate });
     const clean = { blocked: false, own: false, duplicate: false };
 
     test("a key is blocked once, found by id and digest, and free again when the row is gone", async () => {
       const { store } = given();
       const row = blockedKey({ reason: "Leaked 50% of it" });
       const again = blockedKey({ spkiSha256: row.spkiSha256, reason: "again" });
-      expect(await standing(row.spkiSha256)).toEqual(clean);
+      expect(await keyStatus(row.spkiSha256)).toEqual(clean);
       expect(await store.atomically((tx) => tx.keyChecks.block(row))).toBeUndefined();
       expect(await store.atomically((tx) => tx.keyChecks.block(again))).toEqual(row);
-      expect(await standing(row.spkiSha256)).toEqual({ ...clean, blocked: true });
+      expect(await keyStatus(row.spkiSha256)).toEqual({ ...clean, blocked: true });
       expect(await store.read.keyChecks.blocked(row.id)).toEqual(row);
       expect(await store.read.keyChecks.blocked("none")).toBeUndefined();
       expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toEqual(row);
       expect(await store.atomically((tx) => tx.keyChecks.unblock(row.id))).toBeUndefined();
-      expect(await standing(row.spkiSha256)).toEqual(clean);
+      expect(await keyStatus(row.spkiSha256)).toEqual(clean);
     });
 
     test("a key that one tenant blocked is blocked for no other, until it is blocked for all", async () => {
@@ -43,7 +43,7 @@ export function keyCheckContract(
       const block = (facts: Partial<BlockedKeyRecord>) =>
         store.atomically((tx) => tx.keyChecks.block(blockedKey({ spkiSha256, ...facts })));
       expect(await block(row)).toBeUndefined();
-      const blocked = async (tenant: TenantId) => (await standing(spkiSha256, { tenant })).blocked;
+      const blocked = async (tenant: TenantId) => (await keyStatus(spkiSha256, { tenant })).blocked;
       expect([await blocked(own), await blocked(other)]).toEqual([true, false]);
       expect(await block({ tenant: own })).toMatchObject({ id: row.id });
       const many = (tenant: TenantId | undefined) =>
@@ -114,17 +114,18 @@ export function keyCheckContract(
       await issued(store, { caId: ca.id, kind: "responder", spkiSha256: responder });
       await issued(store, { caId: ca.id, spkiSha256: leaf });
       const digests = [sha256Hex(spki), sha256Hex(second), claimed, responder];
-      for (const digest of digests) expect(await standing(digest)).toEqual({ ...clean, own: true });
-      expect(await standing(leaf)).toEqual(clean);
+      for (const digest of digests)
+        expect(await keyStatus(digest)).toEqual({ ...clean, own: true });
+      expect(await keyStatus(leaf)).toEqual(clean);
     });
 
     test("a duplicate is another subject's unexpired leaf of the tenant", async () => {
       const { store } = given();
       const digest = newDigest();
       const row = await issued(store, { spkiSha256: digest, subject: "CN=first" });
-      const asked: KeyHolder = { subject: "CN=second", sans: [], now: make.noon };
+      const asked: KeySubject = { subject: "CN=second", sans: [], now: make.noon };
       const duplicate = async (change: Partial<typeof asked>, tenant = defaultTenant) =>
-        (await standing(digest, { tenant, duplicate: { ...asked, ...change } })).duplicate;
+        (await keyStatus(digest, { tenant, duplicate: { ...asked, ...change } })).duplicate;
       expect(await duplicate({})).toBe(true);
       expect(await duplicate({ subject: "CN=first" })).toBe(false);
       expect(await duplicate({}, tenantId("other"))).toBe(false);
@@ -137,8 +138,8 @@ export function keyCheckContract(
       const digest = newDigest();
       const sans = ["dns:a.example", 'email:"q"@b.example'];
       await issued(store, { spkiSha256: digest, subject: "", commonName: "", sans });
-      const duplicate = async (holder: Omit<KeyHolder, "now">) =>
-        (await standing(digest, { duplicate: { ...holder, now: make.noon } })).duplicate;
+      const duplicate = async (holder: Omit<KeySubject, "now">) =>
+        (await keyStatus(digest, { duplicate: { ...holder, now: make.noon } })).duplicate;
       expect(await duplicate({ subject: "", sans })).toBe(false);
       expect(await duplicate({ subject: "", sans: ["dns:b.example"] })).toBe(true);
       expect(await duplicate({ subject: "CN=second", sans })).toBe(true);

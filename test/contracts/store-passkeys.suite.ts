@@ -1,4 +1,4 @@
-/** What every store promises about passkeys. */
+/** What every store guarantees about passkeys. */
 
 import { expect, test } from "bun:test";
 

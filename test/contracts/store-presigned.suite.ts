@@ -30,18 +30,18 @@ export function presignedContract(
       return row;
     };
 
-    test("an answer is found with the standing of its serial, byte for byte, per hash", async () => {
+    test("an answer is found with the status of its serial, byte for byte, per hash", async () => {
       const { serial } = await issue();
       const answer = presigned(given().home, serial);
       expect(await keep([answer], await sequence())).toBe(1);
       expect(await find(serial)).toEqual({
-        standing: { status: "good", profile: "tls-server" },
+        certStatus: { status: "good", profile: "tls-server" },
         presigned: answer,
       });
       expect((await find(serial, "sha256")).presigned).toBeUndefined();
       const stranger = make.newSerial();
       expect(await find(stranger)).toEqual({
-        standing: { status: "unknown" },
+        certStatus: { status: "unknown" },
         presigned: undefined,
       });
     });
@@ -130,7 +130,7 @@ export function presignedContract(
           [rows[2]?.serial ?? bare, true],
         ]),
       );
-      for (const { standing } of entries) expect(standing.status).toBe("revoked");
+      for (const { certStatus } of entries) expect(certStatus.status).toBe("revoked");
       const [least] = entries;
       expect(await store.read.presigned.revoked(home, 1)).toEqual(
         least === undefined ? [] : [least],

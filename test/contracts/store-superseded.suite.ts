@@ -1,4 +1,4 @@
-/** What a store promises about certificates that later ones outlive, whoever keeps it. */
+/** What a store guarantees about certificates that later ones outlive, whoever keeps it. */
 
 import { expect, test } from "bun:test";
 
@@ -7,7 +7,7 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/records.ts";
 
-/** The promises, as tests of the store `given` holds. */
+/** The guarantees, as tests of the store `given` holds. */
 export function supersededContract(given: () => { readonly store: Store }): void {
   const day = 86_400;
   const prepared = async () => {

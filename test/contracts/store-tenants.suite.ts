@@ -1,5 +1,5 @@
 /**
- * What every store promises about tenants, what counts against their quotas, and grants on single
+ * What every store guarantees about tenants, what counts against their quotas, and grants on single
  * CAs.
  */
 
@@ -67,7 +67,7 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     await store.atomically(async (tx) => {
       expect(await tx.tenants.lock(first.id)).toEqual(first);
       await tx.tenants.update(changed);
-      expect(await tx.tenants.standing(first.id)).toMatchObject({
+      expect(await tx.tenants.state(first.id)).toMatchObject({
         status: "suspended",
         maxCertsPerDay: 3,
         maxActiveCerts: 0,
@@ -76,7 +76,7 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     expect(await store.read.tenants.named(first.id)).toEqual(changed);
     await store.atomically((tx) => tx.tenants.remove(first.id));
     expect(await store.read.tenants.named(first.id)).toBeUndefined();
-    expect(await store.atomically((tx) => tx.tenants.standing(first.id))).toBeUndefined();
+    expect(await store.atomically((tx) => tx.tenants.state(first.id))).toBeUndefined();
   });
 
   test("TEN-1: what is used is exact through issue, hold, revocation and expiry", async () => {

@@ -1,4 +1,4 @@
-/** What every store must do for certificate transparency: precertificates, promises and heads. */
+/** What every store must do for certificate transparency: precertificates, SCTs and heads. */
 
 import { expect, test } from "bun:test";
 
@@ -16,7 +16,7 @@ type Given = () => { readonly store: Store; readonly home: ReturnType<typeof caI
 
 /** Declares the tests. */
 export function transparencyContract(given: Given): void {
-  test("a certificate keeps what logs promised, and the absence of it", async () => {
+  test("a certificate keeps the SCTs of logs, and the absence of it", async () => {
     const { store, home } = given();
     const ct = {
       status: "failed_open" as const,
@@ -90,7 +90,7 @@ export function transparencyContract(given: Given): void {
     expect(after).toEqual(before && { ...before, expiresAt: later(9) });
   });
 
-  test("promises are listed by page, newest first, filtered by tenant, state, CA and serial, and counted", async () => {
+  test("SCTs are listed by page, newest first, filtered by tenant, state, CA and serial, and counted", async () => {
     const { store, home } = given();
     const other = tenantId(crypto.randomUUID());
     const rows = [
@@ -119,7 +119,7 @@ export function transparencyContract(given: Given): void {
     });
   });
 
-  test("what is due comes in the order of its time, and a settled promise is due no more", async () => {
+  test("what is due comes in the order of its time, and a settled SCT is due no more", async () => {
     const { store, home } = given();
     const rows = [
       inclusion(home, { dueAt: later(-3000) }),
@@ -177,7 +177,7 @@ function inclusion(
     status: "pending",
     sctTimestamp: noon,
     leafHash: "cd".repeat(32),
-    promisedIndex: 7,
+    sctLeafIndex: 7,
     dueAt: noon,
     treeSize: undefined,
     leafIndex: undefined,

@@ -1,4 +1,4 @@
-/** What every store must do, whatever holds the rows: the ports' promises, one test each. */
+/** What every store must do, whatever holds the rows: the ports' guarantees, one test each. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
@@ -345,16 +345,16 @@ function revocations(given: Given): void {
     expect(await put).toBe(before + 1);
   });
 
-  test("the standing of a serial: unknown, intended, good, revoked, bare", async () => {
+  test("the status of a serial: unknown, intended, good, revoked, bare", async () => {
     const { store, home } = given();
     const row = make.certificate({ caId: home });
-    const standing = (serial: Serial) => store.read.revocations.standing(home, serial);
-    expect(await standing(row.serial)).toEqual({ status: "unknown" });
+    const certStatus = (serial: Serial) => store.read.revocations.certStatus(home, serial);
+    expect(await certStatus(row.serial)).toEqual({ status: "unknown" });
     const intent = make.intentFor(row);
     await store.atomically((tx) => make.intend(tx, intent));
-    expect(await standing(row.serial)).toEqual({ status: "unknown" });
+    expect(await certStatus(row.serial)).toEqual({ status: "unknown" });
     await store.atomically((tx) => make.activate(tx, intent, row));
-    expect(await standing(row.serial)).toEqual({ status: "good", profile: row.profile });
+    expect(await certStatus(row.serial)).toEqual({ status: "good", profile: row.profile });
     const entries = [
       make.revocation({ caId: home, serial: row.serial }),
       make.revocation({ caId: home, known: false, expiresAt: undefined }),
@@ -363,7 +363,7 @@ function revocations(given: Given): void {
     const revoked = { status: "revoked", at: noon, reason: "keyCompromise" } as const;
     for (const { serial, known } of entries) {
       const profile = known ? row.profile : undefined;
-      expect(await standing(serial)).toEqual({ ...revoked, profile });
+      expect(await certStatus(serial)).toEqual({ ...revoked, profile });
     }
   });
 
@@ -401,14 +401,15 @@ function access(given: Given): void {
   test("a token is found by hash and id, listed by tenant, touched, and revoked once", async () => {
     const { store, home } = given();
     const tenant = tenantId(`tenant ${home}`);
-    const before = await store.read.access.activeTokens(noon);
+    const before = await store.read.access.activeApiTokens(noon);
     const first = make.token({ tenant, createdAt: later(1), expiresAt: later(60) });
     const second = make.token({ scope: "platform", tenant: undefined, createdAt: later(2) });
-    for (const row of [first, second]) await store.atomically((tx) => tx.access.insertToken(row));
-    expect(await store.read.access.tokenByHash(first.tokenHash)).toEqual(first);
-    expect(await store.read.access.tokenById(second.id)).toEqual(second);
-    expect(await store.read.access.activeTokens(noon)).toBe(before + 2);
-    expect(await store.read.access.activeTokens(later(60))).toBe(before + 1);
+    for (const row of [first, second])
+      await store.atomically((tx) => tx.access.insertApiToken(row));
+    expect(await store.read.access.apiTokenByHash(first.tokenHash)).toEqual(first);
+    expect(await store.read.access.apiTokenById(second.id)).toEqual(second);
+    expect(await store.read.access.activeApiTokens(noon)).toBe(before + 2);
+    expect(await store.read.access.activeApiTokens(later(60))).toBe(before + 1);
     const listed = async (tenants: "platform" | (typeof tenant)[], named?: typeof tenant) =>
       (
         await store.read.access.tokens(tenants === "platform" ? tenants : only(tenants), named, 100)
@@ -416,19 +417,19 @@ function access(given: Given): void {
     expect(await listed([tenant])).toEqual([first.id]);
     expect(await listed("platform", tenant)).toEqual([first.id]);
     expect((await listed("platform")).slice(0, 2)).toEqual([second.id, first.id]);
-    await store.atomically((tx) => tx.access.touchToken(first.id, later(3), "192.0.2.9"));
+    await store.atomically((tx) => tx.access.touchApiToken(first.id, later(3), "192.0.2.9"));
     const revoke = () =>
-      store.atomically((tx) => tx.access.revokeToken(first.id, later(4), "root"));
+      store.atomically((tx) => tx.access.revokeApiToken(first.id, later(4), "root"));
     expect(await revoke()).toBe(true);
     expect(await revoke()).toBe(false);
     const touched = { lastUsedAt: later(3), lastUsedIp: "192.0.2.9" };
     const revoked = { revokedAt: later(4), revokedBy: "root" };
-    expect(await store.read.access.tokenById(first.id)).toEqual({
+    expect(await store.read.access.apiTokenById(first.id)).toEqual({
       ...first,
       ...touched,
       ...revoked,
     });
-    expect(await store.read.access.activeTokens(noon)).toBe(before + 1);
+    expect(await store.read.access.activeApiTokens(noon)).toBe(before + 1);
   });
 
   test("an instance value is set, replaced and read", async () => {

@@ -25,9 +25,14 @@ const flipped = (bytes: Uint8Array) => bytes.with(0, (bytes[0] ?? 0) ^ 1);
 
 describe("opening", () => {
   test("what was sealed comes out, also after its text", () => {
-    const wish = [octets(32), octets(12), fc.string(), fc.uint8Array({ maxLength: 300 })] as const;
+    const request = [
+      octets(32),
+      octets(12),
+      fc.string(),
+      fc.uint8Array({ maxLength: 300 }),
+    ] as const;
     fc.assert(
-      fc.property(...wish, (key, nonce, context, secret) => {
+      fc.property(...request, (key, nonce, context, secret) => {
         const sealed = sealEnvelope(header, { dek: key, nonce }, context.toWellFormed(), secret);
         const read = parseEnvelope(encodeEnvelope(sealed));
         expect(read && openEnvelope(read, key, context.toWellFormed())).toEqual(secret);

@@ -9,10 +9,10 @@ import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { judgeListener, judgeServed, type ServingFacts } from "#core/preflight/serving.ts";
 import {
-  caWish,
+  caRequest,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   csr,
 } from "#test/support/issuance.ts";
@@ -22,12 +22,12 @@ const root = await initRoot(world);
 const below = await world.authorities.issueIntermediate(
   rootOrigin,
   root,
-  caWish({ label: "below" }),
+  caRequest({ label: "below" }),
 );
 const { certificate: leaf } = await world.issuance.issue(
   rootOrigin,
   below,
-  leafWish({ csr: csr({ dns: ["pki.example.test", "*.wild.example.test"] }) }),
+  leafRequest({ csr: csr({ dns: ["pki.example.test", "*.wild.example.test"] }) }),
 );
 const { notAfter } = parseCertificate(leaf);
 const intermediate = below.certificate ?? new Uint8Array();

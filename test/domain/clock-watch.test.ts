@@ -11,7 +11,7 @@ import {
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -25,7 +25,7 @@ async function restarted({ store, clock }: World) {
   return { watch, pauses };
 }
 
-const issue = ({ issuance }: World, ca: CaRecord) => issuance.issue(rootOrigin, ca, leafWish());
+const issue = ({ issuance }: World, ca: CaRecord) => issuance.issue(rootOrigin, ca, leafRequest());
 
 const written = ({ store: { state } }: World) =>
   JSON.stringify([state.events, state.ledger, state.intents].map((rows) => [...rows.values()]));
@@ -57,8 +57,8 @@ describe("a step back", () => {
   test("pauses the preview of issuance too, which says what issuing would do", async () => {
     const { root, ...opened } = await world();
     const asked = { csr: csr() };
-    const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
-    const preview = () => opened.issuance.preview(root, wish);
+    const request = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
+    const preview = () => opened.issuance.preview(root, request);
     expect((await preview()).accepted).toBe(true);
     opened.clock.step(-6);
     await expect(preview()).rejects.toMatchObject({ code: "storage_unavailable" });

@@ -3,7 +3,7 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
-import { factoryReset, type FactoryResetWish } from "#domain/factory-reset.ts";
+import { factoryReset, type FactoryResetRequest } from "#domain/factory-reset.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
@@ -21,16 +21,16 @@ beforeEach(async () => {
     (await list(provider)).filter((key) => key.provider === provider);
 });
 
-const reset = (wish: Partial<FactoryResetWish> = {}, provider: ProviderName = "pkcs11") =>
+const reset = (request: Partial<FactoryResetRequest> = {}, provider: ProviderName = "pkcs11") =>
   factoryReset({ ...small, provider }, rootOrigin, {
     confirm: serial,
     destroyCaKeys: false,
     destroyRetiredKeks: false,
-    ...wish,
+    ...request,
   });
 
 /** A further CA whose key is on the token. */
-async function onToken() {
+async function onApiToken() {
   const wanted = {
     provider: "pkcs11",
     label: "hsm-root",
@@ -54,14 +54,14 @@ test("keys in files, and a device of another serial, are left alone", async () =
 });
 
 test("a token with keys of a CA that signs is refused with their labels, and nothing is destroyed", async () => {
-  const ref = await onToken();
+  const ref = await onApiToken();
   expect(await refusalOf(reset())).toEqual(["keys_in_use", { labels: ["hsm-root"] }]);
   expect((await small.keys.find(ref)).ref).toEqual(ref);
   expect(small.store.state.events.size).toBe(0);
 });
 
 test("when they are to go too they are destroyed, each in the ledger, and the event comes first", async () => {
-  const ref = await onToken();
+  const ref = await onApiToken();
   await reset({ destroyCaKeys: true });
   expect([...small.store.state.events.values()]).toMatchObject([
     { action: "hsm.factory_reset", result: "success", target: serial },

@@ -11,7 +11,7 @@ import { seededRandom, testClock } from "#test/support/ports.ts";
 import { defaultTenant } from "#core/ids.ts";
 
 test("the first start makes ids, tenant, ledger and a root password shown once; the second changes nothing", async () => {
-  const deps = ground();
+  const deps = startDeps();
   const first = await prepareInstance(deps, generated);
   expect(deps.kept).toEqual([expect.stringMatching(/^([A-Za-z0-9]{4}-){6}[A-Za-z0-9]{4}$/)]);
   expect(await prepareInstance(deps, generated)).toEqual(first);
@@ -20,7 +20,7 @@ test("the first start makes ids, tenant, ledger and a root password shown once; 
 });
 
 test("why the first start failed is said also when the ledger key cannot be destroyed again", async () => {
-  const deps = ground();
+  const deps = startDeps();
   deps.store.beforeWrite = (operation) => {
     if (operation === "audit.appendLedger") throw refuse("storage_unavailable");
   };
@@ -31,7 +31,7 @@ test("why the first start failed is said also when the ledger key cannot be dest
 });
 
 test("the ledger begins with the fingerprint of its own key", async () => {
-  const deps = ground();
+  const deps = startDeps();
   await prepareInstance(deps, generated);
   const genesis = deps.store.state.ledger.get(1);
   expect(genesis).toMatchObject({ kind: "genesis", role: "ledger", provider: "software" });
@@ -39,26 +39,30 @@ test("the ledger begins with the fingerprint of its own key", async () => {
 });
 
 test("KCK-2: the ledger key is the instance's own, also when an earlier release began the ledger", async () => {
-  const deps = ground();
+  const deps = startDeps();
   await prepareInstance(deps, generated);
   const [key] = deps.keys.held.values();
   const spkiSha256 = digestOf(key?.spki ?? new Uint8Array());
-  const standing = () =>
-    deps.store.read.keyChecks.standing({ spkiSha256, tenant: defaultTenant, duplicate: undefined });
-  expect((await standing()).own).toBe(true);
+  const keyStatus = () =>
+    deps.store.read.keyChecks.keyStatus({
+      spkiSha256,
+      tenant: defaultTenant,
+      duplicate: undefined,
+    });
+  expect((await keyStatus()).own).toBe(true);
   deps.store.state.ownKeys.clear();
   await prepareInstance(deps, generated);
-  expect((await standing()).own).toBe(true);
+  expect((await keyStatus()).own).toBe(true);
 });
 
 test("the password itself is never stored", async () => {
-  const deps = ground();
+  const deps = startDeps();
   await prepareInstance(deps, generated);
   expect(JSON.stringify([...deps.store.state.values])).not.toContain(String(deps.kept[0]));
 });
 
 test("a configured password or hash is used and nothing is made up", async () => {
-  const deps = ground();
+  const deps = startDeps();
   const password = await prepareInstance(deps, { ...generated, password: "secret" });
   expect(password).toMatchObject({ rootPasswordHash: "argon2(6)" });
   const hash = await prepareInstance(deps, { ...generated, passwordHash: "$argon2id$x" });
@@ -67,7 +71,7 @@ test("a configured password or hash is used and nothing is made up", async () =>
 });
 
 test("the password is kept before its hash is stored, so that no crash makes it unknown", async () => {
-  const failing = ground();
+  const failing = startDeps();
   failing.store.beforeWrite = (operation) => {
     if (operation === "instance.setValue" && failing.kept.length > 0) throw new Error("disk");
   };
@@ -76,8 +80,8 @@ test("the password is kept before its hash is stored, so that no crash makes it 
 });
 
 test("a replica that loses the race for the first ledger entry goes on with the winner's", async () => {
-  const deps = ground();
-  const winner = ground(deps);
+  const deps = startDeps();
+  const winner = startDeps(deps);
   const read = { ...deps.store.read };
   const { ledgerHead } = deps.store.read.audit;
   let asked = 0;
@@ -98,7 +102,7 @@ test("a replica that loses the race for the first ledger entry goes on with the 
 });
 
 test("a ledger whose beginning was committed, though the answer was lost, keeps its key", async () => {
-  const deps = ground();
+  const deps = startDeps();
   const { atomically } = deps.store;
   Object.assign(deps.store, {
     atomically: async (unit: Parameters<typeof atomically>[0]) => {
@@ -115,7 +119,7 @@ test("a ledger whose beginning was committed, though the answer was lost, keeps 
   expect([...deps.keys.held.keys()]).toEqual([deps.store.state.values.get("ledger_key_id") ?? ""]);
 });
 
-function ground(shared?: { store: MemoryStore; keys: MemoryKeys }) {
+function startDeps(shared?: { store: MemoryStore; keys: MemoryKeys }) {
   const kept: string[] = [];
   return {
     kept,

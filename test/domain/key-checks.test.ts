@@ -16,11 +16,11 @@ import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { somebody } from "#test/support/governed-world.ts";
 import {
-  caWish,
+  caRequest,
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   newKey,
   rootOrigin,
   spkiOf,
@@ -41,10 +41,13 @@ const key = newKey("ecdsa-p256");
 const keyDigest = spkiSha256(spkiOf(key.publicKey));
 
 /** `issued`, or the key checks that refused. */
-async function outcome(world: World, wish: Parameters<typeof leafWish>[0] = {}): Promise<string> {
+async function outcome(
+  world: World,
+  issueRequest: Parameters<typeof leafRequest>[0] = {},
+): Promise<string> {
   const ca = [...world.store.state.cas.values()][0] ?? (await initRoot(world));
   try {
-    await world.issuance.issue(rootOrigin, ca, leafWish({ csr: csr({ key }), ...wish }));
+    await world.issuance.issue(rootOrigin, ca, leafRequest({ csr: csr({ key }), ...issueRequest }));
     return "issued";
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "gate_refused") throw error;
@@ -151,8 +154,8 @@ test("a revocation for keyCompromise blocks the modulus, one alone and many at o
   for (const many of [false, true]) {
     const world = revokingWorld();
     const ca = await initRoot(world);
-    const wish = leafWish({ csr: requestWith(odd, subject) });
-    const { serial } = await world.issuance.issue(rootOrigin, ca, wish);
+    const issueRequest = leafRequest({ csr: requestWith(odd, subject) });
+    const { serial } = await world.issuance.issue(rootOrigin, ca, issueRequest);
     const request = { ca, serial, origin: rootOrigin, mayManageCa: true };
     const order = {
       operationId: undefined,
@@ -176,7 +179,7 @@ test("when the store cannot say, nothing is signed", async () => {
   await initRoot(world);
   const before = world.store.state.intents.size;
   const { keyChecks } = world.store.read;
-  keyChecks.standing = async () => {
+  keyChecks.keyStatus = async () => {
     throw new Error("the table is gone");
   };
   expect(outcome(world)).rejects.toThrow("the table is gone");
@@ -219,9 +222,9 @@ describe("a tenant that has got hold of another one's request", () => {
     const world = revokingWorld();
     await world.store.atomically((tx) => tx.tenants.insert(tenant("web")));
     const victim = await initRoot(world);
-    const ca = await world.authorities.initRoot(origin, web, caWish({ label: "eves" }));
+    const ca = await world.authorities.initRoot(origin, web, caRequest({ label: "eves" }));
     const issue = (under: typeof ca) =>
-      world.issuance.issue(rootOrigin, under, leafWish({ csr: csr({ key }) }));
+      world.issuance.issue(rootOrigin, under, leafRequest({ csr: csr({ key }) }));
     const asked = { ca, origin, mayManageCa: true };
     return { world, victim, ca, issue, asked };
   }
@@ -264,13 +267,13 @@ describe("a tenant that has got hold of another one's request", () => {
   test("neither blocks nor claims what it vouches for with a cross certificate", async () => {
     const { world, victim, ca, issue, asked } = await theirs();
     const crossSigning = new CrossSigning(world);
-    const wish = { validityDays: 30, maxPathLength: undefined };
+    const issueRequest = { validityDays: 30, maxPathLength: undefined };
     const request = { source: "csr" as const, pem: csr({ key, dns: [] }) };
-    const cross = await crossSigning.sign(origin, ca, { ...wish, subject: request });
+    const cross = await crossSigning.sign(origin, ca, { ...issueRequest, subject: request });
     expect((await issue(victim)).record.caId).toBe(victim.id);
     const pem = encodePem("CERTIFICATE", victim.certificate ?? new Uint8Array());
     const certificate = { source: "certificate" as const, pem };
-    const vouched = await crossSigning.sign(origin, ca, { ...wish, subject: certificate });
+    const vouched = await crossSigning.sign(origin, ca, { ...issueRequest, subject: certificate });
     for (const { serial } of [cross, vouched]) {
       await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
     }

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
 import { Instance, newHome } from "#test/support/instance.ts";
 import { csr } from "#test/support/issuance.ts";
 import { said } from "#test/support/preflight.ts";
@@ -52,7 +52,12 @@ beforeAll(async () => {
 
 afterAll(() => instance.dispose());
 
-async function ask(who: Held, method: string, path: string, body?: object): Promise<Json> {
+async function ask(
+  who: ClientCertificate,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Json> {
   const answer = await fetch(instance.url.replace("127.0.0.1", "localhost") + path, {
     method,
     tls: { ...material(who), ca: instance.servingCa() },
@@ -64,14 +69,14 @@ async function ask(who: Held, method: string, path: string, body?: object): Prom
 test("no passkey is asked for what people confirm with one", async () => {
   const issued = await ask(boss, "POST", `/api/ca/${ca}/issue`, { csr: csr(), profile: "server" });
   expect(issued.http).toBe(201);
-  const wish = { serial: issued.serial, reason: "superseded" };
-  const revoked = await ask(boss, "POST", `/api/ca/${ca}/revoke`, wish);
+  const request = { serial: issued.serial, reason: "superseded" };
+  const revoked = await ask(boss, "POST", `/api/ca/${ca}/revoke`, request);
   expect([revoked.http, revoked.status]).toEqual([200, "revoked"]);
 });
 
 test("what takes two takes two people, however many certificates one of them has", async () => {
-  const wish = { name: "robot", roles: ["admin"] };
-  const parked = await ask(boss, "POST", "/api/tokens", wish);
+  const request = { name: "robot", roles: ["admin"] };
+  const parked = await ask(boss, "POST", "/api/tokens", request);
   expect([parked.http, parked.secret]).toEqual([202, undefined]);
   const path = `/api/approvals/${parked.approval_id}`;
   const own = await ask(bossToo, "POST", `${path}/approve`, {});

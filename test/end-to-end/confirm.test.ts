@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => instance.dispose());
 
-const standing = async (): Promise<string[]> => {
+const tenantsLeft = async (): Promise<string[]> => {
   const { items } = await instance.admin<{ items: { slug: string }[] }>("GET", "/api/tenants");
   return items.map(({ slug }) => slug).filter((slug) => slug !== "default");
 };
@@ -48,10 +48,10 @@ test("and goes on after yes alone; no answer, another one and Ctrl-C leave every
     const refused = await atTerminal(remove, typed);
     expect([typed, refused.code]).toEqual([typed, code]);
     expect(refused.shown).toContain("pkid tenant delete web: ");
-    expect(await standing()).toEqual(["web"]);
+    expect(await tenantsLeft()).toEqual(["web"]);
   }
   expect((await atTerminal(remove, "yes\r")).code).toBe(0);
-  expect(await standing()).toEqual([]);
+  expect(await tenantsLeft()).toEqual([]);
 }, 30_000);
 
 test("and where there is no terminal it wants --yes", async () => {
@@ -59,7 +59,7 @@ test("and where there is no terminal it wants --yes", async () => {
   const refused = await instance.cli("tenant", "delete", "lab");
   expect([refused.code, refused.stdout]).toEqual([2, ""]);
   expect(refused.stderr).toContain("--yes");
-  expect(await standing()).toEqual(["lab"]);
+  expect(await tenantsLeft()).toEqual(["lab"]);
   expect((await instance.cli("tenant", "delete", "lab", "--yes")).code).toBe(0);
-  expect(await standing()).toEqual([]);
+  expect(await tenantsLeft()).toEqual([]);
 }, 30_000);

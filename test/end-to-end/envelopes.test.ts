@@ -38,8 +38,8 @@ const keyFiles = (home: string) => {
 async function makeCas(instance: Instance, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let n = 0; n < count; n += 1) {
-    const wish = { label: `ca-${n}`, subject: { cn: `CA ${n}` }, key_type: "ecdsa-p256" };
-    const { id } = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", wish);
+    const request = { label: `ca-${n}`, subject: { cn: `CA ${n}` }, key_type: "ecdsa-p256" };
+    const { id } = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", request);
     ids.push(id);
   }
   return ids;
@@ -59,12 +59,12 @@ for (const [where, withToken] of [
   ["on a token", true],
 ] as const) {
   test(`KEK-4: a rotation of a KEK ${where} is finished after power cuts at any moment, and every CA signs`, async () => {
-    const token = withToken ? await createHsmToken() : undefined;
+    const hsmToken = withToken ? await createHsmToken() : undefined;
     const home = ownHome();
     const provider = { type: "pkcs11", roles: { ca: "software", responder: "software" } };
     const secret = { kek_label: "pkid-kek" };
-    const options = token
-      ? { config: { ...token.config, key_provider: provider, secret }, env: token.env }
+    const options = hsmToken
+      ? { config: { ...hsmToken.config, key_provider: provider, secret }, env: hsmToken.env }
       : {};
     let instance = await power(home, options);
     const ids = await makeCas(instance, 10);
@@ -90,7 +90,7 @@ for (const [where, withToken] of [
     instance = await power(home, options);
     await allSign(instance, ids);
     await instance.stop();
-    token?.remove();
+    hsmToken?.remove();
   }, 120_000);
 }
 
@@ -106,8 +106,8 @@ test("keys of a release before envelopes are brought over, whatever power cuts c
   const store = sealedStore(settings);
   const refs: KeyRef[] = store.list().filter(({ keyType }) => keyType !== "aes-256");
   for (const ref of refs) {
-    const { held, secret } = await store.open(ref);
-    writeLegacyKey(settings, { label: ref.label, keyType: held.keyType, secret });
+    const { held: handle, secret } = await store.open(ref);
+    writeLegacyKey(settings, { label: ref.label, keyType: handle.keyType, secret });
   }
   const versions = () => keyFiles(home).map(({ version }) => version);
   expect(new Set(versions())).toEqual(new Set([1]));
@@ -146,7 +146,7 @@ describe("the memory of the serving process", () => {
     });
     const ca = store.list().find(({ label }) => label.startsWith("ca-0"));
     if (ca === undefined) throw new Error("the CA has a key");
-    const { held, secret } = await store.open(ca);
+    const { held: handle, secret } = await store.open(ca);
     const pkcs8 = exportSecret(secret);
     const scalar = pkcs8.subarray(pkcs8.indexOf(Buffer.from("0420", "hex")) + 2).subarray(0, 32);
     const file = keyFiles(home).find(({ id }) => id === ca.id);
@@ -157,7 +157,7 @@ describe("the memory of the serving process", () => {
       wrappedDek: Uint8Array.fromBase64(file.envelope.wrapped_dek),
     });
     const found = searched(instance.pid, [
-      Buffer.from(held.spki).subarray(-64),
+      Buffer.from(handle.spki).subarray(-64),
       scalar,
       scalar.toReversed(),
       Buffer.from(dek),

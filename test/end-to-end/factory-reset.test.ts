@@ -5,18 +5,18 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Instance } from "#test/support/instance.ts";
 import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let serial: string;
 beforeAll(async () => {
-  token = await createHsmToken();
-  instance = await Instance.start({ config: token.config, env: token.env });
+  hsmToken = await createHsmToken();
+  instance = await Instance.start({ config: hsmToken.config, env: hsmToken.env });
   expect((await instance.cli("ca", "init-root", "--label", "r", "--cn", "R")).code).toBe(0);
   serial = (await instance.admin<{ serial: string }>("GET", "/api/hsm/info")).serial;
 }, 60_000);
 afterAll(async () => {
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
 });
 
 const reset = (...more: string[]) => instance.cli("hsm", "factory-reset", "--yes", ...more);

@@ -45,10 +45,10 @@ async function rotated(instance: Instance): Promise<void> {
 }
 
 test("KEK-5: on a token from the start, everything needs both halves, over rotation and restart", async () => {
-  const token = await createHsmToken();
+  const hsmToken = await createHsmToken();
   const roles = { ca: "software", responder: "software" };
   const keyProvider = { key_provider: { type: "pkcs11", roles } };
-  const options = { config: { ...token.config, ...keyProvider, secret: on }, env: token.env };
+  const options = { config: { ...hsmToken.config, ...keyProvider, secret: on }, env: hsmToken.env };
   let instance = await Instance.start(options);
   const made = await instance.cli("ca", "init-root", "--label", "root", "--cn", "Root");
   expect(made.code).toBe(0);
@@ -66,7 +66,7 @@ test("KEK-5: on a token from the start, everything needs both halves, over rotat
   instance = await Instance.start({ home, ...options });
   expect((await instance.cli("crl", "publish", "--ca", "root")).code).toBe(0);
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
 }, 120_000);
 
 test("KEK-5: switched on later it is there after a rotation, and switched off it goes on opening", async () => {

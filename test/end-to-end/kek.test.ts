@@ -13,16 +13,16 @@ import { newOaepModule } from "#test/support/oaep-module.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 describe("with a label, on the token", () => {
-  let token: SoftHsmToken;
+  let hsmToken: SoftHsmToken;
   let instance: Instance;
   const secret = { kek_label: "pkid-kek" };
   beforeAll(async () => {
-    token = await createHsmToken();
-    instance = await Instance.start({ config: { ...token.config, secret }, env: token.env });
+    hsmToken = await createHsmToken();
+    instance = await Instance.start({ config: { ...hsmToken.config, secret }, env: hsmToken.env });
   }, 60_000);
   afterAll(async () => {
     await instance.dispose();
-    token.remove();
+    hsmToken.remove();
   });
 
   test("it is rotated from the shell, and opens what it sealed after a restart", async () => {
@@ -40,8 +40,8 @@ describe("with a label, on the token", () => {
     const { home } = instance;
     instance = await Instance.start({
       home,
-      config: { ...token.config, secret },
-      env: token.env,
+      config: { ...hsmToken.config, secret },
+      env: hsmToken.env,
     });
     const kek = await instance.admin<{ versions: { status: string }[] }>("GET", "/api/kek");
     expect(kek).toMatchObject({ provider: "pkcs11", version: 2, wrapped_keys: 3 });
@@ -67,8 +67,8 @@ describe("with a label, on the token", () => {
     const { home } = instance;
     instance = await Instance.start({
       home,
-      config: { ...token.config, secret },
-      env: token.env,
+      config: { ...hsmToken.config, secret },
+      env: hsmToken.env,
     });
     const announced = entries.filter(({ kind }) => kind === "key");
     const fingerprints = new Map(announced.map((entry) => [entry.key_label, entry]));
@@ -86,7 +86,7 @@ describe("with a label, on the token", () => {
   }, 60_000);
 
   test("its versions, the keys under it and those of a hybrid CA are all somebody's, and none could leave", async () => {
-    const wish = [
+    const request = [
       "--algorithm",
       "hybrid",
       "--key-type",
@@ -94,7 +94,15 @@ describe("with a label, on the token", () => {
       "--alt-key-type",
       "ml-dsa-44",
     ];
-    const made = await instance.cli("ca", "init-root", "--label", "hybrid", "--cn", "H", ...wish);
+    const made = await instance.cli(
+      "ca",
+      "init-root",
+      "--label",
+      "hybrid",
+      "--cn",
+      "H",
+      ...request,
+    );
     expect(made.stderr).toMatch(/^warning: Certificates of this instance carry no CRL [^\n]*\n$/);
     const metrics = await (await instance.fetch("/metrics")).text();
     const sealed = 'pki_envelope_operations_total{operation="encrypt",result="success"}';
@@ -130,22 +138,25 @@ describe("with a label, on the token", () => {
   test("V-12: without its label pkid does not start", async () => {
     await instance.stop();
     const { home } = instance;
-    const failed = await failedStart({ home, config: token.config, env: token.env });
+    const failed = await failedStart({ home, config: hsmToken.config, env: hsmToken.env });
     expect(failed.code).not.toBe(0);
     expect(failed.stderr).toContain("secret.kek_label must be set");
   }, 60_000);
 });
 
 test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any other, and CAs sign under it", async () => {
-  const token = await createHsmToken();
+  const hsmToken = await createHsmToken();
   const roles = { ca: "software", responder: "software" };
   const config = {
-    ...token.config,
+    ...hsmToken.config,
     key_provider: { type: "pkcs11", roles },
-    pkcs11: { ...Object(token.config.pkcs11), module_path: newOaepModule(softHsmModule, "sha256") },
+    pkcs11: {
+      ...Object(hsmToken.config.pkcs11),
+      module_path: newOaepModule(softHsmModule, "sha256"),
+    },
     secret: { kek_label: "pkid-kek" },
   };
-  let instance = await Instance.start({ config, env: token.env });
+  let instance = await Instance.start({ config, env: hsmToken.env });
   const made = await instance.cli("ca", "init-root", "--label", "root", "--cn", "Root");
   expect(made.code).toBe(0);
   for (let version = 1; version < 3; version += 1) {
@@ -154,7 +165,7 @@ test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any ot
   }
   await instance.stop();
   const { home } = instance;
-  instance = await Instance.start({ home, config, env: token.env });
+  instance = await Instance.start({ home, config, env: hsmToken.env });
   expect((await instance.cli("crl", "publish", "--ca", "root")).code).toBe(0);
   const inventory = JSON.parse((await instance.cli("keys", "inventory", "--json")).stdout);
   const keks = inventory.items.filter(
@@ -164,7 +175,7 @@ test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any ot
   expect(types).toEqual(Array.from({ length: 3 }, () => ["pkcs11", "rsa-3072"]));
   expect(inventory).toMatchObject({ extractable_count: 0, unbound_count: 0 });
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
 }, 120_000);
 
 test("V-12: a KEK that is gone from the key store keeps pkid from starting", async () => {

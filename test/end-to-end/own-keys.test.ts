@@ -47,13 +47,13 @@ async function selfSigned(name: string) {
 }
 
 async function csrWith(keyFile: string): Promise<string> {
-  const wish = [
+  const request = [
     "-subj",
     "/CN=leaf.example.test",
     "-addext",
     "subjectAltName=DNS:leaf.example.test",
   ];
-  return (await openssl(["req", "-new", "-key", keyFile, ...wish])).text;
+  return (await openssl(["req", "-new", "-key", keyFile, ...request])).text;
 }
 
 async function asked(csr: string): Promise<string> {

@@ -20,21 +20,21 @@ import { alternativeIn } from "#test/support/pre-tbs.ts";
 import { saved } from "#test/support/relying-party.ts";
 import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let folder = "";
 
 beforeAll(async () => {
-  token = await createHsmToken();
+  hsmToken = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-  instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
+  instance = await Instance.start({ config: { ...hsmToken.config, server }, env: hsmToken.env });
   folder = join(instance.home, "saved");
   mkdirSync(folder);
 }, 30_000);
 
 afterAll(async () => {
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
   // A stop lets a signature under way finish, and SLH-DSA takes its time.
 }, 60_000);
 

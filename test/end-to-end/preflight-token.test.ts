@@ -12,31 +12,31 @@ import { writeConfig } from "#test/support/instance.ts";
 import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
 import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let home: string;
 const checks = ["keyprovider.ca", "pin.source", "pkcs11.uris", "keys.ca", "keys.extractable"];
 
 beforeAll(async () => {
-  token = await createHsmToken();
-  home = await stoppedHome({ config: token.config, env: token.env }, async (instance) => {
+  hsmToken = await createHsmToken();
+  home = await stoppedHome({ config: hsmToken.config, env: hsmToken.env }, async (instance) => {
     await command(instance, ["ca", "init-root", "--label", "root", "--cn", "Root"]);
   });
 }, 30_000);
 beforeEach(() => {
-  writeConfig(home, token.config);
+  writeConfig(home, hsmToken.config);
 });
 afterAll(() => {
   rmSync(home, { recursive: true, force: true });
-  token.remove();
+  hsmToken.remove();
 });
 
-const pinFile = () => join(token.folder, "pin");
-const run = async (env = token.env) => (await preflight(home, checks, { env })).checks;
+const pinFile = () => join(hsmToken.folder, "pin");
+const run = async (env = hsmToken.env) => (await preflight(home, checks, { env })).checks;
 /** The token selected by a URI instead of its label. */
 function selectedBy(uri: string): void {
   // Members by contract.
-  const { token_label: _label, ...pkcs11 } = token.config.pkcs11 as Record<string, unknown>;
-  writeConfig(home, { ...token.config, pkcs11: { ...pkcs11, uri } });
+  const { token_label: _label, ...pkcs11 } = hsmToken.config.pkcs11 as Record<string, unknown>;
+  writeConfig(home, { ...hsmToken.config, pkcs11: { ...pkcs11, uri } });
 }
 
 test("a token that answers, with its CA key inside for good, passes everywhere", async () => {
@@ -53,7 +53,7 @@ test("a token that answers, with its CA key inside for good, passes everywhere",
 });
 
 test("a token that was pulled out fails for provider and CA", async () => {
-  const tokens = join(token.folder, "tokens");
+  const tokens = join(hsmToken.folder, "tokens");
   renameSync(tokens, `${tokens}.away`);
   try {
     const found = await run();
@@ -88,11 +88,11 @@ test("a PIN that cannot be had, or that others can read, fails and is not told",
 
 test("a wrong PIN fails, and a second token of the name too", async () => {
   writeFileSync(pinFile(), "4321\n");
-  expect((await said(home, "keyprovider.ca", { env: token.env })).status).toBe("fail");
+  expect((await said(home, "keyprovider.ca", { env: hsmToken.env })).status).toBe("fail");
   writeFileSync(pinFile(), "1234\n");
   const again = ["--init-token", "--free", "--label", "pkid", "--so-pin", "5678", "--pin", "1234"];
   const made = Bun.spawnSync(["softhsm2-util", ...again], {
-    env: { PATH: process.env.PATH ?? "", ...token.env },
+    env: { PATH: process.env.PATH ?? "", ...hsmToken.env },
   });
   expect(made.exitCode).toBe(0);
   const found = await run();

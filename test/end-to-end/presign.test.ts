@@ -17,23 +17,23 @@ import { Instance } from "#test/support/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
 import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 let issuer: ParsedCertificate;
 let csr: string;
 
 beforeAll(async () => {
-  token = await createHsmToken();
+  hsmToken = await createHsmToken();
   const config = {
-    ...token.config,
+    ...hsmToken.config,
     presign: { enabled: true, validity_minutes: 60 },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
     // Room for the server's own first sweep, which comes within ten seconds, beside what the tests
     // do one by one.
     rate_limit: { concurrency: { enabled: true, max_in_flight: 1, max_queue: 4 } },
   };
-  instance = await Instance.start({ config, env: token.env });
+  instance = await Instance.start({ config, env: hsmToken.env });
   chain = await createChain(instance, "ecdsa-p256");
   const text = await Bun.file(chain.intermediate).text();
   issuer = parseCertificate(decodePem(text, ["CERTIFICATE"]) ?? new Uint8Array(0));
@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
 });
 
 test("answers signed ahead outlast the token, and nothing else is said without it", async () => {
@@ -50,7 +50,7 @@ test("answers signed ahead outlast the token, and nothing else is said without i
   const told = await command(instance, ["ocsp", "presign", "--ca", "issuing-ecdsa-p256"]);
   expect(Number(told.responses)).toBeGreaterThanOrEqual(4);
   const late = await issued();
-  const tokens = join(token.folder, "tokens");
+  const tokens = join(hsmToken.folder, "tokens");
   renameSync(tokens, `${tokens}.away`);
   while ((await wordOf(late.serial)) !== "tryLater") await Bun.sleep(20);
   for (const hash of ["sha1", "sha256"] as const) {

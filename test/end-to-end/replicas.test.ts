@@ -123,9 +123,9 @@ describe("a tenant", () => {
   let platform: string;
   beforeAll(async () => {
     await one.admin("POST", "/api/tenants", { slug: "web" });
-    const wish = { label: "web-root", subject: { cn: "Web" }, key_type: "ecdsa-p256" };
+    const request = { label: "web-root", subject: { cn: "Web" }, key_type: "ecdsa-p256" };
     const made = await one.admin<{ id: string }>("POST", "/api/ca/init-root", {
-      ...wish,
+      ...request,
       tenant_id: "web",
     });
     ca = made.id;
@@ -164,8 +164,8 @@ describe("a tenant", () => {
 
 test("a CA key one replica is making while the other rotates the KEK signs on both, at once and under the new version", async () => {
   const subject = { cn: "Slow" };
-  const wish = { label: "slow-root", subject, key_type: "rsa-4096" };
-  const making = two.admin<{ id: string }>("POST", "/api/ca/init-root", wish);
+  const request = { label: "slow-root", subject, key_type: "rsa-4096" };
+  const making = two.admin<{ id: string }>("POST", "/api/ca/init-root", request);
   const rotated = await one.admin("POST", "/api/kek/rotate");
   expect(rotated).toMatchObject({ old_version: 1, new_version: 2 });
   const kek = await two.admin<{ versions: { status: string }[] }>("GET", "/api/kek");

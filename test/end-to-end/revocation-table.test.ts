@@ -174,8 +174,8 @@ async function newCross(): Promise<Subject> {
   const body = { label, subject: { cn: label }, key_type: "ecdsa-p256" };
   const other = await instance.admin<{ id: string }>("POST", "/api/ca/init-root", body);
   const path = `/api/ca/${root}/cross-signs`;
-  const wish = { subject_ca_id: other.id };
-  const made = await instance.admin<{ certificate_pem: string }>("POST", path, wish);
+  const request = { subject_ca_id: other.id };
+  const made = await instance.admin<{ certificate_pem: string }>("POST", path, request);
   return { ca: root, serial: serialOf(made.certificate_pem) };
 }
 

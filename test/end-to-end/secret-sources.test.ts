@@ -12,7 +12,7 @@ import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/suppo
 import { answerOf, clientSecret, startIdentityProvider } from "#test/support/identity-provider.ts";
 import { startPostgres } from "#test/support/postgres.ts";
 import { said } from "#test/support/preflight.ts";
-import { memoryHolds } from "#test/support/process-memory.ts";
+import { memoryContains } from "#test/support/process-memory.ts";
 import {
   awsKey,
   azureClient,
@@ -61,23 +61,23 @@ function seen(instance: Instance): string {
 
 describe("a PIN in Vault", () => {
   const pin = "SecretPin-7c1f-of-the-token";
-  let token: SoftHsmToken;
+  let hsmToken: SoftHsmToken;
   let instance: Instance;
   const config = (more: object = {}) => {
-    const { pkcs11, ...rest } = token.config;
+    const { pkcs11, ...rest } = hsmToken.config;
     const members = pkcs11 as object; // Written by `createHsmToken`.
     return { ...rest, pkcs11: { ...members, pin_source: source("pkid/hsm", "pin", more) } };
   };
 
   beforeAll(async () => {
-    token = await createHsmToken(pin);
+    hsmToken = await createHsmToken(pin);
     vault.vault.set("secret/pkid/hsm", { pin });
     const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-    instance = await Instance.start({ config: { ...config(), server }, env: token.env });
+    instance = await Instance.start({ config: { ...config(), server }, env: hsmToken.env });
   }, 60_000);
   afterAll(async () => {
     await instance?.dispose();
-    token?.remove();
+    hsmToken?.remove();
   });
 
   test("opens the token, whose keys then issue and revoke", async () => {
@@ -93,8 +93,8 @@ describe("a PIN in Vault", () => {
     expect(shown.stdout).toContain('"type":"vault"');
     expect(shown.stdout).not.toContain(pin);
     // What is known to be there is found, so that not finding the PIN means something.
-    expect(memoryHolds(instance.pid, "pkid/hsm")).toBe(true);
-    expect(memoryHolds(instance.pid, pin)).toBe(false);
+    expect(memoryContains(instance.pid, "pkid/hsm")).toBe(true);
+    expect(memoryContains(instance.pid, pin)).toBe(false);
   }, 60_000);
 
   test("is waited for when a signer is lost while Vault is away", async () => {
@@ -115,7 +115,7 @@ describe("a PIN in Vault", () => {
       [{ address: "https://127.0.0.1:9", ca_file: undefined }, "the server cannot be reached"],
     ] as const) {
       const home = newHome();
-      const ended = await failedStart({ home, config: config(more), env: token.env });
+      const ended = await failedStart({ home, config: config(more), env: hsmToken.env });
       expect(ended.code).toBe(1);
       expect(ended.stderr).toContain("pkcs11.pin: The secret secret/pkid/");
       expect(ended.stderr).toContain(why);
@@ -125,7 +125,7 @@ describe("a PIN in Vault", () => {
 
   test("is fetched with variables that only the signer of the token gets", async () => {
     const env = {
-      ...token.env,
+      ...hsmToken.env,
       VAULT_ROLE_ID: roleId,
       VAULT_SECRET_ID: roleSecret,
       AWS_SECRET_ACCESS_KEY: "unneeded",
@@ -148,12 +148,12 @@ describe("a PIN in Vault", () => {
 
 test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its signer alone was given", async () => {
   const pin = "SecretPin-3d77-of-the-cloud";
-  const token = await createHsmToken(pin);
+  const hsmToken = await createHsmToken(pin);
   vault.aws.set("pkid/hsm", JSON.stringify({ pin }));
   vault.azure.set("phrase", "SecretPassphrase-of-the-cloud-40");
   const aws = { region: "eu-test-1", secret_id: "pkid/hsm", field: "pin" };
   const azure = { vault_url: vault.url, name: "phrase" };
-  const { pkcs11, key_provider } = token.config;
+  const { pkcs11, key_provider } = hsmToken.config;
   const instance = await Instance.start({
     config: {
       outbound: { ca_file: vault.caFile },
@@ -165,7 +165,7 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
       },
     },
     env: {
-      ...token.env,
+      ...hsmToken.env,
       AWS_ENDPOINT_URL: vault.url,
       AZURE_AUTHORITY_HOST: vault.url,
       AWS_ACCESS_KEY_ID: awsKey.id,
@@ -185,24 +185,24 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
     expect((await said(instance.home, "secret.sources")).detail).toBe("2 sources resolve.");
     for (const secret of [pin, "SecretPassphrase-of-the-cloud-40"]) {
       expect(seen(instance)).not.toContain(secret);
-      expect(memoryHolds(instance.pid, secret)).toBe(false);
+      expect(memoryContains(instance.pid, secret)).toBe(false);
     }
   } finally {
     await instance.dispose();
-    token.remove();
+    hsmToken.remove();
   }
 }, 60_000);
 
 test("preflight of a running server tells whether a PIN in a file is there, and does not read it", async () => {
   const pin = "SecretPin-5b0e-in-a-file";
-  const token = await createHsmToken(pin);
-  const instance = await Instance.start({ config: token.config, env: token.env });
+  const hsmToken = await createHsmToken(pin);
+  const instance = await Instance.start({ config: hsmToken.config, env: hsmToken.env });
   try {
-    const file = join(token.folder, "pin");
+    const file = join(hsmToken.folder, "pin");
     for (const check of ["pin.source", "secret.sources", "config.default_secrets"]) {
       expect((await said(instance.home, check)).status).not.toBe("fail");
     }
-    expect(memoryHolds(instance.pid, pin)).toBe(false);
+    expect(memoryContains(instance.pid, pin)).toBe(false);
     chmodSync(file, 0o644);
     expect(await said(instance.home, "pin.source")).toMatchObject({
       status: "fail",
@@ -210,7 +210,7 @@ test("preflight of a running server tells whether a PIN in a file is there, and 
     });
   } finally {
     await instance.dispose();
-    token.remove();
+    hsmToken.remove();
   }
 }, 60_000);
 

@@ -108,8 +108,8 @@ test("a name its profile forbids leaves the one there is, and is asked for once,
     return (await instance.admin<{ total: number }>("GET", path)).total;
   };
   const earlier = await refusals();
-  const wish = configured({ profile: "strict", dnsnames: ["evil.invalid"] });
-  await restarted({ ...wish, profiles: [strict] });
+  const request = configured({ profile: "strict", dnsnames: ["evil.invalid"] });
+  await restarted({ ...request, profiles: [strict] });
   await looked();
   await looked();
   expect((await shown()).serialNumber).toBe(before.serialNumber);

@@ -66,13 +66,13 @@ interface Document {
   readonly device_cert_pem: string;
 }
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 beforeAll(async () => {
-  token = await createHsmToken();
+  hsmToken = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-  const options = { config: { ...token.config, server }, env: token.env };
+  const options = { config: { ...hsmToken.config, server }, env: hsmToken.env };
   instance = await Instance.start(options);
   chain = await createChain(instance, "ecdsa-p256");
   await walkCertificate(instance, chain, "ecdsa-p256");
@@ -83,7 +83,7 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(async () => {
   await instance?.dispose();
-  token?.remove();
+  hsmToken?.remove();
 });
 
 /** Has the shell write the document, and gives its text. */

@@ -13,20 +13,20 @@ import { newLockingModule } from "#test/support/locking-module.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftHsmToken;
+let hsmToken: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 
 beforeAll(async () => {
-  token = await createHsmToken();
+  hsmToken = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-  instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
+  instance = await Instance.start({ config: { ...hsmToken.config, server }, env: hsmToken.env });
   chain = await createChain(instance, "ecdsa-p256");
 }, 60_000);
 
 afterAll(async () => {
   await instance.dispose();
-  token.remove();
+  hsmToken.remove();
 });
 
 describe("a chain whose keys are in a PKCS#11 token", () => {
@@ -66,7 +66,7 @@ test("SIGKILL to the signers under load costs 503s at most, and they come back b
 test("a token that is pulled out is a 503 until it is back, without a restart", async () => {
   const load = await Load.start(instance, chain);
   await load.issued(1);
-  const tokens = join(token.folder, "tokens");
+  const tokens = join(hsmToken.folder, "tokens");
   renameSync(tokens, `${tokens}.away`);
   await load.refused(3);
   while ((await instance.fetch("/readyz")).status !== 503) await Bun.sleep(50);
@@ -74,7 +74,7 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
     components: { hsm: { status: string; error: string } };
   };
   expect(components.hsm.status).toBe("down");
-  expect(components.hsm.error).not.toContain(token.folder);
+  expect(components.hsm.error).not.toContain(hsmToken.folder);
   renameSync(`${tokens}.away`, tokens);
   await load.issued(3);
   const { refusals } = await load.stop();
@@ -161,9 +161,9 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
 }, 60_000);
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
-  const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
-  const other = { ...token.config, pkcs11: { ...pkcs11, token_label: "another" } };
-  const refused = await failedStart({ config: other, env: token.env });
+  const { pkcs11 } = hsmToken.config as { pkcs11: object }; // As `createHsmToken` makes it.
+  const other = { ...hsmToken.config, pkcs11: { ...pkcs11, token_label: "another" } };
+  const refused = await failedStart({ config: other, env: hsmToken.env });
   expect([refused.code, refused.stdout]).toEqual([1, ""]);
   expect(refused.stderr).toContain("No token matches the settings.");
 }, 60_000);

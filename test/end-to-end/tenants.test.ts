@@ -99,8 +99,8 @@ describe("a grant", () => {
       as(secret, "POST", "/pki.v1.PKIService/IssueCertificate", { caId: id, csrPem: csr });
     const outcomes = async () => [(await issueAt(id, secret)).status, (await rpc()).status];
     expect(await outcomes()).toEqual([403, 403]);
-    const wish = ["--resource", id, "--user", sub, "--role", "ca-issuer"];
-    expect((await instance.cli("grant", "add", ...wish)).code).toBe(0);
+    const request = ["--resource", id, "--user", sub, "--role", "ca-issuer"];
+    expect((await instance.cli("grant", "add", ...request)).code).toBe(0);
     expect(await outcomes()).toEqual([201, 200]);
     const effective = ["grant", "effective", "--resource", id, "--user", sub, "--json"];
     expect(JSON.parse((await instance.cli(...effective)).stdout)).toMatchObject({
@@ -113,7 +113,7 @@ describe("a grant", () => {
     const { stdout } = await instance.remoteCli(...asTheToken, ...trusted);
     const labels = JSON.parse(stdout).items.map(({ label }: { label: string }) => label);
     expect(labels.sort()).toEqual(["issuing-ecdsa-p256", "web-root"]);
-    expect((await instance.cli("grant", "remove", ...wish)).code).toBe(0);
+    expect((await instance.cli("grant", "remove", ...request)).code).toBe(0);
     expect(await outcomes()).toEqual([403, 403]);
   }, 30_000);
 
@@ -132,8 +132,8 @@ describe("a grant", () => {
     expect((await issueAt(id, secret)).status).toBe(201);
     const list = await instance.cli("grant", "list", "--resource", id, "--json");
     expect(JSON.parse(list.stdout).items).toMatchObject([{ source: "config", entity_id: sub }]);
-    const wish = ["--resource", id, "--user", sub, "--role", "ca-issuer"];
-    const refused = await instance.cli("grant", "remove", ...wish);
+    const request = ["--resource", id, "--user", sub, "--role", "ca-issuer"];
+    const refused = await instance.cli("grant", "remove", ...request);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("config_managed")]);
     await reloaded({}, 2);
     expect((await issueAt(id, secret)).status).toBe(403);
@@ -228,8 +228,8 @@ describe("attacks on tokens and paths", () => {
       const { status } = await as(secret, "POST", path);
       expect([path, status >= 400 && status < 500]).toEqual([path, true]);
     }
-    const standing = await (await as(secret, "GET", `${base}/${serial}`)).json();
-    expect(standing.status).toBe("good");
+    const certStatus = await (await as(secret, "GET", `${base}/${serial}`)).json();
+    expect(certStatus.status).toBe("good");
     expect((await as(secret, "POST", `${base}/${serial}:suspend`)).status).toBe(200);
   }, 30_000);
 });

@@ -87,8 +87,8 @@ test("where only the token is left, serve founds nothing and names its keys", as
 
 test("preflight says so too, and makes nothing", async () => {
   forget();
-  const wish = ["preflight", "--only", "db.connectivity"];
-  const { code, stdout } = await runCli(home, wish, "", token.env);
+  const request = ["preflight", "--only", "db.connectivity"];
+  const { code, stdout } = await runCli(home, request, "", token.env);
   expect([code, existsSync(place)]).toEqual([2, false]);
   expect(stdout).toContain("the token holds keys of one (pkid-kek-v1, pkid-kek-v2)");
 }, 60_000);

@@ -41,12 +41,16 @@ const run = (script: string, ID: string) =>
   });
 
 test("MON-1: the manual's openssl line says that a transcript is genuine, and that an edited one is not", async () => {
-  const wish = {
+  const request = {
     label: "Wurzel-1",
     subject: { cn: 'Würzel "1", "events":[' },
     key_type: "ecdsa-p256",
   };
-  const parked = await instance.admin<{ approval_id: string }>("POST", "/api/ca/init-root", wish);
+  const parked = await instance.admin<{ approval_id: string }>(
+    "POST",
+    "/api/ca/init-root",
+    request,
+  );
   const root = basic("root", password);
   const path = `/api/approvals/${parked.approval_id}/approve`;
   const approved = await send(instance, root, "POST", path, { comment: 'ja, "exported_at":"now"' });

@@ -1,5 +1,5 @@
 /**
- * Transparency from the outside: the binary asks real logs, and without their promises there is no
+ * Transparency from the outside: the binary asks real logs, and without their SCTs there is no
  * certificate.
  */
 
@@ -23,7 +23,7 @@ let chain: Chain;
 let config: Readonly<Record<string, unknown>>;
 
 beforeAll(async () => {
-  // Promises of two days ago, so that their maximum merge delay of one hour is over.
+  // SCTs of two days ago, so that their maximum merge delay of one hour is over.
   const now = () => instant(Date.now() - 2 * 86_400_000);
   first = new CtLog({ now });
   other = new CtLog({ now, instead: () => misbehaved() });
@@ -54,7 +54,7 @@ afterAll(async () => {
   await Promise.all([first.stop(), other.stop()]);
 });
 
-test("a certificate carries a promise of each log, and both are proven kept", async () => {
+test("a certificate carries an SCT of each log, and both are proven kept", async () => {
   second = "well";
   const issued = await issue("kept.example.test", "public");
   expect(issued.code).toBe(0);

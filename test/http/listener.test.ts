@@ -123,7 +123,7 @@ describe("TLS", () => {
     const port = server.listeners.addresses.main;
     const tls = { rejectUnauthorized: false };
     const pending = fetch(`${server.origin}/api/profiles?slow`, { tls });
-    while (server.front.running === 0) await Bun.sleep(1);
+    while (server.front.active === 0) await Bun.sleep(1);
     expect(await shownSubject(port)).toBe("first");
     server.listeners.rotate(certificate("second"));
     expect(await shownSubject(port)).toBe("second");
@@ -483,7 +483,7 @@ describe("the drain", () => {
       () => "answered",
       () => "cut",
     );
-    while (server.front.running === 0) await Bun.sleep(1);
+    while (server.front.active === 0) await Bun.sleep(1);
     await server.listeners.close(20);
     expect(await pending).toBe("cut");
   });

@@ -17,7 +17,7 @@ function world() {
     next,
     stopwatch: { elapsedMs: () => time.now },
     log: { write: (level, message, facts) => lines.push({ level, message, ...facts }) },
-    held: () => time.held++,
+    onBlocked: () => time.held++,
     cpuMs: () => time.cpu,
   });
   const stop = watch.start();

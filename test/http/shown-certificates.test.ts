@@ -8,7 +8,11 @@ import { afterAll, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { below, subjectOf, subjects } from "#test/support/certificate-subjects.ts";
-import { type Held, OutsideCa, savedClient } from "#test/support/client-certificates.ts";
+import {
+  type ClientCertificate,
+  OutsideCa,
+  savedClient,
+} from "#test/support/client-certificates.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { servingMaterialFor } from "#test/support/serving-pair.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
@@ -62,7 +66,7 @@ test.each(["tls1_2", "tls1_3"])(
     const { cert } = savedClient(folder.path, `stolen-${version}`, alice);
     // A private key that claims the public key of the certificate, so that the client itself
     // notices nothing.
-    const jwk = (held: Held) => held.key.privateKey.export({ format: "jwk" });
+    const jwk = (client: ClientCertificate) => client.key.privateKey.export({ format: "jwk" });
     const { d = "" } = jwk(bob);
     const claimed = Buffer.from(alice.key.privateKey.export({ format: "der", type: "sec1" }));
     const own = Buffer.from(jwk(alice).d ?? "", "base64url");

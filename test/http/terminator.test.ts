@@ -12,7 +12,11 @@ import { usualTlsSuites } from "#core/tls-suites.ts";
 import { handler } from "#domain/access/call.ts";
 import { PipeDoors } from "#http/pipe-doors.ts";
 import { TlsTerminator } from "#http/terminator.ts";
-import { type Held, OutsideCa, savedClient } from "#test/support/client-certificates.ts";
+import {
+  type ClientCertificate,
+  OutsideCa,
+  savedClient,
+} from "#test/support/client-certificates.ts";
 import { below, subjectOf, subjects } from "#test/support/certificate-subjects.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { startStub, type StubServer } from "#test/support/stub-server.ts";
@@ -81,8 +85,10 @@ describe("a client", () => {
     const clients = [alice, bob, rogue, undefined] as const;
     for (let round = 0; round < 5; round++) {
       const all = Array.from({ length: 40 }, (_, index) => clients[index % 4]);
-      const answers = await Promise.all(all.map((held) => spoken(port, get(), held)));
-      const wanted = all.map((held) => (held === alice || held === bob ? [subjectOf(held)] : []));
+      const answers = await Promise.all(all.map((client) => spoken(port, get(), client)));
+      const wanted = all.map((client) =>
+        client === alice || client === bob ? [subjectOf(client)] : [],
+      );
       expect(answers.map(subjects)).toEqual(wanted);
     }
   });
@@ -270,7 +276,7 @@ describe("octets", () => {
     const server = await start({}, answers);
     const sockets = await Promise.all(Array.from({ length: 4 }, () => connected(portOf(server))));
     for (const socket of sockets) socket.pause().write(get());
-    while (server.front.running > 0 || server.rows.length < 4) await Bun.sleep(10);
+    while (server.front.active > 0 || server.rows.length < 4) await Bun.sleep(10);
     const [first] = sockets;
     if (first === undefined) throw new Error("there are four");
     let read = 0;
@@ -299,8 +305,8 @@ describe("octets", () => {
   test("of a client that has said all it will are answered", async () => {
     const port = portOf(await start());
     const native = await start({ clientAuthorities: undefined }, { authenticate: byCertificate });
-    const halfClosed = async (to: number, held?: Held) => {
-      const socket = await connected(to, held);
+    const halfClosed = async (to: number, client?: ClientCertificate) => {
+      const socket = await connected(to, client);
       socket.end(get());
       return (await heard(socket)).slice(0, 12);
     };
@@ -455,7 +461,7 @@ describe("a rotation", () => {
     const port = portOf(server);
     const old = await connected(port, alice);
     old.write(get("", "/api/profiles?slow"));
-    while (server.front.running === 0) await Bun.sleep(1);
+    while (server.front.active === 0) await Bun.sleep(1);
     expect(old.getPeerCertificate().subject.CN).toBe("localhost");
     server.listeners.rotate(servingMaterialFor("second"), [outside.pem]);
     for (let round = 0; round < 20; round++) {
@@ -489,7 +495,7 @@ describe("the end", () => {
     const idle = await connected(portOf(server), bob);
     const socket = await connected(portOf(server), alice);
     socket.write(get(""));
-    while (server.front.running === 0) await Bun.sleep(1);
+    while (server.front.active === 0) await Bun.sleep(1);
     const closed = server.listeners.close(20_000);
     const [answer] = await Promise.all([heard(socket), heard(idle), Promise.resolve(release())]);
     expect(answer.length).toBeGreaterThan(text.length);

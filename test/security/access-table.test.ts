@@ -320,7 +320,7 @@ const last: readonly Caller[] = [["roleless", caller("roleless", [], {})]];
 
 /** The principals of tokens as they are minted and verified. */
 async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock: testClock(),
     random: seededRandom(),
@@ -330,15 +330,15 @@ async function byToken(store: MemoryStore): Promise<readonly Caller[]> {
   const origin = { principal: caller("root", [], {}), ip: "", requestId: "" };
   const minted = async (tenant: TenantId | undefined, role: Role): Promise<Principal> => {
     const scope = tenant === undefined ? "platform" : "tenant";
-    const wish = {
+    const request = {
       name: "t",
       description: "",
       roles: [role],
       scope,
       expiresAt: undefined,
     } as const;
-    const { secret } = await tokens.create(origin, { ...wish, tenant });
-    return await tokens.verify(secret, "192.0.2.1");
+    const { secret } = await apiTokens.create(origin, { ...request, tenant });
+    return await apiTokens.verify(secret, "192.0.2.1");
   };
   return [
     ["token issuer", await minted(undefined, "issuer")],

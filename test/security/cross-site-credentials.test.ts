@@ -141,8 +141,8 @@ describe("a change that another site's page asks for", () => {
   });
 
   test("as an empty form approves nothing that waits for two, which a machine does all the same", async () => {
-    const wish = { name: "wide", roles: ["admin"], scope: "platform" };
-    const parked = await instance.admin<{ approval_id: string }>("POST", "/api/tokens", wish);
+    const request = { name: "wide", roles: ["admin"], scope: "platform" };
+    const parked = await instance.admin<{ approval_id: string }>("POST", "/api/tokens", request);
     const path = `/api/approvals/${parked.approval_id}/approve`;
     const statusOf = async () =>
       (await instance.admin<{ status: string }>("GET", `/api/approvals/${parked.approval_id}`))

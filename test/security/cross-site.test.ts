@@ -163,7 +163,7 @@ describe("a change a page asks for with a person's cookies", () => {
   });
 
   test("with the token of the session is done, so that all of this is not for another reason", async () => {
-    const wish = { slug: "mine", name: "Mine" };
-    expect((await send(instance, person, "POST", "/api/tenants", wish)).status).toBe(201);
+    const request = { slug: "mine", name: "Mine" };
+    expect((await send(instance, person, "POST", "/api/tenants", request)).status).toBe(201);
   });
 });

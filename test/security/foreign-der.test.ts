@@ -31,7 +31,7 @@ import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { csr, initRoot, leafWish, newKey, rootOrigin, spkiOf } from "#test/support/issuance.ts";
+import { csr, initRoot, leafRequest, newKey, rootOrigin, spkiOf } from "#test/support/issuance.ts";
 import { mutations, signedMutations } from "#test/support/mutations.ts";
 import { rolloverWorld } from "#test/support/rollover.ts";
 import { certify, makeKey } from "#test/support/x509.ts";
@@ -196,7 +196,7 @@ test("a certificate to be imported, and the chain above it", async () => {
     // It signs now, or refuses; and it waits again for the next one.
     try {
       const active = (await world.store.read.cas.byId(ca.id)) ?? ca;
-      await world.issuance.issue(rootOrigin, active, leafWish({ validityDays: 1 }));
+      await world.issuance.issue(rootOrigin, active, leafRequest({ validityDays: 1 }));
     } finally {
       world.store.state.cas.set(ca.id, ca);
     }
@@ -282,8 +282,8 @@ test("a client certificate", async () => {
 /** A CA that waits for the certificate of the root elsewhere. */
 async function waiting(label: string): Promise<CaRecord> {
   const subject = [{ type: "CN", value: "Below" }];
-  const wish = { label, subject, keyType: "ecdsa-p256" as const, maxPathLength: undefined };
-  return await world.external.request(rootOrigin, world.root.tenant, wish);
+  const request = { label, subject, keyType: "ecdsa-p256" as const, maxPathLength: undefined };
+  return await world.external.request(rootOrigin, world.root.tenant, request);
 }
 
 /** The id of a CA that has it. */

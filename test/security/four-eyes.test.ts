@@ -71,8 +71,8 @@ afterAll(async () => {
 const ask = (person: Person, method: string, path: string, body?: unknown) =>
   send(instance, person, method, path, body);
 const park = async (person: Person, label: string): Promise<string> => {
-  const wish = { label, subject: { cn: label }, key_type: "ecdsa-p256" };
-  const parked = await ask(person, "POST", "/api/ca/init-root", wish);
+  const request = { label, subject: { cn: label }, key_type: "ecdsa-p256" };
+  const parked = await ask(person, "POST", "/api/ca/init-root", request);
   expect(parked.status).toBe(202);
   return parked.body.approval_id;
 };
@@ -92,12 +92,12 @@ const bearer = (sub: string, more: object = {}): Person => {
 
 /** A platform admin's token minted by this person; it takes another one to let it be. */
 async function mintedBy(person: Person, approver: Person): Promise<Person> {
-  const wish = { name: `by-${crypto.randomUUID()}`, roles: ["admin"], scope: "platform" };
-  const parked = await ask(person, "POST", "/api/tokens", wish);
+  const request = { name: `by-${crypto.randomUUID()}`, roles: ["admin"], scope: "platform" };
+  const parked = await ask(person, "POST", "/api/tokens", request);
   expect(parked.status).toBe(202);
   expect((await approve(approver, parked.body.approval_id)).status).toBe(200);
   const named = { ...person, "x-pki-approval-id": parked.body.approval_id };
-  const { secret } = (await ask(named, "POST", "/api/tokens", wish)).body;
+  const { secret } = (await ask(named, "POST", "/api/tokens", request)).body;
   return { authorization: `Token ${secret}` };
 }
 
@@ -176,8 +176,8 @@ describe("a request of a person's", () => {
     const id = await park(alice, "by-a-bearer");
     const refused = await byCertificate("POST", `/api/approvals/${id}/approve`, {});
     expect([refused.status, refused.body.code]).toEqual([403, "self_approval"]);
-    const wish = { label: "by-a-robot", subject: { cn: "r" }, key_type: "ecdsa-p256" };
-    const parked = await byCertificate("POST", "/api/ca/init-root", wish);
+    const request = { label: "by-a-robot", subject: { cn: "r" }, key_type: "ecdsa-p256" };
+    const parked = await byCertificate("POST", "/api/ca/init-root", request);
     expect(parked.status).toBe(202);
     const again = await approve(alice, parked.body.approval_id);
     expect([again.status, again.body.code]).toEqual([403, "self_approval"]);
@@ -199,11 +199,11 @@ describe("a request of a person's", () => {
 describe("a secret that was waited for", () => {
   test("is the maker's, once, and nobody's who names the request", async () => {
     const [maker, approver] = [bearer("sub-9"), asRoot()];
-    const wish = { name: "waiting", roles: ["issuer"], scope: "platform" };
-    const parked = await ask(maker, "POST", "/api/tokens", wish);
+    const request = { name: "waiting", roles: ["issuer"], scope: "platform" };
+    const parked = await ask(maker, "POST", "/api/tokens", request);
     const id = parked.body.approval_id;
     const naming = (person: Person) =>
-      ask({ ...person, "x-pki-approval-id": id }, "POST", "/api/tokens", wish);
+      ask({ ...person, "x-pki-approval-id": id }, "POST", "/api/tokens", request);
     const told: string[] = [];
     for (const person of [
       approver,

@@ -298,8 +298,8 @@ describe("the access table over HTTP", () => {
 
   test("a tenant's administrator mints no platform token and reaches nothing of the platform", async () => {
     const tenant = await instance.token(["admin"]);
-    const wish = { name: "up", roles: ["admin"], scope: "platform" };
-    const mint = { method: "POST", body: JSON.stringify(wish), ...as(tenant) };
+    const request = { name: "up", roles: ["admin"], scope: "platform" };
+    const mint = { method: "POST", body: JSON.stringify(request), ...as(tenant) };
     expect((await instance.fetch("/api/tokens", mint)).status).toBe(403);
     expect((await instance.fetch("/api/events/verify", as(tenant))).status).toBe(403);
     const me = (await (await instance.fetch("/api/me", as(tenant))).json()) as { roles: string[] };

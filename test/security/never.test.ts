@@ -156,7 +156,7 @@ test("nothing is issued with the superseded key after a rollover, whoever asks a
   while (answers.filter(({ afterwards }) => afterwards).length < 10) await Bun.sleep(2);
   done = true;
   await load;
-  // What was promised under the old key before the rollover is still handed out, and nothing else
+  // What was announced under the old key before the rollover is still handed out, and nothing else
   // is signed by it.
   const byOldKey = answers.filter(({ certificate }) =>
     new X509Certificate(certificate ?? "").verify(oldKey),
@@ -192,7 +192,7 @@ test("no renewal changes an identity, whoever asks and whatever the new request 
     subject: [{ type: "CN", value: "a.example" }],
     dns: ["a.example", "b.example"],
   };
-  const names = (wish: object) => csr({ ...identity, ...wish } as Parameters<typeof csr>[0]);
+  const names = (request: object) => csr({ ...identity, ...request } as Parameters<typeof csr>[0]);
   const issued = await byJson(`/api/ca/${id}/issue`, { csr: names({}) });
   const before = new X509Certificate(issued.certificate ?? "");
   const { serial } = certificateIn(issued.certificate ?? "");
@@ -214,12 +214,12 @@ test("no renewal changes an identity, whoever asks and whatever the new request 
     ]);
   }
   expect(await count(id)).toBe(1);
-  for (const wish of [{}, { csr: names({}) }]) {
-    const renewed = await byJson(`/api/ca/${id}/renew`, { serial, ...wish });
+  for (const request of [{}, { csr: names({}) }]) {
+    const renewed = await byJson(`/api/ca/${id}/renew`, { serial, ...request });
     const after = new X509Certificate(renewed.certificate ?? "");
     expect([after.subject, after.subjectAltName]).toEqual([before.subject, before.subjectAltName]);
     const sameKey = after.publicKey.equals(before.publicKey);
-    expect(sameKey).toBe(!("csr" in wish));
+    expect(sameKey).toBe(!("csr" in request));
   }
 }, 30_000);
 

@@ -180,8 +180,8 @@ async function withPasskey(person: Person): Promise<void> {
 }
 
 async function withTokens(person: Person): Promise<void> {
-  const wish = { name: "deploy", roles: ["admin"], scope: "platform" };
-  const made = await send(instance, person, "POST", "/api/tokens", wish);
+  const request = { name: "deploy", roles: ["admin"], scope: "platform" };
+  const made = await send(instance, person, "POST", "/api/tokens", request);
   const { id, secret } = made.body;
   secrets.set("a token", secret).set("most of a token", secret.slice(0, -1));
   const token = { authorization: `Token ${secret}` };

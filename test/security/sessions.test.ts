@@ -108,7 +108,11 @@ const newest = async (action: string) => {
 describe("a remote call of a session", () => {
   const call = (person: Person, method: string, message: object) =>
     ask(person, "POST", `/pki.v1.PKIService/${method}`, message);
-  const wish = (serial: string) => ({ ca_id: chain.intermediateId, serial, reason: "superseded" });
+  const request = (serial: string) => ({
+    ca_id: chain.intermediateId,
+    serial,
+    reason: "superseded",
+  });
   const statusOf = async (serial: string) => {
     const path = `/api/ca/${chain.intermediateId}/certificates/${serial}`;
     return (await instance.admin<{ status: string }>("GET", path)).status;
@@ -122,7 +126,7 @@ describe("a remote call of a session", () => {
     expect((await register(instance, person, key)).status).toBe(201);
     const serial = await issued();
     for (const method of ["RevokeCertificate", "SuspendCertificate", "ReleaseCertificate"]) {
-      const { reason, ...rest } = wish(serial);
+      const { reason, ...rest } = request(serial);
       const message = method === "RevokeCertificate" ? { ...rest, reason } : rest;
       const refused = await call(person, method, message);
       expect([method, refused.status, refused.body.code]).toEqual([
@@ -140,18 +144,18 @@ describe("a remote call of a session", () => {
     }
     expect(await statusOf(serial)).toBe("good");
     expect((await stepUp(instance, person, key)).status).toBe(200);
-    expect((await call(person, "RevokeCertificate", wish(serial))).body.status).toBe("revoked");
+    expect((await call(person, "RevokeCertificate", request(serial))).body.status).toBe("revoked");
     expect(await statusOf(serial)).toBe("revoked");
   }, 30_000);
 
   test("needs the CSRF token as well, confirmed or not, and is asked nothing of a token", async () => {
     const serial = await issued();
     const { cookie = "" } = await logIn(instance, password);
-    const refused = await call({ cookie }, "RevokeCertificate", wish(serial));
+    const refused = await call({ cookie }, "RevokeCertificate", request(serial));
     expect([refused.status, detailOf(refused).includes("csrf_failed")]).toEqual([403, true]);
     expect(await statusOf(serial)).toBe("good");
     const authorization = `Token ${await instance.token(["issuer"])}`;
-    const done = await call({ authorization }, "RevokeCertificate", wish(serial));
+    const done = await call({ authorization }, "RevokeCertificate", request(serial));
     expect(done.body.status).toBe("revoked");
   });
 });
@@ -225,7 +229,7 @@ describe("an API token", () => {
 
   test("outlives the cap for nobody, and nothing is minted that would", async () => {
     const before = (await instance.admin<{ total: number }>("GET", "/api/tokens")).total;
-    const wish = { name: "long", roles: ["auditor"] };
+    const request = { name: "long", roles: ["auditor"] };
     const root = basic("root", password);
     for (const more of [
       { expires_at: inHours(25) },
@@ -234,7 +238,7 @@ describe("an API token", () => {
       { expires_at: "9999-12-31T23:59:59Z" },
       { scope: "platform", expires_in_days: 2 },
     ]) {
-      const refused = await ask(root, "POST", "/api/tokens", { ...wish, ...more });
+      const refused = await ask(root, "POST", "/api/tokens", { ...request, ...more });
       expect([more, refused.status, refused.body.code, refused.body.max_lifetime_days]).toEqual([
         more,
         400,
@@ -258,7 +262,7 @@ describe("an API token", () => {
       true,
     ]);
     expect((await instance.admin<{ total: number }>("GET", "/api/tokens")).total).toBe(before);
-    const capped = await ask(root, "POST", "/api/tokens", wish);
+    const capped = await ask(root, "POST", "/api/tokens", request);
     const life = Date.parse(capped.body.expires_at) - Date.now();
     expect(life).toBeGreaterThan(86_000_000);
     expect(life).toBeLessThanOrEqual(86_400_000);

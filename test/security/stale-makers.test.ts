@@ -57,15 +57,15 @@ const reloaded = async (roles: readonly string[]) => {
   }
 };
 
-const wish = (label: string) => ({ label, subject: { cn: label }, key_type: "ecdsa-p256" });
+const request = (label: string) => ({ label, subject: { cn: label }, key_type: "ecdsa-p256" });
 const byPerson = (person: Person, label: string) =>
-  send(instance, person, "POST", "/api/ca/init-root", wish(label));
+  send(instance, person, "POST", "/api/ca/init-root", request(label));
 
 /** One request of the machine. */
 async function byRobot(label: string) {
   const answer = await fetch(`${instance.url}/api/ca/init-root`, {
     method: "POST",
-    body: JSON.stringify(wish(label)),
+    body: JSON.stringify(request(label)),
     headers: { "content-type": "application/json" },
     tls: {
       ca: instance.servingCa(),
@@ -87,12 +87,16 @@ const approved = async (id: string) =>
   (await send(instance, root(), "POST", `/api/approvals/${id}/approve`, {})).body;
 
 test("APR-2: what was approved is done with the authority its maker has now, however it came", async () => {
-  const waiting = await instance.admin<{ approval_id: string }>("POST", "/api/tokens", tokenWish);
+  const waiting = await instance.admin<{ approval_id: string }>(
+    "POST",
+    "/api/tokens",
+    apiTokenRequest,
+  );
   await approved(waiting.approval_id);
   const secret = await instance.admin<{ id: string; secret: string }>(
     "POST",
     "/api/tokens",
-    tokenWish,
+    apiTokenRequest,
   );
   const token = { authorization: `Token ${secret.secret}` };
   const makers = {
@@ -134,4 +138,4 @@ test("APR-2: what was approved is done with the authority its maker has now, how
   ]);
 }, 60_000);
 
-const tokenWish = { name: "ci", roles: ["admin"], scope: "platform" };
+const apiTokenRequest = { name: "ci", roles: ["admin"], scope: "platform" };

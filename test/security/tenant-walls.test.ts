@@ -16,7 +16,7 @@ import {
   refusal,
   somebody,
 } from "#test/support/governed-world.ts";
-import { csr, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { noon } from "#test/support/records.ts";
 
 let world: GovernedWorld;
@@ -159,7 +159,7 @@ describe("every filter that names another tenant's object is refused as one that
 
   test("a profile known only from another tenant's inventory is unknown", async () => {
     const { issuing } = web;
-    const row = { ...leafWish(), profile: "server" };
+    const row = { ...leafRequest(), profile: "server" };
     await world.issuance.issue(rootOrigin, await world.ca("lab-root"), row);
     const stored = [...world.store.state.certificates.values()].at(-1);
     if (stored === undefined) throw new Error("nothing was stored");

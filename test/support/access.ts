@@ -31,7 +31,7 @@ export interface AccessWorld {
   readonly sessions: Sessions;
   readonly failures: FailedLogins;
   readonly logins: Logins;
-  readonly tokens: ApiTokens;
+  readonly apiTokens: ApiTokens;
   readonly authenticate: Authenticate;
   readonly directory: DirectoryLogins | undefined;
   /** How often the slow hash ran. */
@@ -40,7 +40,7 @@ export interface AccessWorld {
   readonly counted: string[];
 }
 
-export interface AccessWishes {
+export interface AccessOptions {
   readonly rootBasicAllowed?: boolean;
   readonly bearer?: BearerCheck;
   readonly attempts?: Attempts;
@@ -55,7 +55,7 @@ export interface AccessWishes {
 }
 
 /** Root's password is `correct`; sessions live an hour. */
-export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
+export function accessWorld(requests: AccessOptions = {}): AccessWorld {
   const store = openMemoryStore();
   const clock = testClock();
   const random = seededRandom();
@@ -69,7 +69,7 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
       checks += 1;
       return hash === `hash of ${password}`;
     },
-    turns: wishes.turns ?? unhurried(),
+    turns: requests.turns ?? unhurried(),
     attempts: keys,
     memory: freshMemory(),
   });
@@ -81,42 +81,42 @@ export function accessWorld(wishes: AccessWishes = {}): AccessWorld {
     root,
     sessions,
     failures,
-    rules: wishes.rules ?? {},
-    assignments: wishes.assignments ?? (() => ({ subjects: {}, groups: {} })),
+    rules: requests.rules ?? {},
+    assignments: requests.assignments ?? (() => ({ subjects: {}, groups: {} })),
     onLogin: (method, result) => counted.push(`${method} ${result}`),
     onLogout: () => counted.push("logout"),
   });
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock,
     random,
     maxLifetimeDays: 0,
     onVerified: () => {},
   });
-  const { rootBasicAllowed = true, bearer } = wishes;
-  const attempts = wishes.attempts ?? { attempt: () => () => {} };
+  const { rootBasicAllowed = true, bearer } = requests;
+  const attempts = requests.attempts ?? { attempt: () => () => {} };
   const onBasic = () => counted.push("ldap success");
-  const directory = directoryLogins(wishes, { logins, attempts, keys, onBasic });
+  const directory = directoryLogins(requests, { logins, attempts, keys, onBasic });
   const authenticate = authenticator(
     mechanisms({
       root,
       rootBasicAllowed,
       failures,
-      tokens,
+      apiTokens,
       sessions,
       bearer,
       attempts,
       directory: directory?.principal,
-      client: wishes.client,
+      client: requests.client,
       onBasic: (result) => counted.push(`basic ${result}`),
     }),
   );
-  const parts = { store, clock, sessions, failures, logins, tokens, authenticate, counted };
+  const parts = { store, clock, sessions, failures, logins, apiTokens, authenticate, counted };
   return { directory, ...parts, checks: () => checks };
 }
 
 function directoryLogins(
-  { directory, turns = unhurried(), rules }: AccessWishes,
+  { directory, turns = unhurried(), rules }: AccessOptions,
   parts: Pick<
     ConstructorParameters<typeof DirectoryLogins>[0],
     "logins" | "attempts" | "keys" | "onBasic"

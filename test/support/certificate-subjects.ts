@@ -6,7 +6,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { clientPath, parseAnchors } from "#core/x509/client-path.ts";
 import type { Authenticate, Authenticated } from "#domain/access/authenticate.ts";
 
-import type { Held } from "./client-certificates.ts";
+import type { ClientCertificate } from "./client-certificates.ts";
 import { personNamed } from "./people.ts";
 
 /** Lets in where a path leads to one of these, PEM each; TLS has not looked. */
@@ -20,7 +20,8 @@ export function below(authorities: readonly string[]): Authenticate {
 }
 
 /** What the stub calls this client. */
-export const subjectOf = ({ chain: [der = new Uint8Array()] }: Held): string => sha256Hex(der);
+export const subjectOf = ({ chain: [der = new Uint8Array()] }: ClientCertificate): string =>
+  sha256Hex(der);
 
 /** The subjects in answers of /api/me. */
 export const subjects = (answers: string): readonly (string | undefined)[] =>

@@ -131,7 +131,7 @@ const stored: readonly (readonly [string, string])[] = [
        AND NOT EXISTS (SELECT 1 FROM precertificates p WHERE p.serial = l.artifact AND p.ca_id = l.ca_id)`,
   ],
   [
-    "a logged certificate without its precertificate, or without the promises it embeds",
+    "a logged certificate without its precertificate, or without the SCTs it embeds",
     `SELECT count(*) n FROM certificates c WHERE c.profile = 'logged' AND (NOT EXISTS (SELECT 1 FROM precertificates p
        WHERE p.ca_id = c.ca_id AND p.serial = c.serial) OR 2 <> (SELECT count(*) FROM ct_inclusions s
        WHERE s.ca_id = c.ca_id AND s.serial = c.serial))`,

@@ -38,7 +38,7 @@ export interface ChaosReport {
   readonly resumed: number;
   /** Precertificates that transparency logs were shown. */
   readonly logged: number;
-  /** Empty when every promise was kept. */
+  /** Empty when every guarantee was kept. */
   readonly broken: readonly string[];
 }
 
@@ -132,7 +132,7 @@ class Client {
           this.revoked += 1;
         }
       } catch {
-        // The server was killed under the request: nothing was promised.
+        // The server was killed under the request: nothing was said to be done.
         await Bun.sleep(5);
       }
     }
@@ -144,7 +144,7 @@ class Client {
       body: JSON.stringify(body),
       headers: { authorization: `Token ${this.secret}`, "content-type": "application/json" },
     });
-    // A cut-off answer fails to parse, so that only complete answers count as promises.
+    // A cut-off answer fails to parse, so that only complete answers count as done.
     const answer = (await response.json()) as Record<string, unknown>; // JSON by contract.
     if (!response.ok) throw new Error(`${response.status}`);
     return answer;

@@ -19,7 +19,7 @@ import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import { certify, makeKey, type TestKey } from "./x509.ts";
 
 /** What a certificate shall say; a client's for a year unless told otherwise. */
-export interface Wish {
+export interface Options {
   readonly subject?: readonly NameAttribute[];
   readonly sans?: readonly GeneralName[];
   /** Extended key usages; none leaves the extension out. */
@@ -30,7 +30,7 @@ export interface Wish {
 }
 
 /** A certificate with its key and what stands above it, as a client has them. */
-export interface Held {
+export interface ClientCertificate {
   /** DER, its own first. */
   readonly chain: readonly Uint8Array[];
   readonly key: TestKey;
@@ -47,38 +47,38 @@ export class OutsideCa {
   ) {}
 
   /** A self-signed one. */
-  static root(name: string, wish: Wish = {}): OutsideCa {
+  static root(name: string, request: Options = {}): OutsideCa {
     const subject = [{ type: "CN", value: name }];
     const key = makeKey("ecdsa-p256");
-    const der = made(subject, key, subject, key.spki, { ...wish, more: caExtensions() });
+    const der = made(subject, key, subject, key.spki, { ...request, more: caExtensions() });
     return new OutsideCa(der, subject, key, []);
   }
 
   /** One below this. */
-  below(name: string, wish: Wish = {}): OutsideCa {
+  below(name: string, request: Options = {}): OutsideCa {
     const subject = [{ type: "CN", value: name }];
     const key = makeKey("ecdsa-p256");
-    const more = wish.more ?? caExtensions();
-    const der = made(this.name, this.key, subject, key.spki, { ...wish, more });
+    const more = request.more ?? caExtensions();
+    const der = made(this.name, this.key, subject, key.spki, { ...request, more });
     return new OutsideCa(der, subject, key, [der, ...this.above]);
   }
 
   /** Another certificate for the name and key of a CA below this. */
-  again({ name, key }: OutsideCa, wish: Wish): Uint8Array {
-    return made(this.name, this.key, name, key.spki, { ...wish, more: caExtensions() });
+  again({ name, key }: OutsideCa, request: Options): Uint8Array {
+    return made(this.name, this.key, name, key.spki, { ...request, more: caExtensions() });
   }
 
-  client(wish: Wish = {}): Held {
+  client(request: Options = {}): ClientCertificate {
     const key = makeKey("ecdsa-p256");
-    const subject = wish.subject ?? [{ type: "CN", value: "robot" }];
-    const usages = wish.usages ?? ["clientAuth"];
+    const subject = request.subject ?? [{ type: "CN", value: "robot" }];
+    const usages = request.usages ?? ["clientAuth"];
     const more = [
       keyUsage(["digitalSignature"]),
       ...(usages.length === 0 ? [] : [extendedKeyUsage(usages)]),
-      ...(wish.sans === undefined ? [] : [subjectAltName(wish.sans, subject.length === 0)]),
-      ...(wish.more ?? []),
+      ...(request.sans === undefined ? [] : [subjectAltName(request.sans, subject.length === 0)]),
+      ...(request.more ?? []),
     ];
-    const der = made(this.name, this.key, subject, key.spki, { ...wish, more });
+    const der = made(this.name, this.key, subject, key.spki, { ...request, more });
     return { key, chain: [der, ...this.above] };
   }
 
@@ -88,7 +88,7 @@ export class OutsideCa {
 }
 
 /** Files curl, openssl and the command line read, with the whole chain. */
-export function savedClient(folder: string, name: string, { chain, key }: Held) {
+export function savedClient(folder: string, name: string, { chain, key }: ClientCertificate) {
   const cert = join(folder, `${name}.pem`);
   const keyFile = join(folder, `${name}.key`);
   writeFileSync(cert, chain.map((der) => encodePem("CERTIFICATE", der)).join(""));
@@ -101,7 +101,7 @@ function made(
   signer: TestKey,
   subject: readonly NameAttribute[],
   spki: Uint8Array,
-  { notBefore, notAfter, more = [] }: Wish,
+  { notBefore, notAfter, more = [] }: Options,
 ): Uint8Array {
   const now = Date.now();
   return certify(signer, {

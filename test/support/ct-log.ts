@@ -41,7 +41,7 @@ export class CtLog {
   submissions = 0;
   /** Of the precertificates it was shown, in the order they came. */
   readonly serials: string[] = [];
-  /** Leaves shown: a promise beyond it is not kept. */
+  /** Leaves shown: an SCT beyond it is never included. */
   shown: number | undefined;
   /** The log's own time. */
   clock: () => Instant;

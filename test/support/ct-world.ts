@@ -6,7 +6,7 @@ import type { CtPolicy } from "#core/policy/transparency.ts";
 import { logKeyOf } from "#core/transparency/log-keys.ts";
 import type { CtLog as RegisteredLog } from "#domain/transparency/logs.ts";
 import { CtLog, type CtLogOptions } from "./ct-log.ts";
-import { csr, initRoot, issuanceWorld, leafWish, rootOrigin } from "./issuance.ts";
+import { csr, initRoot, issuanceWorld, leafRequest, rootOrigin } from "./issuance.ts";
 
 /** A log by name; two with the same first letter have the same operator. */
 export type NamedLogs = Readonly<Record<string, Omit<CtLogOptions, "now">>>;
@@ -36,11 +36,11 @@ export async function ctWorld(
     root,
     log,
     running,
-    issue: () => world.issuance.issue(rootOrigin, root, leafWish({ profile: "ct", csr: csr() })),
+    issue: () => world.issuance.issue(rootOrigin, root, leafRequest({ profile: "ct", csr: csr() })),
     events: () => [...world.store.state.events.values()],
     ledger: () => [...world.store.state.ledger.values()],
     intents: () => [...world.store.state.intents.values()],
-    promises: () => [...world.store.state.inclusions.values()],
+    inclusions: () => [...world.store.state.inclusions.values()],
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...running.values()].map((one) => one.stop()));
     },

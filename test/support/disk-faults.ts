@@ -13,7 +13,7 @@ import { certificate } from "./records.ts";
 import { sqliteDatabase } from "./stores.ts";
 
 export interface Run {
-  /** Sentences about what was lost or is not whole; none when every promise was kept. */
+  /** Sentences about what was lost or is not whole; none when every guarantee was kept. */
   readonly broken: readonly string[];
   readonly said: readonly string[];
   readonly operations: number;

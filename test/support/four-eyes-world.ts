@@ -58,13 +58,13 @@ export async function fourEyesWorld(
   const { profiles: configured, ...given } = wanted;
   const settings: ApprovalSettings = { ...oneEverywhere, ...given };
   const parts = settledParts(settings, configured);
-  const { world, store, memory, envelopes, keks, tokens } = parts;
+  const { world, store, memory, envelopes, keks, apiTokens } = parts;
   const { clock, random, profiles } = world;
   const faults: unknown[] = [];
   const performed: string[] = [];
   const now: PrincipalNow = async (then) => {
     const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
-    return token === undefined ? await world.now(then) : await tokens.principal(token);
+    return token === undefined ? await world.now(then) : await apiTokens.principal(token);
   };
   const onFault = (error: unknown) => faults.push(error);
   const replay = (call: Call) => {
@@ -83,7 +83,7 @@ export async function fourEyesWorld(
   const handlers: Partial<Record<OperationName, unknown>> = {
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
-    ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
+    ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
   };
   // Every row above is one.
@@ -96,7 +96,7 @@ export async function fourEyesWorld(
     ask("approval.approve", who, { path: { id }, body: {} });
   const events = () => [...memory.state.events.values()];
   const actions = () => events().map(({ action, result }) => `${action} ${result}`);
-  const sealed = { keks, envelopes, tokens };
+  const sealed = { keks, envelopes, apiTokens };
   const seen = { actions, faults, performed };
   const asked = { ask, raw, approve };
   const governed = { fourEyes, approvals, executions, refusals };
@@ -175,14 +175,14 @@ function settledParts(settings: ApprovalSettings, configured: readonly Profile[]
   const { clock, random, keys } = world;
   const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
   const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock,
     random,
     maxLifetimeDays: 0,
     onVerified: () => {},
   });
-  return { world, memory, store, keks, envelopes, tokens };
+  return { world, memory, store, keks, envelopes, apiTokens };
 }
 
 /** What asks for a root CA. */

@@ -22,7 +22,7 @@ export interface Real {
   readonly ca: string;
 }
 
-/** The operations of a document, but for those that would take the ground from under the others. */
+/** The operations of a document, but for those that would take away what the others need. */
 export function callShapes(document: {
   readonly paths: Record<string, Record<string, unknown>>;
 }): readonly CallShape[] {

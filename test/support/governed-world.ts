@@ -31,7 +31,7 @@ import { Retirement } from "#domain/authorities/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
 import type { OperationName } from "#operations";
-import { caWish, issuanceWorld, rootOrigin } from "./issuance.ts";
+import { caRequest, issuanceWorld, rootOrigin } from "./issuance.ts";
 import { noon, tenant } from "./records.ts";
 import { personNamed } from "./people.ts";
 
@@ -56,14 +56,14 @@ export async function governedWorld() {
   let configured: readonly ConfiguredGrant[] = [];
   const assignments = { subjects: { carol: ["auditor" as const] }, groups: {} };
   const grants: GrantSource = { configured: () => ({ grants: configured, since: noon }) };
-  const tokens = new ApiTokens({
+  const apiTokens = new ApiTokens({
     store,
     clock,
     random,
     maxLifetimeDays: 0,
     onVerified: () => {},
   });
-  const known = knownPrincipals(tokens, () => assignments);
+  const known = knownPrincipals(apiTokens, () => assignments);
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
   // Not asked by these tests.
@@ -82,7 +82,7 @@ export async function governedWorld() {
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store }),
-    ...accessHandlers({ store, clock, tokens } as never), // What logins need is not asked.
+    ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
   };
@@ -104,14 +104,14 @@ export async function governedWorld() {
   const configure = (declared: readonly ConfiguredGrant[]) => {
     configured = declared;
   };
-  return { ...world, tokens, granting, grants, ask, ca, configure };
+  return { ...world, apiTokens, granting, grants, ask, ca, configure };
 }
 
 async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {
   await world.store.atomically((tx) => tx.tenants.insert(tenant(id)));
-  const wish = caWish({ label: `${id}-root` });
-  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), wish);
-  const below = caWish({ label: `${id}-issuing` });
+  const request = caRequest({ label: `${id}-root` });
+  const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), request);
+  const below = caRequest({ label: `${id}-issuing` });
   await world.authorities.issueIntermediate(rootOrigin, parent, below);
 }
 

@@ -154,11 +154,11 @@ export class Instance {
   }
 
   /** An API token made by the local administrator. */
-  async token(roles: readonly string[], wish: object = {}): Promise<string> {
+  async token(roles: readonly string[], request: object = {}): Promise<string> {
     const made = await this.admin<{ secret: string }>("POST", "/api/tokens", {
       name: "test",
       roles,
-      ...wish,
+      ...request,
     });
     return made.secret;
   }

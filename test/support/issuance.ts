@@ -24,14 +24,14 @@ import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { Authorities, type CaWish } from "#domain/authorities/create.ts";
+import { Authorities, type CaRequest } from "#domain/authorities/create.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { ClockWatch } from "#domain/clock-watch.ts";
-import { Issuance, type IssueWish } from "#domain/certificates/issue.ts";
+import { Issuance, type IssueRequest } from "#domain/certificates/issue.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
@@ -103,7 +103,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     clock,
     random,
     caa,
-    promises: transparency.promises,
+    scts: transparency.scts,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
     weakKeys: () => options.weakKeys ?? new Set(),
   });
@@ -185,9 +185,9 @@ export const rootOrigin: Origin = {
   requestId: "request-1",
 };
 
-/** A wish for a CA that mentions only what matters. */
-export function caWish(wish: Partial<CaWish> = {}): CaWish {
-  const label = wish.label ?? "root";
+/** A request for a CA that mentions only what matters. */
+export function caRequest(request: Partial<CaRequest> = {}): CaRequest {
+  const label = request.label ?? "root";
   return {
     label,
     subject: [{ type: "CN", value: `Test ${label}` }],
@@ -196,22 +196,22 @@ export function caWish(wish: Partial<CaWish> = {}): CaWish {
     maxPathLength: undefined,
     nameConstraints: undefined,
     policies: undefined,
-    ...wish,
+    ...request,
   };
 }
 
 /** A root in the world. */
-export const initRoot = (world: World, wish: Partial<CaWish> = {}) =>
-  world.authorities.initRoot(rootOrigin, defaultTenant, caWish(wish));
+export const initRoot = (world: World, request: Partial<CaRequest> = {}) =>
+  world.authorities.initRoot(rootOrigin, defaultTenant, caRequest(request));
 
-/** A wish for a leaf that mentions only what matters. */
-export const leafWish = (wish: Partial<IssueWish> = {}): IssueWish => ({
-  csr: wish.csr ?? csr(),
+/** A request for a leaf that mentions only what matters. */
+export const leafRequest = (request: Partial<IssueRequest> = {}): IssueRequest => ({
+  csr: request.csr ?? csr(),
   profile: "server",
   validityDays: undefined,
   mustStaple: undefined,
   caller: "interactive",
-  ...wish,
+  ...request,
 });
 
 export interface CsrOptions {

@@ -5,7 +5,7 @@ import type { SelectableState } from "#core/policy/selection.ts";
 import { assert } from "#core/problems.ts";
 import type { BulkRun, Candidate, CandidateRange } from "#domain/revocation/bulk-store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
-import type { OperationKey } from "#domain/running.ts";
+import type { OperationKey } from "#domain/operation-runs.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, serialKey } from "./memory-state.ts";
 

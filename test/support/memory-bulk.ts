@@ -1,6 +1,6 @@
 /** Bulk issue in memory. */
 
-import type { OperationKey } from "#domain/running.ts";
+import type { OperationKey } from "#domain/operation-runs.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import type { MemoryState } from "./memory-state.ts";
 

@@ -13,11 +13,11 @@ import type { MemoryState } from "./memory-state.ts";
 
 type CrlReads = Pick<
   RevocationReads,
-  "crlHead" | "crlPiece" | "publishedScopes" | "stamps" | "view"
+  "crlHead" | "crlPiece" | "publishedScopes" | "shardUrls" | "view"
 >;
 type CrlWrites = Pick<
   RevocationWrites,
-  "stamp" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
 >;
 type ListName = Pick<CrlHead, "caId" | "scope" | "number">;
 
@@ -33,9 +33,9 @@ export function crlReads(state: MemoryState): CrlReads {
       const bases = [...state.crls.values()].filter((crl) => crl.caId === ca && !crl.base);
       return [...new Set(bases.map(({ scope }) => scope))];
     },
-    stamps: async (ca, at) =>
-      [...state.stamps.values()]
-        .filter((stamp) => stamp.caId === ca && stamp.notAfter >= at)
+    shardUrls: async (ca, at) =>
+      [...state.shardUrls.values()]
+        .filter((shardUrl) => shardUrl.caId === ca && shardUrl.notAfter >= at)
         .sort((a, b) => a.partition - b.partition || (a.url < b.url ? -1 : 1)),
     view: (read) => read(viewOf(state)),
   };
@@ -61,7 +61,7 @@ function viewOf(state: MemoryState): RevocationView {
       .slice(0, limit)
       .map((row) => {
         const certificate = state.certificates.get(`${row.caId}/${row.serial}`);
-        return { ...row, kind: certificate?.kind, stamp: certificate?.crlPartition };
+        return { ...row, kind: certificate?.kind, namedShard: certificate?.crlPartition };
       });
   return {
     sequence: now.counters.get("revocation") ?? 0,
@@ -83,12 +83,12 @@ function viewOf(state: MemoryState): RevocationView {
 
 export function crlWrites(state: MemoryState): CrlWrites {
   return {
-    stamp: async (stamp) => {
-      const key = `${stamp.caId}/${stamp.partition}/${stamp.url}`;
+    keepShardUrl: async (shardUrl) => {
+      const key = `${shardUrl.caId}/${shardUrl.partition}/${shardUrl.url}`;
       const day = secondsPerDay * 1000;
-      const end = instant(Math.ceil(stamp.notAfter / day) * day);
-      const notAfter = instant(Math.max(end, state.stamps.get(key)?.notAfter ?? 0));
-      state.stamps.set(key, { ...stamp, notAfter });
+      const end = instant(Math.ceil(shardUrl.notAfter / day) * day);
+      const notAfter = instant(Math.max(end, state.shardUrls.get(key)?.notAfter ?? 0));
+      state.shardUrls.set(key, { ...shardUrl, notAfter });
     },
     indexPartitions: async (ca, modulus, members, sequence) => {
       for (const { partition, serial, modulus: counted } of members) {

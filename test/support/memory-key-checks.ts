@@ -9,7 +9,7 @@ import { type MemoryState, pageOf } from "./memory-state.ts";
 export function keyCheckReads(state: MemoryState): Reads["keyChecks"] {
   const { blockedKeys, ownKeys, certificates } = state;
   return {
-    standing: async ({ spkiSha256, tenant, duplicate }) => ({
+    keyStatus: async ({ spkiSha256, tenant, duplicate }) => ({
       blocked: blocking(blockedKeys, spkiSha256, tenant) !== undefined,
       own: ownKeys.has(spkiSha256),
       duplicate:

@@ -9,7 +9,7 @@ import { piecesIn } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { HeldKey, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+import type { KeyHandle, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
 
 import { memoryKeks } from "./memory-keks.ts";
 import { keyPair } from "./x509.ts";
@@ -20,12 +20,12 @@ export interface MemoryKeys extends Keys {
   readonly signed: SignTicket[];
   /** Asked before every signature; what it throws is what the caller sees. */
   beforeSign: (ticket: SignTicket) => void | Promise<void>;
-  readonly held: Map<string, HeldKey>;
+  readonly held: Map<string, KeyHandle>;
 }
 
 /** Opens an empty key store. */
 export function openMemoryKeys(): MemoryKeys {
-  const held = new Map<string, HeldKey>();
+  const held = new Map<string, KeyHandle>();
   const secrets = new Map<string, Signer>();
   const keys: MemoryKeys = {
     signed: [],
@@ -77,7 +77,7 @@ export function openMemoryKeys(): MemoryKeys {
   return keys;
 }
 
-function present(held: ReadonlyMap<string, HeldKey>, ref: KeyRef): HeldKey {
+function present(held: ReadonlyMap<string, KeyHandle>, ref: KeyRef): KeyHandle {
   const key = held.get(ref.id);
   if (key === undefined) throw refuse("key_unavailable", { retry_after: 2 });
   return key;

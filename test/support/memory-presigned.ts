@@ -2,17 +2,17 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { PresignCandidate, PresignedRecord } from "#domain/revocation/presign-store.ts";
-import type { Standing } from "#domain/revocation/store.ts";
+import type { CertStatus } from "#domain/revocation/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, serialKey } from "./memory-state.ts";
 
 /** Reads over the state. */
 export function presignedReads(
   state: MemoryState,
-  standing: (ca: CaId, serial: Serial) => Promise<Standing>,
+  certStatus: (ca: CaId, serial: Serial) => Promise<CertStatus>,
 ): Reads["presigned"] {
   const candidate = async (ca: CaId, serial: Serial): Promise<PresignCandidate[]> => {
-    const known = await standing(ca, serial);
+    const known = await certStatus(ca, serial);
     if (known.status === "unknown") return [];
     const answers = [...state.presigned.values()].filter(
       (row) => row.caId === ca && row.serial === serial,
@@ -23,7 +23,7 @@ export function presignedReads(
       answers.map(({ hash, producedAt: at, responder }) => [hash, { at, responder }]),
     );
     const inventoried = state.certificates.has(key);
-    return [{ serial, standing: known, inventoried, notAfter, signed }];
+    return [{ serial, certStatus: known, inventoried, notAfter, signed }];
   };
   const page = async (
     ca: CaId,
@@ -38,7 +38,7 @@ export function presignedReads(
   };
   return {
     find: async (ca, serial, hash) => ({
-      standing: await standing(ca, serial),
+      certStatus: await certStatus(ca, serial),
       presigned: state.presigned.get(`${serialKey(ca, serial)}/${hash}`),
     }),
     issued: (ca, limit, after) => page(ca, state.certificates.values(), limit, after),

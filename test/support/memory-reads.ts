@@ -28,7 +28,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     cas: casReads(state),
     certificates: certificateReads(state),
     revocations,
-    presigned: presignedReads(state, revocations.standing),
+    presigned: presignedReads(state, revocations.certStatus),
     bulk: bulkReads(state),
     bulkRevocations: bulkRevocationReads(state),
     keyChecks: keyCheckReads(state),
@@ -218,7 +218,7 @@ const startsWith = (serial: string, prefix: string) =>
 function revocationReads(state: MemoryState): Reads["revocations"] {
   return {
     bySerial: async (ca, serial) => state.revocations.get(serialKey(ca, serial)),
-    standing: async (ca, serial) => {
+    certStatus: async (ca, serial) => {
       const row = state.revocations.get(serialKey(ca, serial));
       const profile = state.certificates.get(serialKey(ca, serial))?.profile;
       if (row) return { status: "revoked", at: row.revokedAt, reason: row.reason, profile };
@@ -244,25 +244,27 @@ function revocationReads(state: MemoryState): Reads["revocations"] {
 }
 
 function accessReads(state: MemoryState): Reads["access"] {
-  const all = () => [...state.tokens.values()];
+  const all = () => [...state.apiTokens.values()];
   return {
-    tokenByHash: async (hash) => all().find((token) => token.tokenHash === hash),
-    tokenById: async (id) => state.tokens.get(id),
+    apiTokenByHash: async (hash) => all().find((apiToken) => apiToken.tokenHash === hash),
+    apiTokenById: async (id) => state.apiTokens.get(id),
     tokens: async (reach, tenant, limit, after) =>
       pageOf(
         all().filter(
-          (token) =>
-            coversTenant(reach, token.tenant) && (tenant === undefined || token.tenant === tenant),
+          (apiToken) =>
+            coversTenant(reach, apiToken.tenant) &&
+            (tenant === undefined || apiToken.tenant === tenant),
         ),
-        (token) => ({ at: token.createdAt, id: token.id }),
+        (apiToken) => ({ at: apiToken.createdAt, id: apiToken.id }),
         limit,
         after,
       ),
     ...grantReads(state),
     ...passkeyReads(state),
-    activeTokens: async (now) =>
-      all().filter((token) => token.revokedAt === undefined && (token.expiresAt ?? now + 1) > now)
-        .length,
+    activeApiTokens: async (now) =>
+      all().filter(
+        (apiToken) => apiToken.revokedAt === undefined && (apiToken.expiresAt ?? now + 1) > now,
+      ).length,
   };
 }
 

@@ -23,7 +23,7 @@ import type {
   ReleasedEntry,
   ResponderRecord,
   RevocationRecord,
-  StampRecord,
+  ShardUrlRecord,
 } from "#domain/revocation/store.ts";
 import type { TenantRecord } from "#domain/tenants/store.ts";
 
@@ -34,7 +34,10 @@ export interface MemoryState {
   readonly certificates: Map<string, CertificateRecord>;
   readonly intents: Map<string, IntentRecord>;
   readonly revocations: Map<string, RevocationRecord>;
-  readonly releases: Map<string, Omit<ReleasedEntry, "kind" | "stamp"> & { readonly caId: CaId }>;
+  readonly releases: Map<
+    string,
+    Omit<ReleasedEntry, "kind" | "namedShard"> & { readonly caId: CaId }
+  >;
   readonly crls: Map<string, CrlHead>;
   /** By list and position. */
   readonly crlPieces: Map<string, Uint8Array>;
@@ -47,7 +50,7 @@ export interface MemoryState {
       readonly madeAt: Instant | undefined;
     }
   >;
-  readonly stamps: Map<string, StampRecord>;
+  readonly shardUrls: Map<string, ShardUrlRecord>;
   /** By CA, partition, serial and modulus. */
   readonly members: Map<string, true>;
   readonly responders: Map<string, ResponderRecord>;
@@ -68,7 +71,7 @@ export interface MemoryState {
   readonly kekVersions: Map<string, KekVersion>;
   /** By place. */
   readonly sealedValues: Map<string, SealedValue>;
-  readonly tokens: Map<string, ApiTokenRecord>;
+  readonly apiTokens: Map<string, ApiTokenRecord>;
   readonly tenants: Map<string, TenantRecord>;
   readonly passkeys: Map<string, PasskeyRecord>;
   readonly grants: Map<string, GrantRecord>;

@@ -1,4 +1,4 @@
-/** The memory store keeps what every store promises, so that tests built on it mean something. */
+/** The memory store keeps what every store guarantees, so that tests built on it mean something. */
 
 import { expect, test } from "bun:test";
 

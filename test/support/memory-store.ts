@@ -295,28 +295,28 @@ function revocationWrites(state: MemoryState): Unit["revocations"] {
 
 function accessWrites(state: MemoryState): Unit["access"] {
   return {
-    insertToken: async (token) => {
-      state.tokens.set(token.id, token);
+    insertApiToken: async (apiToken) => {
+      state.apiTokens.set(apiToken.id, apiToken);
     },
-    revokeToken: async (id, at, by) => {
-      const token = state.tokens.get(id);
-      if (token === undefined || token.revokedAt !== undefined) return false;
-      state.tokens.set(id, { ...token, revokedAt: at, revokedBy: by });
+    revokeApiToken: async (id, at, by) => {
+      const apiToken = state.apiTokens.get(id);
+      if (apiToken === undefined || apiToken.revokedAt !== undefined) return false;
+      state.apiTokens.set(id, { ...apiToken, revokedAt: at, revokedBy: by });
       return true;
     },
-    revokeTokensOf: async (tenant, at, by) => {
-      const living = [...state.tokens.values()].filter(
-        (token) => token.tenant === tenant && token.revokedAt === undefined,
+    revokeApiTokensOf: async (tenant, at, by) => {
+      const living = [...state.apiTokens.values()].filter(
+        (apiToken) => apiToken.tenant === tenant && apiToken.revokedAt === undefined,
       );
-      const revoked = living.map((token) => ({ ...token, revokedAt: at, revokedBy: by }));
-      for (const token of revoked) state.tokens.set(token.id, token);
+      const revoked = living.map((apiToken) => ({ ...apiToken, revokedAt: at, revokedBy: by }));
+      for (const token of revoked) state.apiTokens.set(token.id, token);
       return revoked;
     },
     ...grantWrites(state),
     ...passkeyWrites(state),
-    touchToken: async (id, at, ip) => {
-      const token = state.tokens.get(id);
-      if (token) state.tokens.set(id, { ...token, lastUsedAt: at, lastUsedIp: ip });
+    touchApiToken: async (id, at, ip) => {
+      const apiToken = state.apiTokens.get(id);
+      if (apiToken) state.apiTokens.set(id, { ...apiToken, lastUsedAt: at, lastUsedIp: ip });
     },
   };
 }
@@ -367,12 +367,12 @@ const emptyState = (): MemoryState => ({
   revocations: new Map(),
   releases: new Map(),
   crlPieces: new Map(),
-  stamps: new Map(),
+  shardUrls: new Map(),
   members: new Map(),
   crls: new Map(),
   crlReservations: new Map(),
   responders: new Map(),
-  tokens: new Map(),
+  apiTokens: new Map(),
   presigned: new Map(),
   bulkOperations: new Map(),
   bulkItems: new Map(),

@@ -66,7 +66,7 @@ export const tenantWrites = (state: MemoryState): Unit["tenants"] => ({
   remove: async (id) => {
     state.tenants.delete(id);
   },
-  standing: async (id) => {
+  state: async (id) => {
     const tenant = state.tenants.get(id);
     return tenant && { status: tenant.status, ...tenant.quotas };
   },

@@ -68,7 +68,7 @@ export function transparencyWrites(state: MemoryState): Unit["transparency"] {
       state.inclusions.set(row.id, row);
     },
     update: async (row) => {
-      assert(state.inclusions.has(row.id), "a promise is updated where it is");
+      assert(state.inclusions.has(row.id), "an SCT is updated where it is");
       state.inclusions.set(row.id, row);
     },
     setHead: async (row) => {

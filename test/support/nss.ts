@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 
 import { ensureAddon } from "./addon.ts";
 
@@ -31,7 +31,7 @@ export interface Nss {
    * Makes a key with the bare module: pkid itself refuses to make keys on a token that gives them
    * away.
    */
-  provide(label: string, keyType: KeyType): Promise<HeldKey>;
+  provide(label: string, keyType: KeyType): Promise<KeyHandle>;
   /** How many private keys the token holds, counted by another program. */
   privateKeys(): number;
 }

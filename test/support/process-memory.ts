@@ -3,7 +3,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 /** True when the text stands anywhere in what the process may write to and has touched. */
-export function memoryHolds(pid: number, text: string): boolean {
+export function memoryContains(pid: number, text: string): boolean {
   const wanted = Buffer.from(text);
   const memory = openSync(`/proc/${pid}/mem`, "r");
   const pages = openSync(`/proc/${pid}/pagemap`, "r");

@@ -21,7 +21,7 @@ export interface Known {
   readonly kind: "leaf" | "public" | "ca" | "bare";
   readonly notAfter: Instant | undefined;
   /** The partition its distribution point names. */
-  readonly stamp: number | undefined;
+  readonly namedShard: number | undefined;
   entry: Entry | undefined;
 }
 
@@ -97,23 +97,23 @@ export class RevocationWorld {
     await this.#running.refresh.renewals();
   }
 
-  /** Stores a certificate as issuance does: with the stamp of its partition in the same breath. */
+  /** Stores a certificate as issuance does: with the URL of its partition in the same unit. */
   async issue(kind: Known["kind"], validitySeconds: number): Promise<void> {
     const serial = parseSerial(String(1000 + this.known.length * 7919));
     const leaf = kind === "leaf" || kind === "public";
-    const stamp = leaf && this.shards > 0 ? partitionOf(serial, this.shards) : undefined;
+    const namedShard = leaf && this.shards > 0 ? partitionOf(serial, this.shards) : undefined;
     const notAfter = kind === "bare" ? undefined : addSeconds(this.now, validitySeconds);
-    this.known.push({ serial, kind, notAfter, stamp, entry: undefined });
+    this.known.push({ serial, kind, notAfter, namedShard, entry: undefined });
     if (notAfter === undefined) return;
     const profile = kind === "public" ? "public" : "server";
-    const facts = { crlPartition: stamp, spkiSha256: sha256(serialToBytes(serial)).toHex() };
+    const facts = { crlPartition: namedShard, spkiSha256: sha256(serialToBytes(serial)).toHex() };
     const row = { serial, profile, validitySeconds, facts };
     await this.small.issue({ ...row, kind: leaf ? "leaf" : "ca" });
-    if (stamp === undefined) return;
+    if (namedShard === undefined) return;
     const { id: caId } = this.small.ca;
-    const url = `http://crl.example/api/ca/${caId}/crl/partition/${stamp}`;
+    const url = `http://crl.example/api/ca/${caId}/crl/partition/${namedShard}`;
     await this.store.atomically((tx) =>
-      tx.revocations.stamp({ caId, partition: stamp, url, notAfter }),
+      tx.revocations.keepShardUrl({ caId, partition: namedShard, url, notAfter }),
     );
   }
 
@@ -137,13 +137,13 @@ export class RevocationWorld {
   }
 
   /** Whether a scope lists the certificate, by CRL-9 once more. */
-  belongs({ serial, kind, stamp }: Known, scope: string, modulus: number): boolean {
+  belongs({ serial, kind, namedShard }: Known, scope: string, modulus: number): boolean {
     const number = partitionNumber(scope);
     if (number === undefined) return true;
     if (kind === "ca") return false;
     if (kind === "bare")
       return [...this.used].some((count) => partitionOf(serial, count) === number);
-    return stamp === number || (modulus > 0 && partitionOf(serial, modulus) === number);
+    return namedShard === number || (modulus > 0 && partitionOf(serial, modulus) === number);
   }
 
   /** What OCSP says of a serial. */

@@ -43,7 +43,7 @@ export function revokingWorld(options: RevokingOptions = {}) {
     counts: { add: () => {} },
     clockAhead: () => false,
     clockBelieved: () => true,
-    signCertificate: (wish) => certifyResponder(world, wish),
+    signCertificate: (request) => certifyResponder(world, request),
     onFailure: (_what, error) => failures.push(error),
   });
   if (options.activating) world.activation.run = (ca) => revocation.responders.ensure(ca);

@@ -5,7 +5,7 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, initRoot, rootOrigin, type WorldOptions } from "./issuance.ts";
+import { caRequest, initRoot, rootOrigin, type WorldOptions } from "./issuance.ts";
 import { scratchDirectory } from "./openssl.ts";
 import { revokingWorld } from "./revoking-world.ts";
 
@@ -17,7 +17,7 @@ export async function rolloverWorld(options: WorldOptions = {}) {
   const issuing = await world.authorities.issueIntermediate(
     rootOrigin,
     root,
-    caWish({ label: "issuing", maxPathLength: 0 }),
+    caRequest({ label: "issuing", maxPathLength: 0 }),
   );
   return { ...world, retirement, root, issuing };
 }
@@ -43,7 +43,7 @@ export function rotateAfterLook(
   return () => rotations;
 }
 
-/** The wish that changes nothing but the key. */
+/** The request that changes nothing but the key. */
 export const sameAgain = { label: undefined, keyType: undefined, validityDays: undefined };
 
 /**

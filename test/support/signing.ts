@@ -5,21 +5,21 @@
 import { constants, createHash, createPublicKey, randomUUID, verify } from "node:crypto";
 
 import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { HeldKey, SignTicket } from "#domain/keys.ts";
+import type { KeyHandle, SignTicket } from "#domain/keys.ts";
 
 import { signatureVerifies } from "./node24.ts";
 import { scratchDirectory } from "./openssl.ts";
 
 /** A ticket for one signature over `message`. */
 export function ticketFor(
-  held: HeldKey,
+  handle: KeyHandle,
   algorithm: SignatureName,
   message: Uint8Array,
   changes: Partial<SignTicket> = {},
 ): SignTicket {
   return {
     opId: randomUUID(),
-    key: held.ref,
+    key: handle.ref,
     role: "ca",
     algorithm,
     purpose: "certificate",
@@ -32,14 +32,14 @@ export function ticketFor(
 
 /** Verification by the runtime. */
 export function verifies(
-  held: HeldKey,
+  handle: KeyHandle,
   algorithm: SignatureName,
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  if (algorithm.startsWith("slh-")) return signatureVerifies(held.spki, message, signature);
+  if (algorithm.startsWith("slh-")) return signatureVerifies(handle.spki, message, signature);
   const { hash, padding } = schemeOf(algorithm);
-  const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
+  const key = createPublicKey({ key: Buffer.from(handle.spki), format: "der", type: "spki" });
   const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
   const saltLength = hash === "sha384" ? 48 : hash === "sha512" ? 64 : 32;
   const parameters = padding === "pss" ? { key, ...pss, saltLength } : key;
@@ -48,13 +48,13 @@ export function verifies(
 
 /** Verification by the openssl command. */
 export function opensslVerifies(
-  held: HeldKey,
+  handle: KeyHandle,
   algorithm: SignatureName,
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
   using directory = scratchDirectory();
-  const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
+  const key = createPublicKey({ key: Buffer.from(handle.spki), format: "der", type: "spki" });
   const pem = directory.write("key.pem", key.export({ format: "pem", type: "spki" }).toString());
   const { hash, padding } = schemeOf(algorithm);
   const digest = hash === undefined ? ["-rawin"] : ["-rawin", "-digest", hash];

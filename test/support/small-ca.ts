@@ -20,7 +20,7 @@ import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { SignTicket } from "#domain/keys.ts";
-import type { ResponderWish } from "#domain/certificates/responder.ts";
+import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
 import type { Store } from "#domain/store.ts";
@@ -153,17 +153,17 @@ async function selfSigned(
   lineage: CaRecord | undefined,
 ): Promise<CaRecord> {
   const label = `ca-${id}`;
-  const held = await keys.generate({ provider: "software", label, keyType, role: "ca" });
+  const handle = await keys.generate({ provider: "software", label, keyType, role: "ca" });
   const name = encodeName([{ type: "CN", value: lineage ? "Small CA" : `Small CA ${id}` }]);
   const [notBefore, notAfter] = [instant(now - 86_400_000), addSeconds(now, 10 * 365 * 86_400)];
-  const keyId = subjectKeyId(held.spki, "rfc7093");
+  const keyId = subjectKeyId(handle.spki, "rfc7093");
   const algorithm = defaultSignature(keyType);
   const tbs = encodeTbsCertificate({
     serial,
     signature: algorithm,
     issuer: name.der,
     subject: name.der,
-    spki: held.spki,
+    spki: handle.spki,
     notBefore,
     notAfter,
     extensions: [
@@ -174,7 +174,7 @@ async function selfSigned(
   });
   const ticket: SignTicket = {
     opId: id,
-    key: held.ref,
+    key: handle.ref,
     role: "ca",
     algorithm,
     digest: sha256Hex(tbs),
@@ -189,10 +189,10 @@ async function selfSigned(
     label,
     parent: undefined,
     keyType,
-    spki: held.spki,
+    spki: handle.spki,
     lineage: lineage?.id ?? caId(id),
     status: "active",
-    key: held.ref,
+    key: handle.ref,
     certificate,
     serial,
     subject: nameText(name),
@@ -243,7 +243,7 @@ function memoryCeremony(
   drawSerial: () => Serial,
   uuid: () => string,
 ) {
-  return async (wanted: ResponderWish): Promise<void> => {
+  return async (wanted: ResponderRequest): Promise<void> => {
     const { ca, spki, notBefore, notAfter, extensions } = wanted;
     const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;

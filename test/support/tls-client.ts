@@ -8,10 +8,10 @@ import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 
 import { encodePem } from "#core/asn1/pem.ts";
 
-import type { Held } from "./client-certificates.ts";
+import type { ClientCertificate } from "./client-certificates.ts";
 
 /** The material of a client as node:tls takes it. */
-export const material = ({ chain, key }: Held) => ({
+export const material = ({ chain, key }: ClientCertificate) => ({
   cert: chain.map((der) => encodePem("CERTIFICATE", der)).join(""),
   key: String(key.privateKey.export({ type: "pkcs8", format: "pem" })),
 });
@@ -19,14 +19,14 @@ export const material = ({ chain, key }: Held) => ({
 /** A connection whose handshake is over; it may stay half open. */
 export function connected(
   port: number,
-  held?: Held,
+  client?: ClientCertificate,
   more: ConnectionOptions & { readonly localAddress?: string } = {},
 ): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     // Handed on to the socket below, though the types of this call do not know it.
     const open = { allowHalfOpen: true };
     const options = { host: "127.0.0.1", port, rejectUnauthorized: false, ...open };
-    const socket = connect({ ...options, ...(held && material(held)), ...more }, () =>
+    const socket = connect({ ...options, ...(client && material(client)), ...more }, () =>
       resolve(socket),
     );
     socket.once("error", reject);
@@ -52,8 +52,12 @@ export function heard(socket: Socket, enough?: RegExp): Promise<string> {
 }
 
 /** One exchange on a connection of its own. */
-export async function spoken(port: number, octets: string, held?: Held): Promise<string> {
-  const socket = await connected(port, held);
+export async function spoken(
+  port: number,
+  octets: string,
+  client?: ClientCertificate,
+): Promise<string> {
+  const socket = await connected(port, client);
   socket.write(octets);
   return heard(socket);
 }

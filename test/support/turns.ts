@@ -35,7 +35,7 @@ export function handClock() {
 /** No ration that any test but its own would use up. */
 const plenty = { rate: 1000, burst: 100_000 };
 
-export interface TurnWishes extends Partial<Omit<TurnLimits, "failures">> {
+export interface TurnOptions extends Partial<Omit<TurnLimits, "failures">> {
   readonly failures?: Partial<FailureRations>;
 }
 
@@ -50,7 +50,7 @@ export interface Asker {
  * A queue, what it has begun to look at, and how to end that. A password that begins with `right`
  * is.
  */
-export function turnWorld({ failures, ...wanted }: TurnWishes = {}) {
+export function turnWorld({ failures, ...wanted }: TurnOptions = {}) {
   const clock = handClock();
   const keys = new AttemptKeys(seededRandom());
   const memory = new PasswordMemory(clock);

@@ -13,11 +13,11 @@ interface LogInProps {
   /** Why one is here, when one was logged in before. */
   readonly notice: string | undefined;
   readonly onSession: (session: OpenedSession) => void;
-  readonly onToken: (token: string, caller: Caller) => void;
+  readonly onApiToken: (token: string, caller: Caller) => void;
 }
 
 /** Hands over a session the server has opened, or a token it has accepted. */
-export function LogIn({ notice, onSession, onToken }: LogInProps) {
+export function LogIn({ notice, onSession, onApiToken }: LogInProps) {
   return (
     <>
       <h1>Log in</h1>
@@ -32,7 +32,7 @@ export function LogIn({ notice, onSession, onToken }: LogInProps) {
       </Asked>
       <details>
         <summary>Use an API token</summary>
-        <ByToken onToken={onToken} />
+        <ByApiToken onApiToken={onApiToken} />
       </details>
     </>
   );
@@ -118,13 +118,13 @@ function ByPassword({ ways: { password_login, ldap_login }, onSession }: ByPassw
   );
 }
 
-function ByToken({ onToken }: Pick<LogInProps, "onToken">) {
-  const [token, setToken] = useState("");
+function ByApiToken({ onApiToken }: Pick<LogInProps, "onApiToken">) {
+  const [token, setApiToken] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
   const submit = async () => {
     const credential = { kind: "token", token } as const;
     const reply = await replied(ask("auth.me", {}, credential, AbortSignal.timeout(10_000)));
-    if (reply.answered) onToken(token, reply.answer);
+    if (reply.answered) onApiToken(token, reply.answer);
     else setRefusal(reply.refusal);
   };
   return (
@@ -137,7 +137,7 @@ function ByToken({ onToken }: Pick<LogInProps, "onToken">) {
             autocomplete="off"
             required
             value={token}
-            onInput={(event) => setToken(event.currentTarget.value.trim())}
+            onInput={(event) => setApiToken(event.currentTarget.value.trim())}
           />
         </label>
       </Form>

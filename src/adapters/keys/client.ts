@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type {
-  HeldKey,
+  KeyHandle,
   KekInUse,
   KekKeys,
   KeyRef,
@@ -98,14 +98,14 @@ export class SignerClient implements Keys {
     return this.#signer?.pid;
   }
 
-  async generate(wanted: Parameters<Keys["generate"]>[0]): Promise<HeldKey> {
+  async generate(wanted: Parameters<Keys["generate"]>[0]): Promise<KeyHandle> {
     const { label, keyType } = wanted;
     // Never repeated: the first attempt may have made a key whose answer was lost.
     const options = { repeatable: false, timeoutMs: generateTimeoutMs };
     return readHeldKey(await this.#call({ operation: "generate", label, keyType }, options));
   }
 
-  async find(key: KeyRef): Promise<HeldKey> {
+  async find(key: KeyRef): Promise<KeyHandle> {
     return readHeldKey(await this.#call({ operation: "find", key }));
   }
 

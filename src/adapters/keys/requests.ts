@@ -6,7 +6,7 @@
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import type { HybridHeader, Wrap, WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, HybridWish, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KekHandle, KeyHandle, HybridRequest, KekInUse, KeyRef } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 
@@ -66,7 +66,7 @@ export interface WrappedBody {
 }
 
 /** A request for a hybrid wrap with its octets in base64. */
-export interface HybridRequestBody extends Pick<HybridWish, "family" | "version"> {
+export interface HybridRequestBody extends Pick<HybridRequest, "family" | "version"> {
   readonly dek: string;
   readonly share: string;
   readonly wrappedShare: WrappedBody;
@@ -213,23 +213,23 @@ export function unforeseen(fault: unknown): LaunchFault {
 }
 
 /** A held key with its octets as base64, for JSON. */
-export const heldKeyBody = (held: HeldKey): unknown => ({
+export const heldKeyBody = (held: KeyHandle): unknown => ({
   ...held,
   spki: Buffer.from(held.spki).toString("base64"),
 });
 
 /** Reads a held key. */
-export function readHeldKey(value: unknown): HeldKey {
-  const held = value as Omit<HeldKey, "spki"> & { spki: string }; // Written by heldKeyBody.
+export function readHeldKey(value: unknown): KeyHandle {
+  const held = value as Omit<KeyHandle, "spki"> & { spki: string }; // Written by heldKeyBody.
   return { ...held, spki: Uint8Array.fromBase64(held.spki) };
 }
 
 /** A new KEK with its octets as base64, for JSON. */
-export const heldKekBody = (held: HeldKek): unknown => ({ ...held, spki: held.spki?.toBase64() });
+export const heldKekBody = (held: KekHandle): unknown => ({ ...held, spki: held.spki?.toBase64() });
 
 /** Reads a new KEK. */
-export function readHeldKek(value: unknown): HeldKek {
-  const held = value as Omit<HeldKek, "spki"> & { spki?: string }; // Written by heldKekBody.
+export function readHeldKek(value: unknown): KekHandle {
+  const held = value as Omit<KekHandle, "spki"> & { spki?: string }; // Written by heldKekBody.
   return { ...held, spki: held.spki === undefined ? undefined : Uint8Array.fromBase64(held.spki) };
 }
 
@@ -246,7 +246,7 @@ export function readWrapped(value: unknown): WrappedDek {
 }
 
 /** A request for a hybrid wrap for JSON. */
-export const hybridRequestBody = (request: HybridWish): HybridRequestBody => ({
+export const hybridRequestBody = (request: HybridRequest): HybridRequestBody => ({
   family: request.family,
   version: request.version,
   dek: request.dek.toBase64(),
@@ -255,7 +255,7 @@ export const hybridRequestBody = (request: HybridWish): HybridRequestBody => ({
 });
 
 /** Reads a request for a hybrid wrap. */
-export const readHybridRequest = (body: HybridRequestBody): HybridWish => ({
+export const readHybridRequest = (body: HybridRequestBody): HybridRequest => ({
   family: body.family,
   version: body.version,
   dek: Uint8Array.fromBase64(body.dek),

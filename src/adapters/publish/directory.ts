@@ -50,7 +50,7 @@ export function directoryTarget(options: DirectoryOptions): PublishTarget {
       const text = await readFile(join(current, manifestName), "utf8").catch(nothing);
       return text === undefined ? undefined : manifestIn(text);
     },
-    holds: async ({ path, sha256 }) => (await digestOfFile(join(current, path))) === sha256,
+    has: async ({ path, sha256 }) => (await digestOfFile(join(current, path))) === sha256,
     begin: (name) => told(() => DirectorySnapshot.begin(options, name)),
   };
 }

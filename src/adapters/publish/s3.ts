@@ -50,7 +50,7 @@ export function s3Target(options: S3Options): PublishTarget {
     name: "s3",
     concurrency: options.concurrency,
     previous: async () => (await (await opened()).manifest())?.manifest,
-    holds: async (artefact) => await (await opened()).holds(artefact),
+    has: async (artefact) => await (await opened()).holds(artefact),
     begin: async (name) => {
       const bucket = await opened();
       const found = await bucket.manifest();

@@ -11,7 +11,7 @@ import { type PkiMethod, pkiMethods } from "./messages.ts";
 
 /** What GetOCSPMetadata and GetCRLMetadata tell beside the answers of operations. */
 export interface RpcFacts {
-  /** Base of the addresses stamped into certificates; empty when none is set. */
+  /** Base of the addresses that certificates name; empty when none is set. */
   readonly urlBase: string;
   readonly nonceSupported: boolean;
   readonly delegatedResponder: boolean;

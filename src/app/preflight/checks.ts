@@ -15,7 +15,7 @@ import {
   providerAnswers,
   respondersFit,
 } from "#domain/preflight/keys.ts";
-import { type Checks, type PreflightWish, runPreflight } from "#domain/preflight/run.ts";
+import { type Checks, type PreflightRequest, runPreflight } from "#domain/preflight/run.ts";
 import { configurationChecks } from "./configuration.ts";
 import { hostChecks } from "./host.ts";
 import { loginChecks } from "./logins.ts";
@@ -24,8 +24,11 @@ import { socketChecks } from "./sockets.ts";
 import { recordChecks } from "./records.ts";
 import { closed, configOf, missingNeeds, type Premises, present } from "./premises.ts";
 
-/** Runs what is wished over the premises. */
-export function preflightOver(premises: Premises, wish: PreflightWish): Promise<PreflightReport> {
+/** Runs the checks asked for over the premises. */
+export function preflightOver(
+  premises: Premises,
+  request: PreflightRequest,
+): Promise<PreflightReport> {
   const deps = {
     clock: systemClock,
     stopwatch: systemStopwatch,
@@ -33,24 +36,24 @@ export function preflightOver(premises: Premises, wish: PreflightWish): Promise<
     configPath: premises.read.fileName ?? "",
     missing: missingNeeds(premises),
   };
-  return runPreflight(deps, checksOver(premises, wish), wish);
+  return runPreflight(deps, checksOver(premises, request), request);
 }
 
-function checksOver(premises: Premises, wish: PreflightWish): Checks {
+function checksOver(premises: Premises, request: PreflightRequest): Checks {
   return {
     ...configurationChecks(premises),
     ...hostChecks(premises),
     ...keyChecks(premises),
-    ...recordChecks(premises, wish),
+    ...recordChecks(premises, request),
     ...socketChecks(premises),
-    ...loginChecks(premises, wish),
-    ...networkChecks(premises, wish),
+    ...loginChecks(premises, request),
+    ...networkChecks(premises, request),
     "leader.presence": () => judgeJobs(premises.server?.lateJobs() ?? []),
   };
 }
 
 function keyChecks(premises: Premises) {
-  const ground = () => ({
+  const deps = () => ({
     store: present(premises.store),
     keys: present(premises.keys),
     clock: systemClock,
@@ -68,11 +71,11 @@ function keyChecks(premises: Premises) {
       // A server does not start over what keeps them closed, and then no CA key is used.
       const { store, keys } = premises;
       if ("fault" in store) return closed(store);
-      return "fault" in keys ? closed(keys) : caKeysSign(ground());
+      return "fault" in keys ? closed(keys) : caKeysSign(deps());
     },
-    "keys.extractable": () => keysStay(ground(), Object.values(roles())),
-    "keys.ocsp_delegate": () => respondersFit(ground(), configOf(premises).ocsp.delegated),
-    "keys.kek": () => keksOpen(ground()),
-    "pqc.hybrid": () => halvesOpen(ground(), configOf(premises).secret.pqc_hybrid),
+    "keys.extractable": () => keysStay(deps(), Object.values(roles())),
+    "keys.ocsp_delegate": () => respondersFit(deps(), configOf(premises).ocsp.delegated),
+    "keys.kek": () => keksOpen(deps()),
+    "pqc.hybrid": () => halvesOpen(deps(), configOf(premises).secret.pqc_hybrid),
   };
 }

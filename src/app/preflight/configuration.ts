@@ -61,7 +61,7 @@ export function configurationChecks(premises: Premises): Pick<Checks, Covered> {
       const wrong = await resolves({ path: "pkcs11.pin", setting: pkcs11.pin }, premises);
       return gathered(wrong, "The PIN can be had.");
     },
-    "pkcs11.uris": () => tokenUri(premises),
+    "pkcs11.uris": () => hsmTokenUri(premises),
   };
 }
 
@@ -113,7 +113,7 @@ async function unlocks(path: string, { keys }: Premises): Promise<readonly Findi
   return [failed(`${path}: ${facts.error ?? "The signer that needs it does not serve."}`)];
 }
 
-async function tokenUri({ read, config, keys }: Premises): Promise<Finding> {
+async function hsmTokenUri({ read, config, keys }: Premises): Promise<Finding> {
   const faults = read.loaded.ok ? [] : read.loaded.faults;
   const wrong = faults.filter(({ path }) => path.startsWith("pkcs11.uri"));
   if (wrong.length > 0) return failed(wrong.map(faultLine).join(" "));

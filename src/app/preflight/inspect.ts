@@ -21,7 +21,7 @@ import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { Keys } from "#domain/keys.ts";
 import { tellKeks } from "#domain/envelopes/keks.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
@@ -40,11 +40,11 @@ import type { Part, Premises } from "./premises.ts";
 export async function inspect(
   read: Read,
   env: Environment,
-  wish: PreflightWish,
+  request: PreflightRequest,
   workerUrl?: string,
 ): Promise<PreflightReport> {
   const { loaded } = read;
-  if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, wish);
+  if (!loaded.ok) return preflightOver({ ...nothing, read, env, workerUrl }, request);
   const { config } = loaded;
   // Without it the check that tries all sources says so.
   await useProxy(config, openSecrets(config, env)).catch(ignoreUnavailable);
@@ -57,17 +57,17 @@ export async function inspect(
   const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
-    return preflightOver({ ...known, store: absent, keys: absent }, wish);
+    return preflightOver({ ...known, store: absent, keys: absent }, request);
   }
-  const release = held(config.data_dir);
+  const release = claimed(config.data_dir);
   if (typeof release === "string") {
     const fault = { fault: release };
-    return preflightOver({ ...known, store: fault, keys: fault }, wish);
+    return preflightOver({ ...known, store: fault, keys: fault }, request);
   }
   const store = await part(() => openedStore(config));
   const keys = await part(() => openedKeys(config, store));
   try {
-    return await preflightOver({ ...known, store, keys }, wish);
+    return await preflightOver({ ...known, store, keys }, request);
   } finally {
     if ("open" in keys) await keys.open.close();
     if ("open" in store) await store.open.close();
@@ -133,7 +133,7 @@ export async function filesBefore(config: Config): Promise<Premises["before"]["f
 }
 
 /** Gives the release, or why the directory cannot be used. */
-function held(path: string): (() => void) | string {
+function claimed(path: string): (() => void) | string {
   try {
     return holdDirectory(path).release;
   } catch (error) {
@@ -154,9 +154,9 @@ async function openedStore(config: Config): Promise<Store> {
 /** Private keys open when it is known what they are sealed under, which the store says. */
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
-  const ground = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
+  const deps = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
   // Looking must not be what locks a token.
-  const keys = await openKeys({ ...(await keySettings(config, ground)), lookingOnly: true });
+  const keys = await openKeys({ ...(await keySettings(config, deps)), lookingOnly: true });
   const hybrid = config.secret.pqc_hybrid;
   if ("open" in store) await tellKeks({ store: store.open, keys, hybrid });
   return keys;

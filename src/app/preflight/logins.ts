@@ -8,7 +8,7 @@ import { systemClock } from "#adapters/system.ts";
 import { faultLine } from "#config/load.ts";
 import type { Config } from "#config/schema.ts";
 import { directorySettings } from "#app/directory.ts";
-import { wishedScopes } from "#app/providers.ts";
+import { configuredScopes } from "#app/providers.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
@@ -17,14 +17,14 @@ import { judgeQuorum, type QuorumFacts } from "#core/preflight/quorum.ts";
 import { mappingsOf } from "#config/sections/access.ts";
 import { bindingsOf } from "#config/sections/client-certificates.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
-import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
+import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import { approvalSettings, extraTrust } from "#app/settings.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 type Names = "auth.ldap" | "auth.oidc" | "auth.mtls" | "approvals.quorum";
 
 /** Their functions over these premises. */
-export function loginChecks(premises: Premises, wish: PreflightWish): Pick<Checks, Names> {
+export function loginChecks(premises: Premises, request: PreflightRequest): Pick<Checks, Names> {
   return {
     "auth.ldap": async () => {
       const settings = directorySettings(configOf(premises), openSecrets(configOf(premises)));
@@ -41,7 +41,7 @@ export function loginChecks(premises: Premises, wish: PreflightWish): Pick<Check
       );
       return judgeProviders(await Promise.all(looks));
     },
-    "auth.mtls": () => clientCas(premises, wish.expiryWarnDays),
+    "auth.mtls": () => clientCas(premises, request.expiryWarnDays),
     "approvals.quorum": () => judgeQuorum(quorums(configOf(premises))),
   };
 }
@@ -52,7 +52,7 @@ function clientOf({ auth: { oidc } }: Config) {
   if (!enabled || issuer === undefined || clientId === undefined) return undefined;
   if (redirectUrl === undefined) return undefined;
   const secret = async () => undefined;
-  return { issuer, clientId, redirectUrl, scopes: wishedScopes(oidc.scopes), secret };
+  return { issuer, clientId, redirectUrl, scopes: configuredScopes(oidc.scopes), secret };
 }
 
 /** Without a file there is no valid configuration, whose faults then say what is wrong. */

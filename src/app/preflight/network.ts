@@ -17,7 +17,7 @@ import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
 import { judgeNameServers } from "#core/preflight/network.ts";
 import { judgeListener, judgeServed, type ServingFacts } from "#core/preflight/serving.ts";
 import { pointersAnswer } from "#domain/preflight/pointers.ts";
-import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
+import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import { logsAnswer } from "#domain/preflight/transparency.ts";
 import { extraTrust, nameServers } from "#app/settings.ts";
 import { configOf, type Premises, present } from "./premises.ts";
@@ -30,9 +30,12 @@ type Covered =
   | "listener.tls";
 
 /** Their functions over these premises. */
-export function networkChecks(premises: Premises, wish: PreflightWish): Pick<Checks, Covered> {
+export function networkChecks(
+  premises: Premises,
+  request: PreflightRequest,
+): Pick<Checks, Covered> {
   // One exchange ends before its check does, so that the others of the check are told.
-  const timeoutSeconds = Math.min(exchangeSecondsMax, Math.max(wish.timeoutSeconds / 3, 0.5));
+  const timeoutSeconds = Math.min(exchangeSecondsMax, Math.max(request.timeoutSeconds / 3, 0.5));
   const outside = () =>
     lookOutside({
       random: systemRandom,

@@ -20,14 +20,14 @@ import {
   casLive,
   crlsFresh,
   leavesRenewed,
-  promisesKept,
+  sctsKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
-import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
-import type { Checks, PreflightWish } from "#domain/preflight/run.ts";
+import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
+import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { targetOf } from "#app/publishing.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -53,17 +53,17 @@ type Covered =
   | "clock.skew";
 
 /** Their functions over these premises. */
-export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Checks, Covered> {
+export function recordChecks(premises: Premises, request: PreflightRequest): Pick<Checks, Covered> {
   const store = () => present(premises.store);
   const now = () => systemClock.now();
-  const limits = { warnDays: wish.expiryWarnDays, failDays: wish.expiryFailDays };
+  const limits = { warnDays: request.expiryWarnDays, failDays: request.expiryFailDays };
   const profiles = () => new ProfileSet(configOf(premises).profiles.map(profileOf));
   return {
     // A server refuses to start over a chain that is broken: what keeps the store closed is what
     // they fail with.
-    "ledger.head": () => openOr(premises, () => ledgerHolds(store(), wish.auditSample, now())),
+    "ledger.head": () => openOr(premises, () => ledgerIntact(store(), request.auditSample, now())),
     "issuance.orphans": () => orphansSettled(store(), now()),
-    "audit.chain_head": () => openOr(premises, () => eventsHold(store(), wish.auditSample)),
+    "audit.chain_head": () => openOr(premises, () => eventsIntact(store(), request.auditSample)),
     "certs.ca_expiry": () => casLive(store(), profiles(), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
@@ -72,7 +72,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
       partitionsServed({
         store: store(),
         now: now(),
-        sample: wish.auditSample,
+        sample: request.auditSample,
         shards: configOf(premises).crl.shards,
       }),
     "ocsp.presign": () => {
@@ -83,7 +83,7 @@ export function recordChecks(premises: Premises, wish: PreflightWish): Pick<Chec
     "ct.inclusion": () => {
       const { enabled, interval_minutes } =
         configOf(premises).certificate_transparency.inclusion_monitor;
-      return promisesKept(store(), now(), enabled ? interval_minutes : undefined);
+      return sctsKept(store(), now(), enabled ? interval_minutes : undefined);
     },
     "auth.root_basic": async () => judgeRoot(await rootFacts(configOf(premises), store(), now())),
     "auth.cleartext": () => cleartext(premises),
@@ -142,14 +142,14 @@ async function rootFacts(config: Config, { read }: Store, now: Instant) {
   const began = (first && parseTimestamp(first.timestamp)) ?? now;
   return {
     basicAllowed: config.policy.allow_root_basic_auth,
-    otherAdmins: (await adminTokens({ read }, now)) + configuredAdmins(config),
+    otherAdmins: (await adminApiTokens({ read }, now)) + configuredAdmins(config),
     passwordGenerated: password === undefined && password_hash === undefined,
     ageDays: (now - began) / dayMs,
   };
 }
 
 /** API tokens that administer the platform and are accepted now. */
-async function adminTokens({ read }: Pick<Store, "read">, now: Instant): Promise<number> {
+async function adminApiTokens({ read }: Pick<Store, "read">, now: Instant): Promise<number> {
   let count = 0;
   let after: PageKey | undefined;
   do {

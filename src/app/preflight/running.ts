@@ -4,7 +4,7 @@ import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { Keys } from "#domain/keys.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { preflightOver } from "./checks.ts";
 import { diagnosed, filesBefore, part } from "./inspect.ts";
@@ -25,7 +25,7 @@ export interface RunningPreflightDeps {
 /** Runs preflight now. */
 export async function preflightRunning(
   { config: inForce, read, store, keys, server, workerUrl }: RunningPreflightDeps,
-  wish: PreflightWish,
+  request: PreflightRequest,
 ): Promise<PreflightReport> {
   const config = inForce();
   const before = {
@@ -42,7 +42,7 @@ export async function preflightRunning(
     server: server(),
     workerUrl,
   };
-  return await preflightOver(premises, wish);
+  return await preflightOver(premises, request);
 }
 
 const asItIs = (config: Config): Read => ({

@@ -6,7 +6,7 @@ import { type Command, command } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { caOf } from "#cli/references.ts";
 import { facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
-import { stampedUrls } from "#cli/stamped-urls.ts";
+import { pointerUrls } from "#cli/pointer-urls.ts";
 
 /**
  * With `--json` the record, and beside its members `rotation`, `stamped_urls`, `issuer_urls` and
@@ -24,12 +24,12 @@ export const caShow: Command = command({
     const chain = pending
       ? undefined
       : new TextDecoder().decode(await client.fetch("ca.chain", { path }));
-    const stamped = await stampedBy(client, path.id);
-    const issuer = stampedUrls(textAt(ca, "certificate"));
+    const pointers = await pointersOfNewest(client, path.id);
+    const issuer = pointerUrls(textAt(ca, "certificate"));
     const shown = {
       ...ca,
       rotation: state,
-      ...(stamped === undefined ? {} : { stamped_urls: stamped }),
+      ...(pointers === undefined ? {} : { stamped_urls: pointers }),
       ...(issuer === undefined ? {} : { issuer_urls: issuer }),
       ...(chain === undefined ? {} : { chain }),
     };
@@ -45,11 +45,11 @@ export const caShow: Command = command({
  * What the CA wrote into the certificate it made last: a leaf, else that of a CA below it; none
  * while there is neither.
  */
-async function stampedBy(client: Client, id: string) {
+async function pointersOfNewest(client: Client, id: string) {
   const newest = async (name: "cert.list" | "ca.list", question: object) => {
     try {
       const [row] = rowsAt(await client.ask(name, question), "items");
-      return row === undefined ? undefined : stampedUrls(textAt(row, "certificate"));
+      return row === undefined ? undefined : pointerUrls(textAt(row, "certificate"));
     } catch (error) {
       // Who may not read certificates sees the rest.
       if (error instanceof Refusal) return undefined;

@@ -1,4 +1,4 @@
-/** `pkid ct`: which transparency logs kept their promises, and a check of it now. */
+/** `pkid ct`: which SCTs the transparency logs kept, and a check of it now. */
 
 import { choice, number, pageArgs, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";

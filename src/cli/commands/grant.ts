@@ -13,7 +13,7 @@ const resourceArg = {
   resource: required("CA, as its id or label or as ca/<id>.", "ca"),
 } as const satisfies Args;
 
-const wishArgs = {
+const grantArgs = {
   ...resourceArg,
   user: value("Subject or verified e-mail address.", "name"),
   group: value("Group of the directory or identity provider.", "name"),
@@ -33,18 +33,18 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
   }),
   add: command({
     summary: "Give a user or group a role on a CA.",
-    args: wishArgs,
+    args: grantArgs,
     run: async ({ args, client, print }) => {
-      const body = await wishOf(client, args);
+      const body = await requestOf(client, args);
       const grant = await client.ask("resource.grant", { body });
       print(grant, facts(grant, ["id", "resource", ...shown]));
     },
   }),
   remove: command({
     summary: "Take a role on a CA back.",
-    args: wishArgs,
+    args: grantArgs,
     run: async ({ args, client, print }) => {
-      const body = await wishOf(client, args);
+      const body = await requestOf(client, args);
       const result = await client.ask("resource.revoke", { body });
       print(result, `${textAt(result, "status")}\n`);
     },
@@ -64,7 +64,7 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-async function wishOf(client: Client, args: Given<typeof wishArgs>) {
+async function requestOf(client: Client, args: Given<typeof grantArgs>) {
   const { user, group, role, scope } = args;
   if ((user === undefined) === (group === undefined)) {
     throw new UsageError("Name exactly one of --user and --group.");

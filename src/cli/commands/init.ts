@@ -70,8 +70,8 @@ export function writeConfiguration(
     throw new Failure(`${file} exists; --force overwrites it.`, "already_exists");
   }
   if (existsSync(file)) {
-    const held = kindOfFile(readFileSync(file));
-    if (held !== "something else") throw new Failure(`${file} holds ${held}.`, "already_exists");
+    const found = kindOfFile(readFileSync(file));
+    if (found !== "something else") throw new Failure(`${file} holds ${found}.`, "already_exists");
   }
   const text = exampleFile(preset);
   const readFile = () => "";

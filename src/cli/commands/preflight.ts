@@ -9,7 +9,7 @@ import { socketReach } from "#cli/reach.ts";
 import { printable, type Row, rowOf, rowsAt, table, textAt } from "#cli/rows.ts";
 import { near } from "#config/nearest.ts";
 import { type CheckName, checkNames } from "#core/preflight/checks.ts";
-import type { PreflightWish } from "#domain/preflight/run.ts";
+import type { PreflightRequest } from "#domain/preflight/run.ts";
 
 const args = {
   deep: toggle("Also read the whole database."),
@@ -28,7 +28,7 @@ export const preflight = command({
   args,
   run: async (invocation) => {
     const { globals, io, print } = invocation;
-    const report = await invocation.patiently(reported(invocation, wishOf(invocation.args)));
+    const report = await invocation.patiently(reported(invocation, requestOf(invocation.args)));
     print(report, reportText(report, colours({ globals, io })));
     const summary = rowOf(report.summary);
     if (Number(summary.fail) > 0) return 2;
@@ -39,15 +39,15 @@ export const preflight = command({
 /** From the server that runs on this data directory, else from a look of this process. */
 export async function reported(
   { globals, io, deps }: Pick<Invocation<typeof args>, "globals" | "io" | "deps">,
-  wish: PreflightWish,
+  request: PreflightRequest,
 ): Promise<Row> {
   refuseElsewhere(globals, io);
   const read = readHere(globals, io);
-  const patienceMs = (wish.timeoutSeconds + answerSeconds) * 1000;
+  const patienceMs = (request.timeoutSeconds + answerSeconds) * 1000;
   const running = read.loaded.ok ? await socketReach(read.loaded.config, patienceMs) : undefined;
   if (running === undefined) {
     try {
-      return rowOf(await deps.preflight(read, io.env, wish));
+      return rowOf(await deps.preflight(read, io.env, request));
     } catch (error) {
       if (!(error instanceof NoInstance && read.loaded.ok)) throw error;
       const { data_dir: dataDir } = read.loaded.config;
@@ -57,18 +57,18 @@ export async function reported(
   }
   return await new Client(async () => running).ask("preflight.run", {
     body: {
-      deep: wish.deep,
-      only: wish.only,
-      network: wish.network,
-      timeout_seconds: wish.timeoutSeconds,
-      audit_sample: wish.auditSample,
-      expiry_warn_days: wish.expiryWarnDays,
-      expiry_fail_days: wish.expiryFailDays,
+      deep: request.deep,
+      only: request.only,
+      network: request.network,
+      timeout_seconds: request.timeoutSeconds,
+      audit_sample: request.auditSample,
+      expiry_warn_days: request.expiryWarnDays,
+      expiry_fail_days: request.expiryFailDays,
     },
   });
 }
 
-function wishOf(given: Invocation<typeof args>["args"]): PreflightWish {
+function requestOf(given: Invocation<typeof args>["args"]): PreflightRequest {
   const timeoutSeconds = secondsOf("--timeout", given.timeout);
   if (timeoutSeconds < 1 || timeoutSeconds > timeoutSecondsMax) {
     throw new UsageError(`--timeout must be from 1s to ${timeoutSecondsMax}s.`);

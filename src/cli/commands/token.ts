@@ -5,7 +5,7 @@ import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
 
-export const tokenVerbs: Readonly<Record<string, Command>> = {
+export const apiTokenVerbs: Readonly<Record<string, Command>> = {
   create: command({
     summary: "Mint a token; its secret is printed once, on stdout.",
     args: {

@@ -1,6 +1,6 @@
 /**
  * Settings of certificate transparency: the logs, what a profile asks of them, and the watch over
- * their promises.
+ * their SCTs.
  */
 
 import type { CtPolicy } from "#core/policy/transparency.ts";

@@ -44,7 +44,7 @@ export interface RoleMapping {
   readonly roles: readonly Role[];
 }
 
-export interface HeldRoles {
+export interface RoleSet {
   readonly roles: readonly Role[];
   readonly tenantRoles: Readonly<Record<string, readonly Role[]>>;
 }
@@ -54,7 +54,7 @@ export function rolesOf(
   identity: Described,
   assignments: Assignments,
   mappings: readonly RoleMapping[],
-): HeldRoles {
+): RoleSet {
   const matching = mappings.filter(({ claim, value }) => {
     const wanted = canonicalGroup(value);
     return valuesOf(identity, claim).some((one) => canonicalGroup(one) === wanted);
@@ -62,19 +62,19 @@ export function rolesOf(
   const platform = matching.filter(({ tenant }) => tenant === undefined);
   const roles = [...assigned(identity, assignments), ...platform.flatMap((one) => one.roles)];
   const tenantRoles = new Map<string, readonly Role[]>();
-  const hold = (tenant: string, more: readonly Role[]) =>
+  const add = (tenant: string, more: readonly Role[]) =>
     tenantRoles.set(tenant, unique([...(tenantRoles.get(tenant) ?? []), ...more]));
-  for (const { tenant, roles: more } of matching) if (tenant !== undefined) hold(tenant, more);
+  for (const { tenant, roles: more } of matching) if (tenant !== undefined) add(tenant, more);
   for (const [tenant, of] of Object.entries(assignments.tenants ?? {})) {
     const more = assigned(identity, of);
-    if (more.length > 0) hold(tenant, more);
+    if (more.length > 0) add(tenant, more);
   }
   return { roles: unique(roles), tenantRoles: Object.fromEntries(tenantRoles) };
 }
 
-/** True when nothing at all is held. */
-export const roleless = ({ roles, tenantRoles }: HeldRoles): boolean =>
-  roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
+/** True when there is no role at all. */
+export const roleless = ({ roles, tenantRoles }: RoleSet): boolean =>
+  roles.length === 0 && Object.values(tenantRoles).every((own) => own.length === 0);
 
 /**
  * A key with an at sign is an address and never a subject: who chooses subjects must not choose
@@ -90,9 +90,9 @@ function givenToGroups(
   of: Readonly<Record<string, readonly Role[]>>,
   groups: readonly string[],
 ): readonly Role[] {
-  const held = new Set(groups.map(canonicalGroup));
+  const own = new Set(groups.map(canonicalGroup));
   return Object.entries(of).flatMap(([name, roles]) =>
-    held.has(canonicalGroup(name)) ? roles : [],
+    own.has(canonicalGroup(name)) ? roles : [],
   );
 }
 

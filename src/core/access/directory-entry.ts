@@ -77,17 +77,17 @@ export function identityOfEntry(
   const email = [firstName(entry, names.email) ?? ""].find(isVisible);
   const shown = names.displayNames.map((one) => firstName(entry, one) ?? "");
   const name = shown.find(isVisible);
-  const held = groups.filter(isValue).slice(0, valuesMax);
+  const kept = groups.filter(isValue).slice(0, valuesMax);
   const mapped = names.mapped.map((claim) => [claim, valuesOf(entry, claim)] as const);
   return {
     voucher: "ldap",
     issuer: "",
     subject,
     loginName,
-    groups: held,
+    groups: kept,
     ...(name === undefined ? {} : { name }),
     ...(email?.includes("@") ? { email, emailVerified: true } : { emailVerified: false }),
-    claims: { ...Object.fromEntries(mapped), [names.groupsClaim]: held },
+    claims: { ...Object.fromEntries(mapped), [names.groupsClaim]: kept },
   };
 }
 

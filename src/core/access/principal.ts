@@ -55,9 +55,9 @@ export function tenantsOf(
   principal: Principal,
   capability: Capability,
 ): "platform" | readonly TenantId[] {
-  if (holdsPlatformWide(principal, capability)) return "platform";
+  if (hasPlatformWide(principal, capability)) return "platform";
   return Object.entries(principal.tenantRoles)
-    .filter(([, held]) => held.some((role) => gives(role, capability, "tenant")))
+    .filter(([, roles]) => roles.some((role) => gives(role, capability, "tenant")))
     .map(([tenant]) => tenant as TenantId); // Keys of tenantRoles are ids by its contract.
 }
 
@@ -79,7 +79,7 @@ export function coversCa(
  * True when roles give the capability on objects of this tenant; `undefined` means a platform
  * object.
  */
-export function holdsIn(
+export function hasIn(
   principal: Principal,
   capability: Capability,
   tenant: TenantId | undefined,
@@ -120,6 +120,6 @@ export function systemPrincipal(job: string): Principal {
   };
 }
 
-function holdsPlatformWide(principal: Principal, capability: Capability): boolean {
+function hasPlatformWide(principal: Principal, capability: Capability): boolean {
   return principal.isRoot || principal.roles.some((role) => gives(role, capability, "platform"));
 }

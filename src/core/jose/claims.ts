@@ -24,7 +24,7 @@ type Claims = Readonly<Record<string, unknown>>;
  * True when issuer, audience, times and kind are as expected. The nonce is compared by whoever made
  * it.
  */
-export function claimsHold({ claims, type }: Pick<Jws, "claims" | "type">, expected: Expected) {
+export function claimsValid({ claims, type }: Pick<Jws, "claims" | "type">, expected: Expected) {
   return (
     kindFits(type, expected.use) &&
     claims.iss === expected.issuer &&

@@ -27,7 +27,7 @@ export type Verdict = "good" | "bad" | "unknown_key";
  * header are not looked at.
  */
 export function parseJws(token: string): Jws | undefined {
-  if (token.length > tokenMax) return undefined;
+  if (token.length > jwtLengthMax) return undefined;
   const [head = "", body = "", tail = "", ...more] = token.split(".");
   const header = jsonObject(decoded(head));
   const claims = jsonObject(decoded(body));
@@ -59,10 +59,10 @@ export function verifyJws(jws: Jws, keys: readonly ProviderKey[]): Verdict {
   // Two keys of one name, or no name and a choice: whose signature it is cannot be said.
   if (second !== undefined) return "bad";
   if (signatureBytes !== undefined && jws.signature.length !== signatureBytes) return "bad";
-  const holds = verifySignature(
+  const valid = verifySignature(
     ...([chosen.key, schemeOf(jws.algorithm), jws.signed, jws.signature] as const),
   );
-  return holds ? "good" : "bad";
+  return valid ? "good" : "bad";
 }
 
 /** Base64url without padding in its one canonical spelling (RFC 7515 §2). */
@@ -84,4 +84,4 @@ function jsonObject(octets: Uint8Array | undefined): Readonly<Record<string, unk
   }
 }
 
-const tokenMax = 65_536;
+const jwtLengthMax = 65_536;

@@ -12,7 +12,7 @@ import { type PublicKey, parsePublicKey } from "#core/x509/public-keys.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 
 import { leafExtensions, usagesFor } from "./certificate-extensions.ts";
-import { algorithmObjection, alternativeWish, type SecondKeyRequest } from "./key-algorithms.ts";
+import { algorithmObjection, alternativeRequest, type SecondKeyRequest } from "./key-algorithms.ts";
 import { namesOf, type RequestedNames } from "./names.ts";
 import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
@@ -61,10 +61,10 @@ export function admit(
   if (publicKey === undefined) {
     return { readable: false, refusal: refuse("bad_csr", { reason: "public_key" }) };
   }
-  const alternative = alternativeWish(request.csr, profile);
+  const alternative = alternativeRequest(request.csr, profile);
   if ("refusal" in alternative) return { readable: false, refusal: alternative.refusal };
   const keyUsages = usagesFor(profile.keyUsages, publicKey.family);
-  const staple = stapleWish(request, profile);
+  const staple = stapleRequest(request, profile);
   const validity = leafValidity(request, profile, issuer, settings, now);
   const emptySubject = names.subject.attributes.length === 0;
   const extensions = leafExtensions({
@@ -145,7 +145,7 @@ const publicSeconds = (now: Instant): number => (tlsDaysMax(now) - 1) * secondsP
  * The request's own word counts where the profile lets it; a CSR's TLS feature alone is never
  * refused (PRO-4).
  */
-function stapleWish(
+function stapleRequest(
   request: LeafRequest,
   profile: Profile,
 ): { readonly wanted: boolean; readonly objection: Objection | undefined } {

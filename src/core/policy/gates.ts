@@ -17,12 +17,12 @@ import { encodeTbsCertificate } from "#core/x509/certificate.ts";
 import { crlDistributionPoints, isForServers } from "#core/x509/extensions.ts";
 
 import { policyObjection, publicCaWarning } from "./certificate-policy.ts";
-import { crlStampFor, stamped } from "./crl-stamp.ts";
+import { crlPointerFor, withCrlPointer } from "./crl-pointer.ts";
 import type { DrawnSerial } from "./drawn-serial.ts";
 import { checkKey, type KeyFacts, strictKeyChecks } from "./key-quality.ts";
 import { type Finding, lintUnsigned, strictLint } from "./lint.ts";
 import { type NameViolation, pathViolations, profileViolations } from "./name-constraints.ts";
-import type { CrlStamp, Issuer, Objection, Plan } from "./plan.ts";
+import type { CrlPointer, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
 /** A plan with the serial drawn for it, before anybody has cleared it. */
@@ -72,7 +72,7 @@ interface Cleared {
   readonly issuer: Issuer;
   readonly serial: Serial;
   /** The CRL pointer to be recorded with the serial; undefined where the certificate has none. */
-  readonly stamp: CrlStamp | undefined;
+  readonly crlPointer: CrlPointer | undefined;
   /** The to-be-signed certificate exactly as it was linted. */
   readonly tbs: Uint8Array;
   readonly gates: readonly GateReport[];
@@ -103,7 +103,7 @@ interface GateRow {
 interface Checked extends Candidate {
   /** False for a serial that was cleared before. */
   readonly serialDrawn: boolean;
-  readonly stamp: CrlStamp | undefined;
+  readonly crlPointer: CrlPointer | undefined;
   readonly tbs: Uint8Array;
 }
 
@@ -135,10 +135,10 @@ export const gates: readonly GateRow[] = [
 export function clear(candidate: Candidate): Clearance<LocallyCleared> {
   const { issuer, drawn } = candidate;
   const serial = drawn.value;
-  const stamp = crlStampFor(candidate.plan, issuer, candidate.profile, serial);
-  const plan = stamped(candidate.plan, stamp);
+  const crlPointer = crlPointerFor(candidate.plan, issuer, candidate.profile, serial);
+  const plan = withCrlPointer(candidate.plan, crlPointer);
   const tbs = encodeTbs({ plan, issuer, serial }, dummySignature);
-  const checked = { ...candidate, plan, stamp, tbs, serialDrawn: drawn.spend() };
+  const checked = { ...candidate, plan, crlPointer, tbs, serialDrawn: drawn.spend() };
   const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
   if (reports.some(({ status }) => status === "fail")) {
     return { cleared: false, refusal: refusalFor(candidate, reports), gates: reports };
@@ -152,7 +152,7 @@ export function clear(candidate: Candidate): Clearance<LocallyCleared> {
       plan,
       issuer,
       serial,
-      stamp,
+      crlPointer,
       tbs,
       alternative,
       gates: reports,
@@ -242,9 +242,9 @@ function certificatePolicy(checked: Checked): GateOutcome {
   return warning === undefined ? passed : { status: "warn", reason: warning };
 }
 
-function lint({ plan, issuer, profile, tbs, now, serialDrawn, stamp }: Checked) {
+function lint({ plan, issuer, profile, tbs, now, serialDrawn, crlPointer }: Checked) {
   const settings = profile?.lint ?? strictLint;
-  const pointers = stamp && crlDistributionPoints([stamp.url]).value;
+  const pointers = crlPointer && crlDistributionPoints([crlPointer.url]).value;
   const made = { serialDrawn, distributionPoints: pointers };
   const context = {
     kind: plan.kind,

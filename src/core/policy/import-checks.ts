@@ -23,7 +23,7 @@ export interface Import {
   /** As given, in any order. */
   readonly chain: readonly ParsedCertificate[];
   /** SubjectPublicKeyInfo of the key the provider holds. */
-  readonly heldSpki: Uint8Array;
+  readonly ownSpki: Uint8Array;
   /** DER of the name that was asked for. */
   readonly subject: Uint8Array;
   readonly maxPathLength: number | undefined;
@@ -67,11 +67,11 @@ export function checkImport(given: Import): ImportVerdict {
 }
 
 function refusals(given: Import, path: readonly ParsedCertificate[]): readonly ImportCheck[] {
-  const { certificate, chain, heldSpki, replaced, now } = given;
+  const { certificate, chain, ownSpki, replaced, now } = given;
   const usages = usagesOf(certificate);
-  const chained = chain.length === 0 || (path.length > 0 && pathHolds(certificate, path, now));
-  const held: readonly (readonly [ImportCheck, boolean])[] = [
-    ["public_key", same(certificate.spki, heldSpki)],
+  const chained = chain.length === 0 || (path.length > 0 && pathValid(certificate, path, now));
+  const checks: readonly (readonly [ImportCheck, boolean])[] = [
+    ["public_key", same(certificate.spki, ownSpki)],
     ["self_signed", !signedBy(certificate, certificate.spki)],
     ["basic_constraints", isCa(certificate)],
     ["key_cert_sign", usages === undefined || usages.includes("keyCertSign")],
@@ -80,7 +80,7 @@ function refusals(given: Import, path: readonly ParsedCertificate[]): readonly I
     ["subject", replaced === undefined || same(certificate.subject.der, replaced.subject.der)],
     ["subject_key_id", replaced === undefined || sameKeyId(certificate, replaced)],
   ];
-  return held.filter(([, holds]) => !holds).map(([check]) => check);
+  return checks.filter(([, passed]) => !passed).map(([check]) => check);
 }
 
 function warnings(given: Import, path: readonly ParsedCertificate[]): readonly ImportWarning[] {
@@ -117,7 +117,8 @@ function pathAbove(
       (candidate) => same(candidate.subject.der, issuer.der) && signedBy(below, candidate.spki),
     );
     const above =
-      signing.find((candidate) => holdsAt(candidate, certificate, path.length, now)) ?? signing[0];
+      signing.find((candidate) => vouchesAt(candidate, certificate, path.length, now)) ??
+      signing[0];
     if (above === undefined) return path;
     path.push(above);
     if (same(above.issuer.der, above.subject.der)) return path;
@@ -128,16 +129,16 @@ function pathAbove(
 }
 
 /** RFC 5280 §6.1: what each certificate of the path lets the ones below it be. */
-function pathHolds(
+function pathValid(
   certificate: ParsedCertificate,
   path: readonly ParsedCertificate[],
   now: Instant,
 ): boolean {
-  return path.every((above, depth) => holdsAt(above, certificate, depth, now));
+  return path.every((above, depth) => vouchesAt(above, certificate, depth, now));
 }
 
 /** What one certificate of the path, with so many CAs between, lets the certificate be. */
-function holdsAt(
+function vouchesAt(
   above: ParsedCertificate,
   { subject }: ParsedCertificate,
   depth: number,

@@ -22,7 +22,7 @@ export interface SecondKeyRequest {
  * For profiles that certify a second key; the refusal is for one the requester does not prove to
  * have (PQ-7).
  */
-export function alternativeWish(
+export function alternativeRequest(
   { tbs, alternativeSpki }: SecondKeyRequest,
   { algorithm }: Profile,
 ): { readonly key: PublicKey | undefined } | { readonly refusal: Problem } {

@@ -10,7 +10,12 @@ import { type Name, nameText, parseName } from "#core/x509/names.ts";
 
 import { hostIn, onlyHostIn } from "./host-names.ts";
 import type { Profile } from "./profile.ts";
-import { indexed, type IndexedConstraints, type Standing, SubtreeIndex } from "./subtree-index.ts";
+import {
+  indexed,
+  type IndexedConstraints,
+  type SubtreeMatch,
+  SubtreeIndex,
+} from "./subtree-index.ts";
 import { uriBegins } from "./subtrees.ts";
 
 export interface ConstrainedNames {
@@ -65,8 +70,8 @@ export function unpermittedSubtrees(
 ): readonly string[] {
   const { permitted } = claimed;
   const above = path.map(indexed);
-  const isAllowed = (standing: (trees: SubtreeIndex) => Standing) =>
-    above.every(({ permits, excludes }) => allows(standing(permits), standing(excludes)));
+  const isAllowed = (match: (trees: SubtreeIndex) => SubtreeMatch) =>
+    above.every(({ permits, excludes }) => allows(match(permits), match(excludes)));
   const wrong: string[] = [];
   for (const kind of ["ip", "dns", "email", "uri"] as const) {
     for (const tree of permitted[kind]) {
@@ -84,7 +89,7 @@ export function unpermittedSubtrees(
  * A tree must lie in one that is permitted, if any is, and in none that is excluded: that would
  * leave nothing of it.
  */
-const allows = (permitted: Standing, excluded: Standing): boolean =>
+const allows = (permitted: SubtreeMatch, excluded: SubtreeMatch): boolean =>
   (!permitted.constrained || permitted.within) && !excluded.within && !excluded.unclear;
 
 /** Every name outside the profile's own policy. */
@@ -184,19 +189,19 @@ function judge(
   subject: Constrained,
   { permits: permittedHere, excludes: excludedHere }: IndexedConstraints,
 ): NameViolation["why"] | undefined {
-  const excludes = standingOf(subject, excludedHere, "excluded");
+  const excludes = matchOf(subject, excludedHere, "excluded");
   if (excludes.unclear) return "not decidable";
   if (excludes.within) return "excluded";
-  const permits = standingOf(subject, permittedHere, "permitted");
+  const permits = matchOf(subject, permittedHere, "permitted");
   if (!permits.constrained || permits.within) return undefined;
   return permits.unclear ? "not decidable" : "not permitted";
 }
 
-function standingOf(
+function matchOf(
   subject: Constrained,
   trees: SubtreeIndex,
   side: "permitted" | "excluded",
-): Standing {
+): SubtreeMatch {
   switch (subject.kind) {
     case "dns":
       return trees.ofDns(subject.text, side === "excluded");

@@ -143,8 +143,8 @@ function answered(question: PathQuestion): PathFound | PathJudged | ClientPathFo
 }
 
 function foundForClient({ shown, anchors, now }: ClientSearch): ClientPathFound {
-  const wish = { anchors: anchors.map(parseCertificate), now, sound: isSoundPath };
-  return { client: clientPath(shown.map(parseCertificate), wish)?.map(({ der }) => der) };
+  const request = { anchors: anchors.map(parseCertificate), now, sound: isSoundPath };
+  return { client: clientPath(shown.map(parseCertificate), request)?.map(({ der }) => der) };
 }
 
 function found({ certificate, intermediates, own, anchor, now }: PathSearch): PathFound {

@@ -87,7 +87,7 @@ export interface RepeatedExtensions {
 }
 
 /** The CRL pointer written into one certificate, recorded with it (EXT-3). */
-export interface CrlStamp {
+export interface CrlPointer {
   /** Undefined: the full CRL. */
   readonly partition: number | undefined;
   /** The distribution point, octet by octet. */

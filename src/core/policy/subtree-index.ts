@@ -8,8 +8,8 @@ import { preparedName } from "#core/x509/name-matching.ts";
 import { hostMax, isDnsBase, isEmailBase, isHost, isUriBase } from "#core/x509/subtree-forms.ts";
 import { dnsHost, parseUri } from "#core/x509/uris.ts";
 
-/** How a name stands to all subtrees of its kind. */
-export interface Standing {
+/** How a name matches all subtrees of its kind. */
+export interface SubtreeMatch {
   /** There are subtrees of the kind. */
   readonly constrained: boolean;
   /** It lies in one of them. */
@@ -41,36 +41,34 @@ export class SubtreeIndex {
    * does; with `touching`, for what is excluded, a subtree that one of those names lies in counts
    * too.
    */
-  ofDns(name: string, touching: boolean): Standing {
+  ofDns(name: string, touching: boolean): SubtreeMatch {
     this.#dns ??= new Domains(this.#trees.dns, isDnsBase);
     const text = name.toLowerCase();
     const touches = touching && text.startsWith("*.") && this.#dns.hasChildOf(text.slice(2));
     const within = this.#dns.cover(text.replace(/^\*\./, "wildcard."), true);
-    return this.#dns.standing(within || touches);
+    return this.#dns.match(within || touches);
   }
 
   /** A host or an address, but nobody knows which. */
-  ofUnclear(): Standing {
+  ofUnclear(): SubtreeMatch {
     const constrained = this.#trees.dns.length + this.#trees.ip.length > 0;
     return { constrained, within: false, unclear: constrained };
   }
 
   /** An address, or all of a CIDR. */
-  ofIp(address: string): Standing {
+  ofIp(address: string): SubtreeMatch {
     this.#ip ??= new Ranges(this.#trees.ip);
-    return this.#ip.standing(address);
+    return this.#ip.match(address);
   }
 
-  ofEmail(mailbox: string): Standing {
+  ofEmail(mailbox: string): SubtreeMatch {
     this.#email ??= new Domains(this.#trees.email, isEmailBase);
     // RFC 5321 §2.4: what stands before the @ is compared as it is.
     const at = mailbox.lastIndexOf("@");
     const host = mailbox.slice(at + 1).toLowerCase();
     const local = mailbox.slice(0, at);
     if (at < 1 || local.includes("@") || !isHost(host)) return this.#email.undecided;
-    return this.#email.standing(
-      this.#email.cover(host, false) || this.#email.hasMailbox(local, host),
-    );
+    return this.#email.match(this.#email.cover(host, false) || this.#email.hasMailbox(local, host));
   }
 
   /**
@@ -78,20 +76,18 @@ export class SubtreeIndex {
    * excluded, and where software disagrees about the host: OpenSSL takes user information, and a
    * query without a path, for part of it.
    */
-  ofUri(uri: string): Standing {
+  ofUri(uri: string): SubtreeMatch {
     this.#uri ??= new Domains(this.#trees.uri, isUriBase);
     const { authority, rest = "" } = parseUri(uri) ?? {};
     const agreed = authority?.userinfo === undefined && /^(?:\/|$)/.test(rest);
     const host = authority && agreed ? dnsHost(authority) : undefined;
-    return host === undefined
-      ? this.#uri.undecided
-      : this.#uri.standing(this.#uri.cover(host, false));
+    return host === undefined ? this.#uri.undecided : this.#uri.match(this.#uri.cover(host, false));
   }
 
   /** DER of a Name. Throws DerError. */
-  ofDirName(name: Uint8Array): Standing {
+  ofDirName(name: Uint8Array): SubtreeMatch {
     this.#dirNames ??= new Directory(this.#trees.dirNames);
-    return this.#dirNames.standing(name);
+    return this.#dirNames.match(name);
   }
 
   /** All names of a subtree at once; DER for `dirName`. */
@@ -99,7 +95,7 @@ export class SubtreeIndex {
     ...[kind, tree]:
       | readonly ["dns" | "email" | "uri" | "ip", string]
       | readonly ["dirName", Uint8Array]
-  ): Standing {
+  ): SubtreeMatch {
     switch (kind) {
       case "dns":
         this.#dns ??= new Domains(this.#trees.dns, isDnsBase);
@@ -206,16 +202,16 @@ class Domains {
     return this.#parents.has(parent);
   }
 
-  ofTree(tree: string, deep: boolean): Standing {
+  ofTree(tree: string, deep: boolean): SubtreeMatch {
     if (!this.#isBase(tree)) return this.undecided;
-    return this.standing(tree === "" ? this.#all : this.cover(tree.toLowerCase(), deep));
+    return this.match(tree === "" ? this.#all : this.cover(tree.toLowerCase(), deep));
   }
 
-  standing(within: boolean): Standing {
+  match(within: boolean): SubtreeMatch {
     return { constrained: this.#count > 0, within, unclear: this.#unclear };
   }
 
-  get undecided(): Standing {
+  get undecided(): SubtreeMatch {
     return { constrained: this.#count > 0, within: false, unclear: this.#count > 0 };
   }
 }
@@ -246,7 +242,7 @@ class Ranges {
     known.add(range.subarray(0, size).toHex());
   }
 
-  standing(text: string): Standing {
+  match(text: string): SubtreeMatch {
     const found = parseCidr(text) ?? parseCidr(`${text}/${text.includes(":") ? 128 : 32}`);
     const within = found !== undefined && this.#covers(found);
     return { constrained: this.#count > 0, within, unclear: this.#unclear };
@@ -287,7 +283,7 @@ class Directory {
     branch.ends = true;
   }
 
-  standing(name: Uint8Array): Standing {
+  match(name: Uint8Array): SubtreeMatch {
     const constrained = this.#count > 0;
     return { constrained, within: constrained && this.#covers(name), unclear: this.#unclear };
   }

@@ -1,4 +1,4 @@
-/** How many promises of transparency logs a certificate needs before it may be signed (CT-4). */
+/** How many SCTs of transparency logs a certificate needs before it may be signed (CT-4). */
 
 import { secondsPerDay } from "#core/time.ts";
 
@@ -13,7 +13,7 @@ export interface CtPolicy {
   readonly policy: "none" | "chrome";
   readonly minDistinctOperators: number;
   readonly requireOperators: readonly string[];
-  /** True: a certificate is signed even when too few logs promise; the record says so. */
+  /** True: a certificate is signed even when too few logs give an SCT; the record says so. */
   readonly failOpen: boolean;
   /** For each attempt; 0 counts as 10. */
   readonly timeoutSeconds: number;

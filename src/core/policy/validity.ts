@@ -7,7 +7,7 @@ import { addSeconds, type Instant, secondsPerDay, wholeSecond } from "#core/time
 
 import type { Objection, ValidityLimit } from "./plan.ts";
 
-export interface ValidityWish {
+export interface ValidityRequest {
   /** Seconds asked for; undefined takes the default. */
   readonly requestedSeconds: number | undefined;
   readonly defaultSeconds: number;
@@ -36,15 +36,15 @@ export interface Validity {
  * Places the validity in time; one above a limit is always cut to it, and objected to where it must
  * be refused.
  */
-export function placeValidity(wish: ValidityWish, now: Instant): Validity {
-  const wanted = wish.requestedSeconds ?? wish.defaultSeconds;
-  const limit = tightestLimit(wish, wanted, now);
+export function placeValidity(request: ValidityRequest, now: Instant): Validity {
+  const wanted = request.requestedSeconds ?? request.defaultSeconds;
+  const limit = tightestLimit(request, wanted, now);
   if (limit === undefined) {
-    return { ...span(wish, wanted, now), clamped: undefined, objection: undefined };
+    return { ...span(request, wanted, now), clamped: undefined, objection: undefined };
   }
-  const refused = wish.requestedSeconds !== undefined && !wish.shorten;
+  const refused = request.requestedSeconds !== undefined && !request.shorten;
   return {
-    ...span(wish, limit.seconds, now),
+    ...span(request, limit.seconds, now),
     clamped: limit.by,
     objection: refused ? objection(wanted, limit) : undefined,
   };
@@ -55,32 +55,35 @@ interface Limit {
   readonly seconds: number;
 }
 
-function tightestLimit(wish: ValidityWish, wanted: number, now: Instant): Limit | undefined {
+function tightestLimit(request: ValidityRequest, wanted: number, now: Instant): Limit | undefined {
   let tightest: Limit | undefined;
   const consider = (by: ValidityLimit, seconds: number) => {
     if (wanted > seconds && (tightest === undefined || seconds < tightest.seconds)) {
       tightest = { by, seconds };
     }
   };
-  if (wish.profileMaxSeconds > 0) consider("profile", wish.profileMaxSeconds);
-  if (wish.policyMaxSeconds > 0) consider("policy", wish.policyMaxSeconds);
-  if (wish.issuer !== undefined) {
+  if (request.profileMaxSeconds > 0) consider("profile", request.profileMaxSeconds);
+  if (request.policyMaxSeconds > 0) consider("policy", request.policyMaxSeconds);
+  if (request.issuer !== undefined) {
     // What is left of the CA, from the latest start this validity may have up to its last second.
-    const remaining = (wish.issuer.notAfter - wholeSecond(now)) / 1000 + 1;
-    consider("ca", remaining + backdate(wish, (remaining * 12) / 11, wish.issuer.notBefore, now));
+    const remaining = (request.issuer.notAfter - wholeSecond(now)) / 1000 + 1;
+    consider(
+      "ca",
+      remaining + backdate(request, (remaining * 12) / 11, request.issuer.notBefore, now),
+    );
   }
   return tightest;
 }
 
-function span(wish: ValidityWish, seconds: number, now: Instant) {
-  const back = backdate(wish, seconds, wish.issuer?.notBefore, now);
+function span(request: ValidityRequest, seconds: number, now: Instant) {
+  const back = backdate(request, seconds, request.issuer?.notBefore, now);
   const notBefore = addSeconds(wholeSecond(now), -back);
   return { notBefore, notAfter: addSeconds(notBefore, seconds - 1) };
 }
 
 /** At most a twelfth of the validity, and never before the issuer itself is valid. */
 function backdate(
-  wish: ValidityWish,
+  request: ValidityRequest,
   seconds: number,
   earliest: Instant | undefined,
   now: Instant,
@@ -88,7 +91,7 @@ function backdate(
   const twelfth = Math.max(0, Math.floor(seconds / 12));
   const sinceIssuer =
     earliest === undefined ? Number.POSITIVE_INFINITY : (wholeSecond(now) - earliest) / 1000;
-  return Math.max(0, Math.min(wish.backdateSeconds, twelfth, sinceIssuer));
+  return Math.max(0, Math.min(request.backdateSeconds, twelfth, sinceIssuer));
 }
 
 function objection(wanted: number, limit: Limit): Objection {
@@ -98,7 +101,7 @@ function objection(wanted: number, limit: Limit): Objection {
     code: "validity_exceeds_limit",
     facts: {
       requested_days: Math.ceil(wanted / secondsPerDay),
-      // Rounded down, so that asking for the limit is granted.
+      // Rounded down, so that asking for the limit is allowed.
       limit_days: Math.max(0, Math.floor(limit.seconds / secondsPerDay)),
       limit: limit.by,
     },

@@ -185,5 +185,5 @@ export const checkNames: readonly CheckName[] =
   // The table's keys are exactly the names.
   Object.keys(preflightChecks) as CheckName[];
 
-/** What a check needs, with the type the table promises. */
+/** What a check needs, with the type the table states. */
 export const needsOf = (name: CheckName): readonly Need[] => preflightChecks[name].needs;

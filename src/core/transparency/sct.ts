@@ -14,7 +14,7 @@ import { type DigitallySigned, type LogKey, signedByLog } from "./log-keys.ts";
 import { leafHash } from "./merkle.ts";
 import { joined, MalformedStructure, numberOctets, Octets, vectorOctets } from "./octets.ts";
 
-/** A log's promise to include a precertificate. */
+/** A signed certificate timestamp: a log's word that it will include an entry (RFC 6962 §3.2). */
 export interface Sct {
   readonly logId: Uint8Array;
   readonly timestamp: Instant;
@@ -24,7 +24,8 @@ export interface Sct {
 }
 
 /**
- * What a log promises to include: the certificate without poison and SCT list, bound to its issuer.
+ * What a log signs that it will include: the certificate without poison and SCT list, bound to its
+ * issuer.
  */
 export interface PrecertEntry {
   /** SHA-256 of the issuer's SubjectPublicKeyInfo. */
@@ -33,7 +34,7 @@ export interface PrecertEntry {
   readonly tbs: Uint8Array;
 }
 
-/** True when the log with this key signed the promise for this entry. */
+/** True when the log with this key signed the SCT for this entry. */
 export function sctVerified(sct: Sct, entry: PrecertEntry, key: LogKey): boolean {
   if (compareOctets(sct.logId, key.logId) !== 0) return false;
   return signedByLog(key, sct.signature, joined(header, signedEntry(sct, entry)));

@@ -40,7 +40,7 @@ export function parseAnchors(text: string): readonly ParsedCertificate[] | undef
  */
 export function clientPath(
   [leaf, ...others]: readonly ParsedCertificate[],
-  { anchors, now, sound }: ClientPathWish,
+  { anchors, now, sound }: ClientPathRequest,
 ): Path | undefined {
   if (leaf === undefined || !mayShow(leaf)) return undefined;
   const search = { certificate: leaf, intermediates: others, anchors, signaturesMax };
@@ -75,7 +75,7 @@ export function anchorsWithin(
   return [...names].flatMap((name) => byName.get(name) ?? []);
 }
 
-export interface ClientPathWish {
+export interface ClientPathRequest {
   readonly anchors: readonly ParsedCertificate[];
   readonly now: Instant;
   /** Constraints, policies and whatever else binds a path as a whole. */

@@ -232,7 +232,7 @@ export function parseAuthorityKeyIdentifier(value: Uint8Array): Uint8Array | und
 export const parseSubjectKeyIdentifier = (value: Uint8Array): Uint8Array =>
   readWhole(value, (cursor) => cursor.octetString());
 
-/** Numbers of TLS extensions the holder promises to support (RFC 7633 §4). */
+/** Numbers of TLS extensions the holder says it supports (RFC 7633 §4). */
 export function parseTlsFeatures(value: Uint8Array): readonly number[] {
   const features: number[] = [];
   const list = openSequence(value);

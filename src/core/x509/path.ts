@@ -18,7 +18,7 @@ import { parsePublicKey, signatureFits } from "./public-keys.ts";
 /** From the certificate to the anchor, each signed by the next. */
 export type Path = readonly ParsedCertificate[];
 
-export interface PathWish {
+export interface PathRequest {
   readonly certificate: ParsedCertificate;
   readonly intermediates: readonly ParsedCertificate[];
   readonly anchors: readonly ParsedCertificate[];
@@ -41,15 +41,15 @@ export interface PathWish {
  * signatures tried.
  */
 export function findPath(
-  wish: PathWish,
+  request: PathRequest,
 ): { readonly path: Path; readonly whole: boolean } | undefined {
-  const search = new Search(wish);
-  if (!search.leadsToAnchor(wish.certificate)) return undefined;
-  for (const path of search.paths([wish.certificate], true)) {
-    if (search.mayAsk() && wish.accept(path)) return { path, whole: true };
+  const search = new Search(request);
+  if (!search.leadsToAnchor(request.certificate)) return undefined;
+  for (const path of search.paths([request.certificate], true)) {
+    if (search.mayAsk() && request.accept(path)) return { path, whole: true };
   }
   search.restart();
-  for (const path of search.paths([wish.certificate], false)) return { path, whole: false };
+  for (const path of search.paths([request.certificate], false)) return { path, whole: false };
   return undefined;
 }
 
@@ -94,7 +94,7 @@ class Search {
   #stepsLeft = stepsMax;
   #asksLeft = asksMax;
 
-  constructor({ intermediates, anchors, now, signaturesMax = usualSignaturesMax }: PathWish) {
+  constructor({ intermediates, anchors, now, signaturesMax = usualSignaturesMax }: PathRequest) {
     this.#now = now;
     this.#signaturesLeft = signaturesMax;
     this.#anchors = anchors;

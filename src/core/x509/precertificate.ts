@@ -8,14 +8,14 @@ import { assert } from "#core/problems.ts";
 
 import { encodeExtensions, type Extension } from "./extensions.ts";
 
-/** Makes a certificate unusable for everything but promises of logs; critical. */
+/** Makes a certificate unusable for everything but SCTs of logs; critical. */
 export const poison = (): Extension => ({
   oid: oids.precertificatePoison,
   critical: true,
   value: nullElement(),
 });
 
-/** The TBSCertificate a log promises to include: that of the precertificate without its poison. */
+/** The TBSCertificate a log's SCT is about: that of the precertificate without its poison. */
 export const withoutPoison = (tbs: Uint8Array): Uint8Array =>
   rebuilt(tbs, oids.precertificatePoison, undefined);
 
@@ -26,8 +26,8 @@ export const withoutPoison = (tbs: Uint8Array): Uint8Array =>
 export function finalTbs(precertificate: Uint8Array, scts: Extension | undefined): Uint8Array {
   const made = rebuilt(precertificate, oids.precertificatePoison, scts);
   const bare = scts === undefined ? made : rebuilt(made, oids.sctList, undefined);
-  const promised = compareOctets(bare, withoutPoison(precertificate)) === 0;
-  assert(promised, "a final certificate says what its precertificate said");
+  const unchanged = compareOctets(bare, withoutPoison(precertificate)) === 0;
+  assert(unchanged, "a final certificate says what its precertificate said");
   return made;
 }
 

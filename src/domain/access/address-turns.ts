@@ -32,7 +32,7 @@ interface Turn {
 interface Lane {
   readonly name: string;
   readonly waiting: Turn[];
-  running: number;
+  active: number;
   /** Has failed too often and waits until it may fail again. */
   paused: boolean;
 }
@@ -45,9 +45,9 @@ interface Lane {
 export class AddressTurns {
   readonly #deps: AddressTurnsDeps;
   readonly #failures = new TokenBuckets();
-  /** Those with somebody waiting or running, in the order in which they come next. */
+  /** Those with somebody waiting or being looked at, in the order in which they come next. */
   readonly #lanes = new Map<string, Lane>();
-  #running = 0;
+  #active = 0;
   #waiting = 0;
 
   constructor(deps: AddressTurnsDeps) {
@@ -90,8 +90,8 @@ export class AddressTurns {
       return seen;
     } finally {
       if (forgiven) this.#failures.giveBack(name, this.#deps.limits.failures);
-      this.#running -= 1;
-      lane.running -= 1;
+      this.#active -= 1;
+      lane.active -= 1;
       this.#forget(lane);
       this.#serve();
     }
@@ -100,7 +100,7 @@ export class AddressTurns {
   #laneOf(name: string): Lane {
     const known = this.#lanes.get(name);
     if (known !== undefined) return known;
-    const lane = { name, waiting: [], running: 0, paused: false };
+    const lane = { name, waiting: [], active: 0, paused: false };
     this.#lanes.set(name, lane);
     return lane;
   }
@@ -119,13 +119,13 @@ export class AddressTurns {
   }
 
   #serve(): void {
-    while (this.#running < this.#deps.limits.atOnce) {
+    while (this.#active < this.#deps.limits.atOnce) {
       const lane = this.#next();
       const turn = lane?.waiting.shift();
       if (lane === undefined || turn === undefined) return;
       this.#waiting -= 1;
-      this.#running += 1;
-      lane.running += 1;
+      this.#active += 1;
+      lane.active += 1;
       // To the end of the line.
       this.#lanes.delete(lane.name);
       this.#lanes.set(lane.name, lane);
@@ -138,7 +138,7 @@ export class AddressTurns {
     let next: Lane | undefined;
     for (const lane of this.#lanes.values()) {
       if (lane.waiting.length === 0 || lane.paused) continue;
-      if (lane.running >= Math.min(next?.running ?? Infinity, this.#deps.limits.atOncePerLane))
+      if (lane.active >= Math.min(next?.active ?? Infinity, this.#deps.limits.atOncePerLane))
         continue;
       next = lane;
     }
@@ -163,7 +163,7 @@ export class AddressTurns {
   }
 
   #forget(lane: Lane): void {
-    if (lane.waiting.length > 0 || lane.running > 0 || lane.paused) return;
+    if (lane.waiting.length > 0 || lane.active > 0 || lane.paused) return;
     this.#lanes.delete(lane.name);
   }
 }

@@ -72,7 +72,7 @@ export interface MechanismDeps {
   readonly rootBasicAllowed: boolean;
   readonly failures: FailedLogins;
   readonly attempts: Attempts;
-  readonly tokens: Pick<ApiTokens, "verify">;
+  readonly apiTokens: Pick<ApiTokens, "verify">;
   /** Undefined without a provider: then every bearer is refused. */
   readonly bearer: BearerCheck | undefined;
   readonly sessions: Pick<Sessions, "find">;
@@ -143,10 +143,10 @@ function basic(deps: MechanismDeps): Mechanism {
   };
 }
 
-function apiToken({ tokens }: MechanismDeps): Mechanism {
+function apiToken({ apiTokens }: MechanismDeps): Mechanism {
   return async ({ authorization }, { ip }) => {
     if (authorization?.kind !== "token") return undefined;
-    return { principal: await tokens.verify(authorization.secret, ip) };
+    return { principal: await apiTokens.verify(authorization.secret, ip) };
   };
 }
 

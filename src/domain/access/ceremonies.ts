@@ -1,5 +1,5 @@
 /**
- * What the two ceremonies of WebAuthn bring back from a browser, and the promise of what checks it.
+ * What the two ceremonies of WebAuthn bring back from a browser, and the port of what checks it.
  */
 
 /** Why an answer is not accepted, in the closed words of AUTH-5. */

@@ -154,7 +154,7 @@ export class ClientCertificates {
     const { read } = this.#deps.store;
     known.own ??= await this.#issuedHere(known);
     for (const { ca, serial } of known.own) {
-      const { status } = await read.revocations.standing(ca, serial);
+      const { status } = await read.revocations.certStatus(ca, serial);
       // A certificate on hold stands among the revoked ones.
       if (status === "revoked") return true;
     }
@@ -192,11 +192,11 @@ export class ClientCertificates {
     known: Known,
   ): Promise<Principal> {
     const { tenants } = this.#deps.store.read;
-    const held = new Map<string, readonly Role[]>();
+    const byTenant = new Map<string, readonly Role[]>();
     for (const [reference, more] of Object.entries(tenantRoles)) {
       // A tenant that does not exist gives nothing.
       const tenant = (await tenants.named(reference))?.id;
-      if (tenant !== undefined) held.set(tenant, [...(held.get(tenant) ?? []), ...more]);
+      if (tenant !== undefined) byTenant.set(tenant, [...(byTenant.get(tenant) ?? []), ...more]);
     }
     return {
       subject,
@@ -204,7 +204,7 @@ export class ClientCertificates {
       isRoot: false,
       roles,
       ...(name === undefined ? {} : { name }),
-      tenantRoles: Object.fromEntries(held),
+      tenantRoles: Object.fromEntries(byTenant),
       groups: [],
       mechanism: "mtls",
       evidence: known.evidence,

@@ -35,7 +35,7 @@ export interface FoundPath {
 export class ClientPaths {
   readonly #deps: ClientPathsDeps;
   /** By the anchors, which are others after a reload. */
-  readonly #grounds = new WeakMap<readonly ParsedCertificate[], Ground>();
+  readonly #indexes = new WeakMap<readonly ParsedCertificate[], AnchorIndex>();
 
   constructor(deps: ClientPathsDeps) {
     this.#deps = deps;
@@ -52,12 +52,12 @@ export class ClientPaths {
     anchors: readonly ParsedCertificate[],
     { now, lane }: { readonly now: Instant; readonly lane: string | undefined },
   ): Promise<FoundPath> {
-    const ground = this.#groundOf(anchors);
-    const within = anchorsWithin(shown, ground.byName);
+    const index = this.#indexOf(anchors);
+    const within = anchorsWithin(shown, index.byName);
     const window = windowAround(now, [...shown, ...within]);
     if (within.length === 0) return { ...window, path: undefined };
     const key = digestOf(shown);
-    const before = ground.found.get(key);
+    const before = index.found.get(key);
     if (before !== undefined && isCurrent(before, now)) return before;
     const look = () => this.#ask(shown, within, { now, lane });
     const path =
@@ -66,7 +66,7 @@ export class ClientPaths {
         : await this.#deps.turns.run(lane, look, (seen) => seen === undefined);
     const found = { ...window, path };
     // What leads nowhere is not remembered: strangers would push out what is.
-    if (path !== undefined) ground.found.set(key, found);
+    if (path !== undefined) index.found.set(key, found);
     return found;
   }
 
@@ -87,13 +87,13 @@ export class ClientPaths {
     return answer.client?.map(parseCertificate);
   }
 
-  #groundOf(anchors: readonly ParsedCertificate[]): Ground {
-    const known = this.#grounds.get(anchors);
+  #indexOf(anchors: readonly ParsedCertificate[]): AnchorIndex {
+    const known = this.#indexes.get(anchors);
     if (known !== undefined) return known;
     const byName = Map.groupBy(anchors, ({ subject }) => nameMatchKey(subject.der));
-    const ground = { byName, found: new Recent<string, FoundPath>(rememberedMax) };
-    this.#grounds.set(anchors, ground);
-    return ground;
+    const index = { byName, found: new Recent<string, FoundPath>(rememberedMax) };
+    this.#indexes.set(anchors, index);
+    return index;
   }
 }
 
@@ -101,7 +101,7 @@ export class ClientPaths {
 export const isCurrent = ({ from, until }: FoundPath, now: Instant): boolean =>
   from <= now && now < until;
 
-interface Ground {
+interface AnchorIndex {
   readonly byName: ReadonlyMap<string, readonly ParsedCertificate[]>;
   readonly found: Recent<string, FoundPath>;
 }

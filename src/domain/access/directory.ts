@@ -3,7 +3,7 @@
  * whatever is wrong.
  */
 
-import { type HeldRoles, type Identity, roleless } from "#core/access/assignments.ts";
+import { type RoleSet, type Identity, roleless } from "#core/access/assignments.ts";
 import { isLoginName } from "#core/access/directory-entry.ts";
 import { refuse } from "#core/problems.ts";
 import type { Log } from "#domain/ports.ts";
@@ -137,5 +137,5 @@ function verdictOf(found: Identity | Failure): Verdict {
 
 type Failure = "invalid_credentials" | "directory_unavailable";
 
-const mayEnter = (held: HeldRoles, allowZeroRole: boolean): boolean =>
-  allowZeroRole || !roleless(held);
+const mayEnter = (roleSet: RoleSet, allowZeroRole: boolean): boolean =>
+  allowZeroRole || !roleless(roleSet);

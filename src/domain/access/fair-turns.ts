@@ -83,8 +83,8 @@ export class FairTurns {
   readonly #looks = new Map<string, Promise<Verdict>>();
   #came = 0;
   #turn = 0;
-  #running = 0;
-  #runningStrangers = 0;
+  #active = 0;
+  #activeStrangers = 0;
   #watching = false;
 
   constructor(deps: FairTurnsDeps) {
@@ -204,7 +204,7 @@ export class FairTurns {
   }
 
   #serve(): void {
-    while (this.#running < this.#deps.limits.atOnce) {
+    while (this.#active < this.#deps.limits.atOnce) {
       const entry = this.#next()?.paid[0];
       if (entry === undefined) return;
       this.#drop(entry);
@@ -218,11 +218,11 @@ export class FairTurns {
    */
   #next(): Lane | undefined {
     const { atOncePerAddress, atOnceStrangers } = this.#deps.limits;
-    const strangers = this.#runningStrangers < atOnceStrangers;
+    const strangers = this.#activeStrangers < atOnceStrangers;
     let next: Lane | undefined;
     for (const lane of this.#ready) {
       const { source } = lane;
-      if (source.running >= atOncePerAddress || !(source.group.known || strangers)) continue;
+      if (source.active >= atOncePerAddress || !(source.group.known || strangers)) continue;
       if (next === undefined || isBefore(lane, next)) next = lane;
     }
     return next;
@@ -254,10 +254,10 @@ export class FairTurns {
   }
 
   #count(lane: Lane, more: 1 | -1): void {
-    this.#running += more;
-    if (!lane.source.group.known) this.#runningStrangers += more;
-    lane.source.running += more;
-    lane.running += more;
+    this.#active += more;
+    if (!lane.source.group.known) this.#activeStrangers += more;
+    lane.source.active += more;
+    lane.active += more;
   }
 
   #ended(lane: Lane, attempt: LoginAttempt, verdict: Verdict): void {
@@ -325,7 +325,7 @@ function isBefore(one: Lane, other: Lane): boolean {
   const a = one.source;
   const b = other.source;
   if (a.group !== b.group) return a.group.turn < b.group.turn;
-  if (a !== b) return a.running === b.running ? a.turn < b.turn : a.running < b.running;
+  if (a !== b) return a.active === b.active ? a.turn < b.turn : a.active < b.active;
   return one.turn < other.turn;
 }
 

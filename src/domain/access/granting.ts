@@ -23,7 +23,7 @@ export interface GrantingDeps {
 }
 
 /** Who is to have which role on a CA, and how far down. */
-export type GrantWish = Pick<GrantRecord, "type" | "id" | "role" | "scope">;
+export type GrantRequest = Pick<GrantRecord, "type" | "id" | "role" | "scope">;
 
 /** What a subject may do on one CA, and why. */
 export interface Effective {
@@ -54,14 +54,14 @@ export class Granting {
     origin: Origin,
     rights: Rights,
     ca: CaRecord,
-    asked: GrantWish,
+    asked: GrantRequest,
   ): Promise<{ readonly grant: EffectiveGrant; readonly added: boolean }> {
-    const wish = { ...asked, id: idOf(asked) };
-    for (const capability of capabilitiesOf(wish.role)) {
-      const held = await rights.on(ca, capability, wish.scope);
-      if (!held) throw refuse("forbidden", { capability });
+    const request = { ...asked, id: idOf(asked) };
+    for (const capability of capabilitiesOf(request.role)) {
+      const own = await rights.on(ca, capability, request.scope);
+      if (!own) throw refuse("forbidden", { capability });
     }
-    const declared = (await this.on(ca)).find((one) => isSame(one, ca, wish) && fromConfig(one));
+    const declared = (await this.on(ca)).find((one) => isSame(one, ca, request) && fromConfig(one));
     if (declared !== undefined) return { grant: declared, added: false };
     const { store, clock, random } = this.#deps;
     const now = clock.now();
@@ -70,7 +70,7 @@ export class Granting {
       ca: ca.id,
       lineage: ca.lineage,
       tenant: ca.tenant,
-      ...wish,
+      ...request,
       createdBy: origin.principal.subject,
       createdAt: now,
     };
@@ -87,19 +87,19 @@ export class Granting {
   }
 
   /** Refuses `config_managed` for a grant of the configuration and `not_found` for none. */
-  async revoke(origin: Origin, ca: CaRecord, wish: GrantWish): Promise<void> {
+  async revoke(origin: Origin, ca: CaRecord, request: GrantRequest): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const gone = await store.atomically(async (tx) => {
-      const as = (id: string) => tx.access.revokeGrant({ ca: ca.id, ...wish, id });
+      const as = (id: string) => tx.access.revokeGrant({ ca: ca.id, ...request, id });
       // One that is older may be stored as it was written.
-      const grant = (await as(idOf(wish))) ?? (await as(wish.id));
+      const grant = (await as(idOf(request))) ?? (await as(request.id));
       if (grant === undefined) return false;
       await tx.audit.appendEvent(grantEvent("resource.revoke", origin, grant), now);
       return true;
     });
     if (gone) return;
-    const declared = (await this.on(ca)).some((one) => isSame(one, ca, wish));
+    const declared = (await this.on(ca)).some((one) => isSame(one, ca, request));
     throw refuse(declared ? "config_managed" : "not_found");
   }
 
@@ -111,22 +111,22 @@ export class Granting {
     const { store, source, known } = this.#deps;
     const principal = subject === caller.subject ? caller : await known(subject);
     const rights = new Rights({ principal, store, source });
-    const held: Capability[] = [];
+    const own: Capability[] = [];
     for (const capability of capabilities) {
-      if (await rights.on(ca, capability)) held.push(capability);
+      if (await rights.on(ca, capability)) own.push(capability);
     }
-    return { principal, capabilities: held, grants: await rights.grantsOn(ca) };
+    return { principal, capabilities: own, grants: await rights.grantsOn(ca) };
   }
 }
 
 const fromConfig = ({ source }: EffectiveGrant): boolean => source === "config";
 
-const isSame = (grant: GrantRecord, ca: CaRecord, wish: GrantWish): boolean =>
+const isSame = (grant: GrantRecord, ca: CaRecord, request: GrantRequest): boolean =>
   grant.ca === ca.id &&
-  grant.type === wish.type &&
-  idOf(grant) === idOf(wish) &&
-  grant.role === wish.role &&
-  grant.scope === wish.scope;
+  grant.type === request.type &&
+  idOf(grant) === idOf(request) &&
+  grant.role === request.role &&
+  grant.scope === request.scope;
 
 function grantEvent(
   action: "resource.grant" | "resource.revoke",

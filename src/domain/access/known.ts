@@ -11,7 +11,7 @@ import type { ApiTokens } from "./tokens.ts";
  * is logged in.
  */
 export function knownPrincipals(
-  tokens: ApiTokens,
+  apiTokens: ApiTokens,
   assignments: () => Assignments,
 ): (subject: string) => Promise<Principal> {
   return async (subject) => {
@@ -27,7 +27,7 @@ export function knownPrincipals(
     if (subject === "root") return nobody;
     if (subject.startsWith("local:")) return { ...nobody, roles: ["admin"] };
     if (subject.startsWith("token:")) {
-      return (await tokens.principal(subject.slice("token:".length))) ?? nobody;
+      return (await apiTokens.principal(subject.slice("token:".length))) ?? nobody;
     }
     const address = subject.includes("@") ? { email: subject, emailVerified: true } : {};
     const identity = { subject, loginName: subject, groups: [], claims: {} };

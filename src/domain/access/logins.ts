@@ -5,7 +5,7 @@
 
 import {
   type Assignments,
-  type HeldRoles,
+  type RoleSet,
   type Identity,
   type RoleMapping,
   roleless,
@@ -234,7 +234,7 @@ export class Logins {
   }
 
   /** A mapping to a tenant that does not exist gives nothing. */
-  async #roles(identity: Identity, settings: readonly MappingSetting[]): Promise<HeldRoles> {
+  async #roles(identity: Identity, settings: readonly MappingSetting[]): Promise<RoleSet> {
     const mappings: RoleMapping[] = [];
     for (const { tenant: reference, ...setting } of settings) {
       const tenant =

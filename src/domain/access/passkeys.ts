@@ -76,20 +76,20 @@ export class Passkeys {
    * Ends it; refuses as above, and `webauthn_failed` for what does not answer the challenge. Gives
    * the passkey's id.
    */
-  async finishRegistration(origin: Origin, wish: NewPasskey): Promise<string> {
+  async finishRegistration(origin: Origin, request: NewPasskey): Promise<string> {
     const session = sessionOf(origin);
     const owner = accountOf(session);
     const { store, clock, checks } = this.#deps;
     await this.#admit(origin, session, await store.read.access.passkeysOf(owner));
     const challenge = this.#challenges.take(session.digest, "register");
     if (challenge === undefined) throw refuse("webauthn_failed", { reason: "challenge" });
-    const verdict = await checks.attested(wish, challenge);
+    const verdict = await checks.attested(request, challenge);
     if (!verdict.accepted) throw refuse("webauthn_failed", { reason: verdict.reason });
     const now = clock.now();
     const passkey: PasskeyRecord = {
-      id: wish.id,
+      id: request.id,
       owner,
-      name: wish.name,
+      name: request.name,
       publicKey: verdict.publicKey,
       signCount: verdict.signCount,
       createdAt: now,

@@ -3,7 +3,7 @@
 import { ownPerson } from "#core/access/person.ts";
 import { isMember, type Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
-import { withoutTokens } from "#core/access/token-secret.ts";
+import { withoutApiTokens } from "#core/access/token-secret.ts";
 import { type Action, actions, type EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -38,7 +38,7 @@ export interface PipelineDeps {
   readonly hasRoom: () => boolean;
   /** Told every authorization decision; metrics are its only use. */
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
-  /** Absent: the configuration grants nothing. */
+  /** Absent: the configuration has no grants. */
   readonly grants?: GrantSource;
   /** Step 6; absent: nobody has a passkey. */
   readonly stepUp?: RequireStepUp;
@@ -126,8 +126,8 @@ async function gated(
 
   // 8. Four eyes; what is executed under an approval has been through.
   if (row.takesTwo !== undefined && origin.approval === undefined) {
-    const held = await deps.gate?.(asked.call, handler, allowed);
-    if (held !== undefined) return held;
+    const parked = await deps.gate?.(asked.call, handler, allowed);
+    if (parked !== undefined) return parked;
   }
 
   // 9. The action; what adds records needs room for them.
@@ -243,7 +243,7 @@ async function objectOf(asked: Asked) {
 
 /** What a stranger wrote into a path, as far as an event has use for it. */
 const named = (given: string | undefined): string | undefined =>
-  given && printableName(withoutTokens(given));
+  given && printableName(withoutApiTokens(given));
 
 /** Who asks for what needs no credential. */
 const anonymous: Origin = {

@@ -27,7 +27,7 @@ import type { ApiTokens } from "./tokens.ts";
 export type PrincipalNow = (then: Principal) => Promise<Principal | undefined>;
 
 export interface PrincipalNowDeps {
-  readonly tokens: Pick<ApiTokens, "principal">;
+  readonly apiTokens: Pick<ApiTokens, "principal">;
   readonly root: Pick<RootAccount, "principal">;
   readonly logins: Pick<Logins, "principalOf">;
   /**
@@ -46,7 +46,7 @@ export function principalNow(deps: PrincipalNowDeps): PrincipalNow {
   return async (then) => {
     switch (then.mechanism) {
       case "token":
-        return await deps.tokens.principal(afterColon(then.subject));
+        return await deps.apiTokens.principal(afterColon(then.subject));
       case "local":
         return localPrincipal(afterColon(then.subject));
       case "system":

@@ -1,7 +1,7 @@
 /** What one principal may do where: its roles, and the grants it has on single CAs. */
 
 import {
-  holdsIn,
+  hasIn,
   type Principal,
   type Reach,
   type Scopes,
@@ -46,7 +46,7 @@ export class Rights {
 
   /** True when roles give the capability in the tenant; grants never do. */
   in(tenant: TenantId | undefined, capability: Capability): boolean {
-    return holdsIn(this.principal, capability, tenant);
+    return hasIn(this.principal, capability, tenant);
   }
 
   /**

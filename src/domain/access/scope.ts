@@ -128,9 +128,9 @@ async function namedTenant(asked: Asked): Promise<TenantId | undefined> {
 
 /** The default tenant of platform-wide callers, the only one of others (SCOPE-3). */
 function ownTenant(asked: Asked, capability: Capability): TenantId {
-  const held = asked.rights.reachByRoles(capability);
-  if (held === "platform") return defaultTenant;
-  const [only, second] = held.tenants;
+  const reach = asked.rights.reachByRoles(capability);
+  if (reach === "platform") return defaultTenant;
+  const [only, second] = reach.tenants;
   // A grant on a CA is no right to anything of its tenant.
   if (only === undefined) decide(asked, capability, false);
   if (only === undefined || second !== undefined) {

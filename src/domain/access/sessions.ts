@@ -214,10 +214,10 @@ async function resolved(
 }
 
 const lostAll = (before: Principal, after: Principal): boolean =>
-  holdsNothing(after) && !holdsNothing(before);
+  isRoleless(after) && !isRoleless(before);
 
-const holdsNothing = ({ isRoot, roles, tenantRoles }: Principal): boolean =>
-  !isRoot && roles.length === 0 && Object.values(tenantRoles).every((held) => held.length === 0);
+const isRoleless = ({ isRoot, roles, tenantRoles }: Principal): boolean =>
+  !isRoot && roles.length === 0 && Object.values(tenantRoles).every((own) => own.length === 0);
 
 const newestFirst = (one: Session, other: Session): number =>
   other.createdAt - one.createdAt || (one.digest < other.digest ? 1 : -1);

@@ -74,8 +74,8 @@ export interface PasskeyUse extends Pick<PasskeyRecord, "id" | "owner" | "signCo
 export interface AccessReads {
   /** The passkeys of a person, oldest first. */
   passkeysOf(owner: Account): Promise<readonly PasskeyRecord[]>;
-  tokenByHash(hash: string): Promise<ApiTokenRecord | undefined>;
-  tokenById(id: string): Promise<ApiTokenRecord | undefined>;
+  apiTokenByHash(hash: string): Promise<ApiTokenRecord | undefined>;
+  apiTokenById(id: string): Promise<ApiTokenRecord | undefined>;
   /** Newest first. */
   tokens(
     reach: Reach,
@@ -83,7 +83,7 @@ export interface AccessReads {
     limit: number,
     after?: PageKey,
   ): Promise<Page<ApiTokenRecord>>;
-  activeTokens(now: Instant): Promise<number>;
+  activeApiTokens(now: Instant): Promise<number>;
   /** Grants made on any member of a lineage, oldest first. */
   grantsOn(lineage: CaId): Promise<readonly GrantRecord[]>;
   grantsTo(names: readonly Grantee[]): Promise<readonly GrantRecord[]>;
@@ -105,14 +105,14 @@ export interface AccessWrites {
    * Removes every passkey of this subject, whoever vouches for it, and gives them, oldest first.
    */
   removePasskeysOf(subject: string): Promise<readonly PasskeyRecord[]>;
-  insertToken(token: ApiTokenRecord): Promise<void>;
+  insertApiToken(apiToken: ApiTokenRecord): Promise<void>;
   /** Gives false when it was revoked before. */
-  revokeToken(id: string, at: Instant, by: string): Promise<boolean>;
+  revokeApiToken(id: string, at: Instant, by: string): Promise<boolean>;
   /** Revokes every token of a tenant that is not revoked yet, and gives them. */
-  revokeTokensOf(tenant: TenantId, at: Instant, by: string): Promise<readonly ApiTokenRecord[]>;
+  revokeApiTokensOf(tenant: TenantId, at: Instant, by: string): Promise<readonly ApiTokenRecord[]>;
   /** Stores the grant, or gives the one that is there already. */
   grant(grant: GrantRecord): Promise<GrantRecord | undefined>;
   /** Gives the grant that is gone; undefined when there was none. */
   revokeGrant(grant: GrantIdentity): Promise<GrantRecord | undefined>;
-  touchToken(id: string, at: Instant, ip: string): Promise<void>;
+  touchApiToken(id: string, at: Instant, ip: string): Promise<void>;
 }

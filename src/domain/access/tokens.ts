@@ -1,8 +1,8 @@
 /** API tokens: minted once, stored as a digest, verified on every request, revoked for good. */
 
-import { effectiveRoles, holdsIn, type Principal } from "#core/access/principal.ts";
+import { effectiveRoles, hasIn, type Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
-import { tokenPrefix } from "#core/access/token-secret.ts";
+import { apiTokenPrefix } from "#core/access/token-secret.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -13,18 +13,18 @@ import type { Origin } from "./call.ts";
 import type { ApiTokenRecord } from "./store.ts";
 
 /** What came of verifying a presented token; callers see one refusal for all but success. */
-export type TokenVerdict = "success" | "expired" | "revoked" | "unknown";
+export type ApiTokenVerdict = "success" | "expired" | "revoked" | "unknown";
 
-export interface TokenDeps {
+export interface ApiTokenDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   /** 0: no cap. */
   readonly maxLifetimeDays: number;
-  readonly onVerified: (verdict: TokenVerdict) => void;
+  readonly onVerified: (verdict: ApiTokenVerdict) => void;
 }
 
-export interface TokenWish {
+export interface ApiTokenRequest {
   readonly name: string;
   readonly description: string;
   readonly roles: readonly Role[];
@@ -36,11 +36,11 @@ export interface TokenWish {
 
 /** Everything that can happen to an API token. */
 export class ApiTokens {
-  constructor(private readonly deps: TokenDeps) {}
+  constructor(private readonly deps: ApiTokenDeps) {}
 
-  /** Refuses what `create` would refuse of the wish itself. */
-  admit(wish: TokenWish): void {
-    this.expiry(wish, this.deps.clock.now());
+  /** Refuses what `create` would refuse of the request itself. */
+  admit(request: ApiTokenRequest): void {
+    this.expiry(request, this.deps.clock.now());
   }
 
   /**
@@ -49,26 +49,26 @@ export class ApiTokens {
    */
   async create(
     origin: Origin,
-    wish: TokenWish,
-  ): Promise<{ readonly token: ApiTokenRecord; readonly secret: string }> {
+    request: ApiTokenRequest,
+  ): Promise<{ readonly apiToken: ApiTokenRecord; readonly secret: string }> {
     const { store, clock, random } = this.deps;
     const now = clock.now();
-    const secret = `${tokenPrefix}${random.bytes(32).toBase64({ alphabet: "base64url", omitPadding: true })}`;
+    const secret = `${apiTokenPrefix}${random.bytes(32).toBase64({ alphabet: "base64url", omitPadding: true })}`;
     const { principal } = origin;
-    const token: ApiTokenRecord = {
+    const apiToken: ApiTokenRecord = {
       id: random.uuid(),
-      name: wish.name,
-      description: wish.description,
-      prefix: secret.slice(0, tokenPrefix.length + 6),
+      name: request.name,
+      description: request.description,
+      prefix: secret.slice(0, apiTokenPrefix.length + 6),
       tokenHash: hashOf(secret),
-      roles: wish.roles,
-      scope: wish.scope,
-      tenant: wish.tenant,
+      roles: request.roles,
+      scope: request.scope,
+      tenant: request.tenant,
       createdBy: principal.subject,
       createdByName: principal.name ?? "",
       person: principal.person,
       createdAt: now,
-      expiresAt: this.expiry(wish, now),
+      expiresAt: this.expiry(request, now),
       lastUsedAt: undefined,
       lastUsedIp: "",
       revokedAt: undefined,
@@ -77,32 +77,32 @@ export class ApiTokens {
     const keep = await origin.approval?.keepSecret(secret);
     await store.atomically(async (tx) => {
       // A tenant deleted meanwhile has ended its tokens; none may come after them.
-      const orphan = token.tenant !== undefined && !(await tx.tenants.standing(token.tenant));
+      const orphan = apiToken.tenant !== undefined && !(await tx.tenants.state(apiToken.tenant));
       if (orphan) throw refuse("not_found");
       await keep?.(tx);
-      await tx.access.insertToken(token);
-      await tx.audit.appendEvent(tokenEvent("token.create", origin, token), now);
+      await tx.access.insertApiToken(apiToken);
+      await tx.audit.appendEvent(apiTokenEvent("token.create", origin, apiToken), now);
     });
-    return { token, secret };
+    return { apiToken, secret };
   }
 
   /** Revokes at once, everywhere; gives false when it was revoked before, which records nothing. */
   async revoke(origin: Origin, id: string): Promise<boolean> {
     const { store, clock } = this.deps;
-    const token = await this.manageable(origin, id);
+    const apiToken = await this.manageable(origin, id);
     const now = clock.now();
     return store.atomically(async (tx) => {
-      const changed = await tx.access.revokeToken(token.id, now, origin.principal.subject);
-      if (changed) await tx.audit.appendEvent(tokenEvent("token.revoke", origin, token), now);
+      const changed = await tx.access.revokeApiToken(apiToken.id, now, origin.principal.subject);
+      if (changed) await tx.audit.appendEvent(apiTokenEvent("token.revoke", origin, apiToken), now);
       return changed;
     });
   }
 
   /** The principal a token stands for while it is in force. */
   async principal(id: string): Promise<Principal | undefined> {
-    const token = await this.deps.store.read.access.tokenById(id);
-    const verdict = verdictOn(token, this.deps.clock.now());
-    return token !== undefined && verdict === "success" ? principalOf(token) : undefined;
+    const apiToken = await this.deps.store.read.access.apiTokenById(id);
+    const verdict = verdictOn(apiToken, this.deps.clock.now());
+    return apiToken !== undefined && verdict === "success" ? principalOf(apiToken) : undefined;
   }
 
   /**
@@ -112,75 +112,77 @@ export class ApiTokens {
    */
   async verify(secret: string, ip: string): Promise<Principal> {
     const { store, clock } = this.deps;
-    const token = await store.read.access.tokenByHash(hashOf(secret));
-    const verdict = verdictOn(token, clock.now());
+    const apiToken = await store.read.access.apiTokenByHash(hashOf(secret));
+    const verdict = verdictOn(apiToken, clock.now());
     this.deps.onVerified(verdict);
-    if (token === undefined || verdict !== "success") throw refuse("invalid_token");
-    await this.touch(token, ip);
-    return principalOf(token);
+    if (apiToken === undefined || verdict !== "success") throw refuse("invalid_token");
+    await this.touch(apiToken, ip);
+    return principalOf(apiToken);
   }
 
   /** A caller may manage tokens of tenants where it holds `token:manage`, and end itself. */
   private async manageable(origin: Origin, id: string): Promise<ApiTokenRecord> {
-    const token = await this.deps.store.read.access.tokenById(id);
+    const apiToken = await this.deps.store.read.access.apiTokenById(id);
     const { principal } = origin;
-    if (principal.subject === `token:${id}` && token !== undefined) return token;
-    if (token !== undefined && holdsIn(principal, "token:manage", token.tenant)) return token;
-    if (token === undefined && holdsIn(principal, "token:manage", undefined)) {
+    if (principal.subject === `token:${id}` && apiToken !== undefined) return apiToken;
+    if (apiToken !== undefined && hasIn(principal, "token:manage", apiToken.tenant))
+      return apiToken;
+    if (apiToken === undefined && hasIn(principal, "token:manage", undefined)) {
       throw refuse("not_found");
     }
     throw refuse("forbidden", { capability: "token:manage" });
   }
 
-  private expiry(wish: TokenWish, now: Instant): Instant | undefined {
+  private expiry(request: ApiTokenRequest, now: Instant): Instant | undefined {
     const { maxLifetimeDays } = this.deps;
-    if (wish.expiresAt !== undefined && wish.expiresAt <= now) {
+    if (request.expiresAt !== undefined && request.expiresAt <= now) {
       throw refuse("invalid_field", { field: "expires_at", reason: "must lie in the future" });
     }
-    if (maxLifetimeDays === 0) return wish.expiresAt;
+    if (maxLifetimeDays === 0) return request.expiresAt;
     const cap = addSeconds(now, maxLifetimeDays * secondsPerDay);
-    if (wish.expiresAt !== undefined && wish.expiresAt > cap) {
+    if (request.expiresAt !== undefined && request.expiresAt > cap) {
       throw refuse("lifetime_exceeded", { max_lifetime_days: maxLifetimeDays });
     }
-    return wish.expiresAt ?? cap;
+    return request.expiresAt ?? cap;
   }
 
   /**
    * Remembers the last use at most once a minute, so that a busy token does not write on every
    * request.
    */
-  private async touch(token: ApiTokenRecord, ip: string): Promise<void> {
+  private async touch(apiToken: ApiTokenRecord, ip: string): Promise<void> {
     const now = this.deps.clock.now();
-    if (token.lastUsedAt !== undefined && now - token.lastUsedAt < 60_000) return;
-    await this.deps.store.atomically((tx) => tx.access.touchToken(token.id, now, ip));
+    if (apiToken.lastUsedAt !== undefined && now - apiToken.lastUsedAt < 60_000) return;
+    await this.deps.store.atomically((tx) => tx.access.touchApiToken(apiToken.id, now, ip));
   }
 }
 
-function verdictOn(token: ApiTokenRecord | undefined, now: Instant): TokenVerdict {
-  if (token === undefined) return "unknown";
-  if (token.revokedAt !== undefined) return "revoked";
-  return token.expiresAt !== undefined && token.expiresAt <= now ? "expired" : "success";
+function verdictOn(apiToken: ApiTokenRecord | undefined, now: Instant): ApiTokenVerdict {
+  if (apiToken === undefined) return "unknown";
+  if (apiToken.revokedAt !== undefined) return "revoked";
+  return apiToken.expiresAt !== undefined && apiToken.expiresAt <= now ? "expired" : "success";
 }
 
-function principalOf(token: ApiTokenRecord): Principal {
-  const platform = token.scope === "platform";
+function principalOf(apiToken: ApiTokenRecord): Principal {
+  const platform = apiToken.scope === "platform";
   return {
-    subject: `token:${token.id}`,
-    person: token.person,
-    name: token.name,
+    subject: `token:${apiToken.id}`,
+    person: apiToken.person,
+    name: apiToken.name,
     isRoot: false,
-    roles: platform ? token.roles : [],
-    tenantRoles: platform || token.tenant === undefined ? {} : { [token.tenant]: token.roles },
+    roles: platform ? apiToken.roles : [],
+    tenantRoles:
+      platform || apiToken.tenant === undefined ? {} : { [apiToken.tenant]: apiToken.roles },
     groups: [],
     mechanism: "token",
   };
 }
 
 /** The event of minting or ending a token; never its secret. */
-export function tokenEvent(
+export function apiTokenEvent(
   action: "token.create" | "token.revoke",
   origin: Origin,
-  token: ApiTokenRecord,
+  apiToken: ApiTokenRecord,
 ) {
   const { principal } = origin;
   return {
@@ -188,18 +190,18 @@ export function tokenEvent(
     result: "success" as const,
     actor: principal.subject,
     actorName: principal.name,
-    actorRoles: effectiveRoles(principal, token.tenant),
-    tenant: token.tenant,
-    target: token.id,
-    targetName: token.name,
+    actorRoles: effectiveRoles(principal, apiToken.tenant),
+    tenant: apiToken.tenant,
+    target: apiToken.id,
+    targetName: apiToken.name,
     ip: origin.ip,
     requestId: origin.requestId,
     approval: origin.approval?.id,
     detail: {
-      scope: token.scope,
-      roles: token.roles.join(","),
-      tenant: token.tenant,
-      expires_at: token.expiresAt === undefined ? undefined : timestamp(token.expiresAt),
+      scope: apiToken.scope,
+      roles: apiToken.roles.join(","),
+      tenant: apiToken.tenant,
+      expires_at: apiToken.expiresAt === undefined ? undefined : timestamp(apiToken.expiresAt),
     },
   };
 }

@@ -1,12 +1,12 @@
 /**
- * Who waits to have a password looked at: by standing, by address and by account, within the room
+ * Who waits to have a password looked at: by group, by address and by account, within the room
  * there is.
  */
 
 import type { LoginAttempt } from "./login-attempt.ts";
 import type { Ration } from "./rations.ts";
 
-/** How many may wait: of one address, and of all addresses together, of each standing. */
+/** How many may wait: of one address, and of all addresses together, of each group. */
 export interface Room {
   readonly waitingPerAddress: number;
   readonly waitingMax: number;
@@ -49,18 +49,18 @@ export interface Lane {
   taken: number;
   /** Stands in line for the next token. */
   inLine: boolean;
-  running: number;
+  active: number;
   /** The number of the turn it had last. */
   turn: number;
 }
 
-/** All attempts of one address and one standing. */
+/** All attempts of one address and one group. */
 export interface Source {
   readonly key: string;
   readonly address: string;
   readonly group: Group;
   readonly lanes: Set<Lane>;
-  running: number;
+  active: number;
   waiting: number;
   turn: number;
 }
@@ -112,7 +112,7 @@ export class Waiting {
       newestNext: true,
       taken: 0,
       inLine: false,
-      running: 0,
+      active: 0,
       turn: 0,
     };
     this.#lanes.set(key, made);
@@ -144,7 +144,7 @@ export class Waiting {
     if (same?.size === 0) this.#byDigest.delete(attempt.digest);
   }
 
-  /** True while an address of this standing has room for another one. */
+  /** True while an address of this group has room for another one. */
   hasRoom({ source }: Lane): boolean {
     return source.waiting < this.#room.waitingPerAddress;
   }
@@ -203,14 +203,14 @@ export class Waiting {
   #newSource(key: string, { address, exempt }: LoginAttempt, known: boolean): Source {
     // There is one for every pair.
     const group = this.#groups.find((one) => one.known === known && one.exempt === exempt) as Group;
-    const source = { key, address, group, lanes: new Set<Lane>(), running: 0, waiting: 0, turn: 0 };
+    const source = { key, address, group, lanes: new Set<Lane>(), active: 0, waiting: 0, turn: 0 };
     this.#sources.set(key, source);
     return source;
   }
 
   /** Keeps nothing of a lane in which nobody is. */
   forget(lane: Lane): void {
-    if (waitingIn(lane) > 0 || lane.running > 0) return;
+    if (waitingIn(lane) > 0 || lane.active > 0) return;
     this.#lanes.delete(lane.key);
     lane.source.lanes.delete(lane);
     if (lane.source.lanes.size === 0) this.#sources.delete(lane.source.key);

@@ -59,8 +59,11 @@ export class Approvals {
 
   /**
    * Approves. The decision that meets the threshold starts the execution in its own transaction,
-   * and waits for the outcome for at most 25 s. Refuses `self_approval`, `forbidden` to who is no
-   * operator of the class, `already_decided`, `approval_not_pending`, `approval_expired`.
+   * and waits for the outcome for at most 25 s. Refuses `not_found`, to whoever may approve
+   * everything, and else `forbidden` where the caller lacks `approval:approve` in the tenant of the
+   * request or is no operator of its class; `self_approval` to whoever may be the maker,
+   * `already_decided` to whoever may have decided before, `approval_not_pending` and
+   * `approval_expired`.
    */
   async approve(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
     const { store, executions, patience } = this.#deps;
@@ -96,7 +99,7 @@ export class Approvals {
     return (await store.read.approvals.byId(id)) ?? approval;
   }
 
-  /** What a crash left is executed, and what is past its time expires. */
+  /** Expires requests whose deadline has passed, and executes approved ones that a crash left. */
   async sweep(): Promise<void> {
     const { store, clock, executions } = this.#deps;
     const now = clock.now();
@@ -177,7 +180,12 @@ export class Approvals {
   }
 }
 
-/** What speaks against the decision of this person on the request as it stands. */
+/**
+ * Why this person may not decide on the request as it is now; undefined where nothing is against
+ * it. In this order: `self_approval` for an approval by whoever may be the maker, `forbidden` for
+ * whoever is neither maker nor operator of the class, `approval_expired`, `already_decided` for
+ * whoever may have decided before, `approval_not_pending` for every other status.
+ */
 function refusalOf(
   settings: ApprovalSettings,
   found: ApprovalRecord,

@@ -33,7 +33,7 @@ export interface ExecutionDeps {
 /** Executions of this process. */
 export class Executions {
   readonly #deps: ExecutionDeps;
-  readonly #running = new Map<string, Promise<void>>();
+  readonly #underWay = new Map<string, Promise<void>>();
   /** Requests a unit of this process may be marking just now, with how many. */
   readonly #claiming = new Map<string, number>();
   #halted = false;
@@ -65,21 +65,21 @@ export class Executions {
 
   #start(approval: ApprovalRecord): Promise<void> {
     const { id } = approval;
-    const mine = this.#run(approval).finally(() => this.#running.delete(id));
-    this.#running.set(id, mine);
+    const mine = this.#run(approval).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, mine);
     return mine;
   }
 
   /** Ends when nothing is executed here for this request. */
   async settled(id: string): Promise<void> {
-    await this.#running.get(id);
+    await this.#underWay.get(id);
   }
 
   /** Goes on with what a crash left, also that of replicas that are gone. */
   async recover(): Promise<void> {
     const { store, clock, onFault } = this.#deps;
     for (const id of await store.read.approvals.abandoned(recoveredAtOnce)) {
-      if (this.#running.has(id) || this.#claiming.has(id) || this.#halted) continue;
+      if (this.#underWay.has(id) || this.#claiming.has(id) || this.#halted) continue;
       const now = clock.now();
       const claim = () => store.atomically((tx) => claimAbandoned(tx, id, now));
       try {
@@ -93,7 +93,7 @@ export class Executions {
   /** No further one is taken up; resolves when those under way have ended. */
   async halt(): Promise<void> {
     this.#halted = true;
-    await Promise.all(this.#running.values());
+    await Promise.all(this.#underWay.values());
   }
 
   async #run(approval: ApprovalRecord): Promise<void> {

@@ -36,7 +36,7 @@ export interface FourEyesDeps {
 }
 
 /** One call that takes two. */
-export interface HeldCall {
+export interface ParkableCall {
   readonly operationClass: ApprovalClass;
   readonly operation: OperationName;
   readonly tenant: TenantId | undefined;
@@ -52,7 +52,7 @@ export interface HeldCall {
 }
 
 /** What a call meets: a request that waits, or what became of one. */
-export type Held =
+export type ParkOutcome =
   | { readonly kind: "parked"; readonly approval: ApprovalRecord }
   | {
       readonly kind: "done";
@@ -81,7 +81,7 @@ export class FourEyes {
    * `not_found` when it is not that of this call. Refuses as `check` does, with the failure of a
    * repeated execution, and `storage_unavailable` (APR-8).
    */
-  async hold(origin: Origin, call: HeldCall, named?: string): Promise<Held> {
+  async park(origin: Origin, call: ParkableCall, named?: string): Promise<ParkOutcome> {
     const fingerprint = fingerprintOf(call);
     if (named !== undefined) {
       return await this.#outcome(await this.#named(origin, fingerprint, named), call.also);
@@ -138,7 +138,7 @@ export class FourEyes {
     });
   }
 
-  #recordOf(origin: Origin, call: HeldCall, fingerprint: string): ApprovalRecord {
+  #recordOf(origin: Origin, call: ParkableCall, fingerprint: string): ApprovalRecord {
     const { clock, random, settings } = this.#deps;
     const { check: _check, also: _also, ...facts } = call;
     const { grantRoles: _grantRoles, ...maker } = origin.principal;
@@ -166,7 +166,7 @@ export class FourEyes {
     };
   }
 
-  async #outcome(approval: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
+  async #outcome(approval: ApprovalRecord, also: ParkableCall["also"]): Promise<ParkOutcome> {
     const { status } = approval;
     if (status === "failed" && isOpen(approval)) return await this.#again(approval, also);
     if (status === "failed") throw problemOf(approval);
@@ -177,7 +177,7 @@ export class FourEyes {
   }
 
   /** The maker asks again for what failed and may be tried again. */
-  async #again({ id }: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
+  async #again({ id }: ApprovalRecord, also: ParkableCall["also"]): Promise<ParkOutcome> {
     const { store, executions, patience } = this.#deps;
     const { done } = await executions.claimed(id, () => this.retry(id));
     await patience.within(waitSeconds, done);
@@ -211,7 +211,7 @@ export class FourEyes {
     return found;
   }
 
-  async #collected(approval: ApprovalRecord, also: HeldCall["also"]): Promise<Held> {
+  async #collected(approval: ApprovalRecord, also: ParkableCall["also"]): Promise<ParkOutcome> {
     const { store, executions, clock } = this.#deps;
     // The answer follows the effect.
     await executions.settled(approval.id);
@@ -274,7 +274,7 @@ async function collect(
   tx: Unit,
   id: string,
   at: Instant,
-  also?: HeldCall["also"],
+  also?: ParkableCall["also"],
 ): Promise<ApprovalRecord> {
   const found = await tx.approvals.lock(id);
   if (found === undefined) throw refuse("not_found");

@@ -122,6 +122,11 @@ export interface ApprovalWrites {
   open(fingerprint: string): Promise<readonly ApprovalRecord[]>;
   /** Stores what may change; an executing request belongs to this store from then on. */
   save(approval: ApprovalRecord): Promise<void>;
+  /**
+   * Adds a decision to a request that is there, in the unit that has locked it; `save` stores what
+   * it makes of the request. The same person deciding twice on one request is a bug of the caller:
+   * `approve` and `reject` have refused it before, as `already_decided`.
+   */
   decide(id: string, decision: Decision): Promise<void>;
   /** True while a request is executing and its store is gone, or is this one. */
   abandoned(id: string): Promise<boolean>;

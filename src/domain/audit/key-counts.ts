@@ -7,13 +7,13 @@ import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import { kekFingerprint } from "#domain/envelopes/keks.ts";
-import type { HeldKey, KeyRef } from "#domain/keys.ts";
+import type { KeyHandle, KeyRef } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 
 /** Operations of one key since its last `count` entry. */
 interface Tally {
-  readonly key: HeldKey | KeyRef;
+  readonly key: KeyHandle | KeyRef;
   readonly role: "responder" | "tsa" | "kek";
   count: number;
 }
@@ -41,8 +41,8 @@ export class KeyCounts {
   }
 
   /** Adds one signature; every 65,536th of a key writes its count. */
-  add(held: HeldKey, role: "responder" | "tsa"): void {
-    this.#add(held.ref.id, held, role);
+  add(handle: KeyHandle, role: "responder" | "tsa"): void {
+    this.#add(handle.ref.id, handle, role);
   }
 
   /**
@@ -63,7 +63,7 @@ export class KeyCounts {
     for (const tally of this.#tallies.values()) await this.#write(tally);
   }
 
-  #add(id: string, key: HeldKey | KeyRef, role: Tally["role"]): void {
+  #add(id: string, key: KeyHandle | KeyRef, role: Tally["role"]): void {
     const tally = this.#tallies.get(id);
     if (tally === undefined) {
       this.#tallies.set(id, { key, role, count: 1 });

@@ -18,7 +18,7 @@ import {
 } from "#core/x509/extensions.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { ledgerKey } from "#domain/key-inventory.ts";
-import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { documentTicket } from "./sign-ledger.ts";
@@ -162,7 +162,7 @@ async function entryAt(store: Store, number: number): Promise<LedgerEntry> {
  */
 async function ledgerCertificate(
   deps: LedgerExportDeps,
-  { ref, spki }: HeldKey,
+  { ref, spki }: KeyHandle,
   ledgerId: string,
   genesis: LedgerEntry,
 ): Promise<Uint8Array> {
@@ -193,7 +193,7 @@ function serialOf(spki: Uint8Array) {
 
 async function signed(
   { keys, random }: Pick<LedgerExportDeps, "keys" | "random">,
-  { ref }: Pick<HeldKey, "ref">,
+  { ref }: Pick<KeyHandle, "ref">,
   message: Uint8Array,
 ): Promise<Uint8Array> {
   const ticket = documentTicket({ opId: random.uuid(), key: ref, digest: sha256Hex(message) });

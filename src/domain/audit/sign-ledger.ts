@@ -6,7 +6,7 @@ import type { CaId } from "#core/ids.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import type { HeldKey, KeyRef, SignTicket } from "#domain/keys.ts";
+import type { KeyHandle, KeyRef, SignTicket } from "#domain/keys.ts";
 import type { Unit } from "#domain/store.ts";
 
 /** What is going to be signed, with which key, for which artefact. */
@@ -80,7 +80,7 @@ export async function closeUnknown(tx: Unit, intent: LedgerEntry, at: Instant): 
 /** Announces a key in the ledger before its first use (rule V9). */
 export async function announceKey(
   tx: Unit,
-  held: HeldKey,
+  handle: KeyHandle,
   role: KeyRole,
   operation: "generate" | "import" | "find" | "destroy",
   at: Instant,
@@ -88,12 +88,12 @@ export async function announceKey(
   await tx.audit.appendLedger({
     kind: "key",
     timestamp: timestamp(at),
-    provider: held.ref.provider,
+    provider: handle.ref.provider,
     role,
     operation,
-    deviceSerial: held.deviceSerial,
-    keyLabel: held.ref.label,
-    signerFingerprint: fingerprint(held.spki),
+    deviceSerial: handle.deviceSerial,
+    keyLabel: handle.ref.label,
+    signerFingerprint: fingerprint(handle.spki),
   });
 }
 

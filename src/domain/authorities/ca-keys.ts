@@ -8,15 +8,15 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import { discarded } from "#domain/discard.ts";
-import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { AlternativeKey } from "./store.ts";
 
 /** One key, or the two of a hybrid CA. */
 export interface CaKeys {
-  readonly native: HeldKey;
-  readonly alternative: HeldKey | undefined;
+  readonly native: KeyHandle;
+  readonly alternative: KeyHandle | undefined;
 }
 
 interface Deps {
@@ -31,7 +31,7 @@ interface Deps {
  */
 export async function makeCaKeys(
   deps: Deps,
-  wish: {
+  request: {
     readonly label: string;
     readonly keyType: KeyType;
     readonly alternativeKeyType?: KeyType | undefined;
@@ -43,12 +43,12 @@ export async function makeCaKeys(
     readonly repeatable?: boolean;
   },
 ): Promise<CaKeys> {
-  const { label, keyType, alternativeKeyType, provider, repeatable } = wish;
+  const { label, keyType, alternativeKeyType, provider, repeatable } = request;
   const make = repeatable === true ? findOrMake : makeNew;
   const native = await make(deps, { provider, label, keyType });
   if (alternativeKeyType === undefined) return { native, alternative: undefined };
   const second = { label: `${label}-alt`, keyType: alternativeKeyType };
-  let alternative: HeldKey | undefined;
+  let alternative: KeyHandle | undefined;
   try {
     alternative = await make(deps, { ...second, provider: "software" });
     const digest = spkiSha256(alternative.spki);
@@ -68,52 +68,52 @@ export async function makeCaKeys(
 export async function discardCaKeys(deps: Deps, { native, alternative }: CaKeys): Promise<void> {
   const both = alternative === undefined ? [native] : [native, alternative];
   // First all of them go: a database that is away must not keep one of them.
-  const gone: HeldKey[] = [];
-  for (const held of both) {
-    if (await discarded(() => deps.keys.destroy(held.ref))) gone.push(held);
+  const gone: KeyHandle[] = [];
+  for (const handle of both) {
+    if (await discarded(() => deps.keys.destroy(handle.ref))) gone.push(handle);
   }
-  for (const held of gone) {
+  for (const handle of gone) {
     // A database that is away is most likely why; the ledger then shows a key that was made and
     // never used.
-    await announce(deps, held, "destroy").catch(() => {});
+    await announce(deps, handle, "destroy").catch(() => {});
   }
 }
 
-/** A held key as the CA's record names it. */
-export const alternativeOf = ({ ref, keyType, spki }: HeldKey): AlternativeKey => ({
+/** A key as the CA's record names it. */
+export const alternativeOf = ({ ref, keyType, spki }: KeyHandle): AlternativeKey => ({
   key: ref,
   keyType,
   spki,
 });
 
-type KeyWish = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;
+type KeyRequest = Pick<Parameters<Keys["generate"]>[0], "provider" | "label" | "keyType">;
 
 /** What a crash left unannounced is announced now, before it is used. */
-async function findOrMake(deps: Deps, wish: KeyWish): Promise<HeldKey> {
-  const listed = await deps.keys.list(wish.provider);
-  const [left, second] = listed.filter(({ label }) => label === wish.label);
-  if (left === undefined) return await makeNew(deps, wish);
+async function findOrMake(deps: Deps, request: KeyRequest): Promise<KeyHandle> {
+  const listed = await deps.keys.list(request.provider);
+  const [left, second] = listed.filter(({ label }) => label === request.label);
+  if (left === undefined) return await makeNew(deps, request);
   // Nobody but this operation makes keys under its label; two of them are nobody's to choose from.
   if (second !== undefined) throw refuse("key_unavailable", { retry_after: 60 });
   const { provider, label, id } = left;
-  const held = await deps.keys.find({ provider, label, id });
-  await announce(deps, held, "find");
-  return held;
+  const handle = await deps.keys.find({ provider, label, id });
+  await announce(deps, handle, "find");
+  return handle;
 }
 
-async function makeNew(deps: Deps, wish: KeyWish): Promise<HeldKey> {
-  const held = await deps.keys.generate({ ...wish, role: "ca" });
+async function makeNew(deps: Deps, request: KeyRequest): Promise<KeyHandle> {
+  const handle = await deps.keys.generate({ ...request, role: "ca" });
   try {
-    await announce(deps, held, "generate");
+    await announce(deps, handle, "generate");
   } catch (error) {
     // Nobody would know of it, and nobody would ever remove it.
-    await discarded(() => deps.keys.destroy(held.ref));
+    await discarded(() => deps.keys.destroy(handle.ref));
     throw error;
   }
-  return held;
+  return handle;
 }
 
-async function announce(deps: Deps, held: HeldKey, operation: "generate" | "find" | "destroy") {
+async function announce(deps: Deps, handle: KeyHandle, operation: "generate" | "find" | "destroy") {
   const at = deps.clock.now();
-  await deps.store.atomically((tx) => announceKey(tx, held, "ca", operation, at));
+  await deps.store.atomically((tx) => announceKey(tx, handle, "ca", operation, at));
 }

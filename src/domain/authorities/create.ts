@@ -36,7 +36,7 @@ import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import type { HeldKey, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
@@ -46,7 +46,7 @@ import { acrossRollover, activeMember } from "./resolve.ts";
 import {
   nextLabel,
   type Rotation,
-  type RotationWish,
+  type RotationRequest,
   rotatable,
   type Succeeded,
   succeed,
@@ -56,7 +56,7 @@ import type { CaRecord } from "./store.ts";
 import { Turns } from "./turns.ts";
 
 /** What a new CA shall be. */
-export interface CaWish {
+export interface CaRequest {
   readonly label: string;
   readonly subject: readonly NameAttribute[];
   readonly keyType: KeyType;
@@ -94,7 +94,7 @@ export interface AuthoritiesDeps {
 /** Who asks for what kind of CA, once it is known that it may be. */
 interface Creation {
   readonly origin: Origin;
-  readonly wish: Pick<CaWish, "label" | "keyType" | "alternativeKeyType">;
+  readonly request: Pick<CaRequest, "label" | "keyType" | "alternativeKeyType">;
   readonly constraints: readonly Extension[];
   /** Undefined for a root, and for a CA of every purpose. */
   readonly extKeyUsage: Extension | undefined;
@@ -125,24 +125,24 @@ export class Authorities {
   async initRoot(
     origin: Origin,
     tenant: TenantId,
-    wish: CaWish,
+    request: CaRequest,
     special: { readonly provider?: ProviderName; readonly internal?: boolean } = {},
   ): Promise<CaRecord> {
     const now = this.#deps.clock.now();
-    await this.#labelFree(wish.label);
+    await this.#labelFree(request.label);
     return await this.#create({
       origin,
-      wish,
+      request,
       tenant,
       action: "ca.init_root",
       parent: undefined,
       now,
-      constraints: constraintExtensions(wish),
+      constraints: constraintExtensions(request),
       extKeyUsage: undefined,
-      maxPathLength: wish.maxPathLength,
-      subject: encodeName(wish.subject),
-      validity: this.#validity(wish.validityDays, rootDays * secondsPerDay, undefined, now),
-      provider: special.provider ?? this.#providerOf(wish),
+      maxPathLength: request.maxPathLength,
+      subject: encodeName(request.subject),
+      validity: this.#validity(request.validityDays, rootDays * secondsPerDay, undefined, now),
+      provider: special.provider ?? this.#providerOf(request),
       internal: special.internal ?? false,
     });
   }
@@ -151,50 +151,50 @@ export class Authorities {
    * Refuses also `ca_not_active`, `ca_constraint` and `validity_exceeds_limit`, all before a key is
    * made.
    */
-  async issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
+  async issueIntermediate(origin: Origin, above: CaRecord, request: CaRequest): Promise<CaRecord> {
     const { cas } = this.#deps.store.read;
-    return await acrossRollover(cas, parentCa, (parent) =>
-      this.#issueIntermediate(origin, parent, wish),
+    return await acrossRollover(cas, above, (parent) =>
+      this.#issueIntermediate(origin, parent, request),
     );
   }
 
-  async #issueIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<CaRecord> {
-    return await this.#create(await this.admitIntermediate(origin, parentCa, wish));
+  async #issueIntermediate(origin: Origin, above: CaRecord, request: CaRequest): Promise<CaRecord> {
+    return await this.#create(await this.admitIntermediate(origin, above, request));
   }
 
   /** Refuses what `issueIntermediate` would refuse before its gates; gives what it would make. */
-  async admitIntermediate(origin: Origin, parentCa: CaRecord, wish: CaWish): Promise<Creation> {
+  async admitIntermediate(origin: Origin, above: CaRecord, request: CaRequest): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
-    refuseKeyType(wish);
-    const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
-    await this.#labelFree(wish.label);
-    const subject = encodeName(wish.subject);
-    const maxPathLength = pathLengthBelow(parent.issuer, wish.maxPathLength);
-    refuseForbiddenNames(parent.issuer, wish, subject);
-    refuseLoneAlternative(parent.issuer, wish);
+    refuseKeyType(request);
+    const parent = await signers.signer(await activeMember(store.read.cas, above), now);
+    await this.#labelFree(request.label);
+    const subject = encodeName(request.subject);
+    const maxPathLength = pathLengthBelow(parent.issuer, request.maxPathLength);
+    refuseForbiddenNames(parent.issuer, request, subject);
+    refuseLoneAlternative(parent.issuer, request);
     const { issuer } = parent;
     const validity = this.#validity(
-      wish.validityDays,
+      request.validityDays,
       intermediateDays * secondsPerDay,
       issuer,
       now,
     );
     refuseTooLong(validity);
-    const { extKeyUsages = [] } = wish;
+    const { extKeyUsages = [] } = request;
     return {
       origin,
-      wish,
-      tenant: parentCa.tenant,
+      request,
+      tenant: above.tenant,
       action: "ca.issue_intermediate",
       parent,
       now,
-      constraints: constraintExtensions(wish),
+      constraints: constraintExtensions(request),
       extKeyUsage: extKeyUsages.length === 0 ? undefined : extendedKeyUsage(extKeyUsages),
       maxPathLength,
       subject,
       validity,
-      provider: this.#providerOf(wish),
+      provider: this.#providerOf(request),
       internal: false,
     };
   }
@@ -205,48 +205,48 @@ export class Authorities {
    * (ROL-2). Refuses `not_rotatable`, `ca_not_active`, `already_exists`, `validity_exceeds_limit`,
    * `key_type_unsupported`, `key_unavailable`.
    */
-  async rotate(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<Rotation> {
+  async rotate(origin: Origin, ca: CaRecord, request: RotationRequest): Promise<Rotation> {
     const { cas } = this.#deps.store.read;
     return await this.#turns.take(ca.lineage, async () => {
       const { old } = await rotatable(cas, ca);
       // Once more under the parent's successor; but never a second time over, after another
       // replica's rotation.
-      return await acrossRollover(cas, old, (member) => this.#rotate(origin, member, wish));
+      return await acrossRollover(cas, old, (member) => this.#rotate(origin, member, request));
     });
   }
 
-  async #rotate(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Rotation> {
+  async #rotate(origin: Origin, old: CaRecord, request: RotationRequest): Promise<Rotation> {
     const { store } = this.#deps;
-    const successor = await this.#create(await this.#succession(origin, old, wish));
+    const successor = await this.#create(await this.#succession(origin, old, request));
     return { old: (await store.read.cas.byId(old.id)) ?? old, successor };
   }
 
   /** Refuses what `rotate` would refuse before its gates. */
-  async admitRotation(origin: Origin, ca: CaRecord, wish: RotationWish): Promise<void> {
+  async admitRotation(origin: Origin, ca: CaRecord, request: RotationRequest): Promise<void> {
     const { old } = await rotatable(this.#deps.store.read.cas, ca);
-    await this.#succession(origin, old, wish);
+    await this.#succession(origin, old, request);
   }
 
-  async #succession(origin: Origin, old: CaRecord, wish: RotationWish): Promise<Creation> {
+  async #succession(origin: Origin, old: CaRecord, request: RotationRequest): Promise<Creation> {
     const { store, signers, clock } = this.#deps;
     const now = clock.now();
     if (old.status !== "active") throw refuse("ca_not_active", { status: old.status });
     const { certificate, parentCa } = await rotatable(store.read.cas, old);
     const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
-    const label = wish.label ?? (await nextLabel(store.read.cas, old));
+    const label = request.label ?? (await nextLabel(store.read.cas, old));
     await this.#labelFree(label);
-    const keyType = wish.keyType ?? old.keyType;
+    const keyType = request.keyType ?? old.keyType;
     const alternativeKeyType = old.alternative?.keyType;
     refuseKeyType({ keyType, alternativeKeyType });
     const maxPathLength = pathLengthBelow(parent.issuer, old.maxPathLength);
     const { subject, notBefore, notAfter } = certificate;
     const span = (notAfter - notBefore) / 1000 + 1;
-    const validity = this.#validity(wish.validityDays, span, parent.issuer, now);
+    const validity = this.#validity(request.validityDays, span, parent.issuer, now);
     refuseTooLong(validity);
     const { latestNotAfter } = await store.read.certificates.outstanding(old.id, now);
     return {
       origin,
-      wish: { label, keyType, alternativeKeyType },
+      request: { label, keyType, alternativeKeyType },
       now,
       parent,
       tenant: old.tenant,
@@ -263,7 +263,7 @@ export class Authorities {
   }
 
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
-  #providerOf({ keyType }: Pick<CaWish, "keyType">): ProviderName {
+  #providerOf({ keyType }: Pick<CaRequest, "keyType">): ProviderName {
     return isPostQuantum(keyType) ? "software" : this.#deps.provider;
   }
 
@@ -294,7 +294,7 @@ export class Authorities {
 
   async #create(creation: Creation): Promise<CaRecord> {
     const { random, store } = this.#deps;
-    const { wish, provider, origin, tenant } = creation;
+    const { request, provider, origin, tenant } = creation;
     const { approval } = origin;
     // TEN-2: what is refused makes no key; the unit that intends to sign asks again.
     requireActive(await store.read.tenants.named(tenant));
@@ -303,22 +303,22 @@ export class Authorities {
     const id = approval === undefined ? caId(random.uuid()) : caIdFrom(approval.id);
     // Label and id together: any other repeat after a failure never meets the key of the first
     // attempt.
-    const label = `${wish.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
+    const label = `${request.label.replace(/[^A-Za-z0-9._-]/g, "-")}-${id}`;
     const repeatable = approval !== undefined;
-    const held = await makeCaKeys(this.#deps, { ...wish, label, provider, repeatable });
-    return await this.#certify(creation, id, held);
+    const keys = await makeCaKeys(this.#deps, { ...request, label, provider, repeatable });
+    return await this.#certify(creation, id, keys);
   }
 
-  async #certify(creation: Creation, id: CaRecord["id"], held: CaKeys): Promise<CaRecord> {
+  async #certify(creation: Creation, id: CaRecord["id"], keys: CaKeys): Promise<CaRecord> {
     const { ceremony } = this.#deps;
-    const { wish, tenant, now, action } = creation;
-    const signer = creation.parent ?? this.#itself(creation, id, held);
+    const { request, tenant, now, action } = creation;
+    const signer = creation.parent ?? this.#itself(creation, id, keys);
     let record: CaRecord | undefined;
     let signed = false;
     try {
       await ceremony.certify({
         signer,
-        plan: this.#plan(creation, held),
+        plan: this.#plan(creation, keys),
         objections: [],
         profile: undefined,
         kind: "ca",
@@ -330,15 +330,15 @@ export class Authorities {
         // Before the row: a root's certificate is recorded under the root itself.
         before: async (tx, { certificate, serial }) => {
           signed = true;
-          record = { ...caRecord(creation, id, held), certificate, serial };
+          record = { ...caRecord(creation, id, keys), certificate, serial };
           await requireTenant(tx, tenant);
           await tx.cas.insert(record);
           if (creation.predecessor) await succeed(tx, creation.predecessor, id);
         },
-        ...creationEvents(creation, { id, tenant, label: wish.label }, action),
+        ...creationEvents(creation, { id, tenant, label: request.label }, action),
       });
     } catch (error) {
-      if (!signed && isUncertified(error)) await discardCaKeys(this.#deps, held);
+      if (!signed && isUncertified(error)) await discardCaKeys(this.#deps, keys);
       throw error;
     }
     if (record === undefined) throw new Error("the ceremony ended without the record of its CA");
@@ -348,7 +348,7 @@ export class Authorities {
 
   /** A root before it has a certificate: everything an issuer must be is known from the plan. */
   #itself(creation: Creation, id: CaRecord["id"], { native, alternative }: CaKeys): CaSigner {
-    const { validity, subject, wish } = creation;
+    const { validity, subject, request } = creation;
     const keyId = this.#keyId(native);
     const issuer: Issuer = {
       id,
@@ -365,8 +365,8 @@ export class Authorities {
       maxPathLength: creation.maxPathLength,
       repeated: repeatedExtensions({ id, keyId, urlBase: undefined }),
     };
-    const ca = { id, tenant: creation.tenant, label: wish.label };
-    return { ca, issuer, held: native, alternative, intermediates: [], issuers: [] };
+    const ca = { id, tenant: creation.tenant, label: request.label };
+    return { ca, issuer, handle: native, alternative, intermediates: [], issuers: [] };
   }
 
   #plan(creation: Creation, { native, alternative }: CaKeys): Plan {
@@ -395,8 +395,8 @@ export class Authorities {
     };
   }
 
-  #keyId(held: HeldKey): Uint8Array {
-    return subjectKeyId(held.spki, this.#deps.settings.skiMethod);
+  #keyId(handle: KeyHandle): Uint8Array {
+    return subjectKeyId(handle.spki, this.#deps.settings.skiMethod);
   }
 }
 
@@ -422,8 +422,8 @@ export function pathLengthBelow(parent: Issuer, wanted: number | undefined): num
   return wanted ?? most;
 }
 
-function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void {
-  const claimed = wish.nameConstraints;
+function refuseForbiddenNames(parent: Issuer, request: CaRequest, subject: Name): void {
+  const claimed = request.nameConstraints;
   const forbidden =
     pathViolations({ subject, sans: [], forServers: false }, parent.constraints).length > 0 ||
     (claimed !== undefined && unpermittedSubtrees(claimed, parent.constraints).length > 0);
@@ -431,8 +431,8 @@ function refuseForbiddenNames(parent: Issuer, wish: CaWish, subject: Name): void
 }
 
 /** PQ-1: SLH-DSA keys are for roots; PQ-4: the first key of a hybrid CA is classical. */
-function refuseKeyType(wish: Pick<CaWish, "keyType" | "alternativeKeyType">): void {
-  const { keyType, alternativeKeyType } = wish;
+function refuseKeyType(request: Pick<CaRequest, "keyType" | "alternativeKeyType">): void {
+  const { keyType, alternativeKeyType } = request;
   const twice = alternativeKeyType !== undefined && isPostQuantum(keyType);
   if (twice || isForRootsOnly(keyType)) throw refuse("key_type_unsupported", { key_type: keyType });
 }
@@ -441,18 +441,18 @@ function refuseKeyType(wish: Pick<CaWish, "keyType" | "alternativeKeyType">): vo
  * PQ-4: without the parent's alternative signature the second key would be certified by nobody who
  * needs it.
  */
-function refuseLoneAlternative(parent: Issuer, { alternativeKeyType }: CaWish): void {
+function refuseLoneAlternative(parent: Issuer, { alternativeKeyType }: CaRequest): void {
   if (alternativeKeyType === undefined || parent.alternative !== undefined) return;
   throw refuse("ca_constraint", { reason: "parent_not_hybrid" });
 }
 
 function caRecord(creation: Creation, id: CaRecord["id"], { native, alternative }: CaKeys) {
-  const { wish, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
+  const { request, tenant, parent, validity, maxPathLength, now, internal, subject } = creation;
   const { predecessor } = creation;
   return {
     id,
     tenant,
-    label: wish.label,
+    label: request.label,
     parent: parent?.ca.id,
     lineage: predecessor?.ca.lineage ?? id,
     predecessor: predecessor?.ca.id,

@@ -14,7 +14,7 @@ import type { CaSigner } from "./signers.ts";
 /** What events say of a creation. */
 interface ToldCreation {
   readonly origin: Origin;
-  readonly wish: {
+  readonly request: {
     readonly label: string;
     readonly keyType: string;
     readonly alternativeKeyType?: string | undefined;
@@ -30,15 +30,15 @@ export function creationEvents(
   ca: CaSigner["ca"],
   action: Extract<Action, "ca.init_root" | "ca.issue_intermediate" | "ca.rotate">,
 ) {
-  const { origin, wish, parent, subject, predecessor } = creation;
+  const { origin, request, parent, subject, predecessor } = creation;
   const detail = {
     subject: nameText(subject),
     parent: parent?.ca.id,
-    key_type: wish.keyType,
-    alt_key_type: wish.alternativeKeyType,
+    key_type: request.keyType,
+    alt_key_type: request.alternativeKeyType,
     old_ca: predecessor?.ca.id,
   };
-  const about = { action, ...aboutCa(origin, ca), targetName: wish.label };
+  const about = { action, ...aboutCa(origin, ca), targetName: request.label };
   // A CA that was not created has no id to be found under.
   const nothing = { ...about, caId: parent?.ca.id, target: parent?.ca.id };
   return {

@@ -57,7 +57,7 @@ export type CrossSubject =
   | { readonly source: "certificate"; readonly pem: string }
   | { readonly source: "csr"; readonly pem: string };
 
-export interface CrossWish {
+export interface CrossRequest {
   readonly subject: CrossSubject;
   /**
    * Undefined: what is left of the subject's certificate and of the issuer's; a request needs it.
@@ -92,29 +92,29 @@ export class CrossSigning {
    * Refuses `ca_not_active`, `bad_certificate`, `bad_csr`, `missing_field`, `ca_constraint`,
    * `validity_exceeds_limit`, and what the gates refuse, all before the key is used.
    */
-  async sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+  async sign(origin: Origin, issuer: CaRecord, request: CrossRequest): Promise<CrossSignRecord> {
     const { cas } = this.#deps.store.read;
-    return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, wish));
+    return await acrossRollover(cas, issuer, (named) => this.#sign(origin, named, request));
   }
 
   /** Refuses what `sign` would refuse before its gates; gives what it would sign. */
-  async admit(issuer: CaRecord, wish: CrossWish) {
+  async admit(issuer: CaRecord, request: CrossRequest) {
     const { store, clock, signers } = this.#deps;
     const now = clock.now();
     const signer = await signers.signer(await activeMember(store.read.cas, issuer), now);
-    const subject = await this.#subject(wish);
-    return { signer, subject, plan: this.#plan(signer.issuer, subject, wish, now), now };
+    const subject = await this.#subject(request);
+    return { signer, subject, plan: this.#plan(signer.issuer, subject, request, now), now };
   }
 
-  async #sign(origin: Origin, issuer: CaRecord, wish: CrossWish): Promise<CrossSignRecord> {
+  async #sign(origin: Origin, issuer: CaRecord, request: CrossRequest): Promise<CrossSignRecord> {
     const { store, random, ceremony } = this.#deps;
-    const { signer, subject, plan, now } = await this.admit(issuer, wish);
+    const { signer, subject, plan, now } = await this.admit(issuer, request);
     const facts = {
       id: random.uuid(),
       issuer: signer.ca.id,
-      source: wish.subject.source,
+      source: request.subject.source,
       createdAt: now,
-      subjectCa: wish.subject.source === "local-ca" ? wish.subject.ca.id : undefined,
+      subjectCa: request.subject.source === "local-ca" ? request.subject.ca.id : undefined,
       subjectKeyId: subject.keyId.toHex(),
     };
     await ceremony.certify({
@@ -136,7 +136,7 @@ export class CrossSigning {
     return cross;
   }
 
-  async #subject({ subject, validityDays }: CrossWish): Promise<Subject> {
+  async #subject({ subject, validityDays }: CrossRequest): Promise<Subject> {
     switch (subject.source) {
       case "local-ca": {
         const { certificate, status } = subject.ca;
@@ -184,7 +184,7 @@ export class CrossSigning {
     };
   }
 
-  #plan(issuer: Issuer, subject: Subject, wish: CrossWish, now: Instant): Plan {
+  #plan(issuer: Issuer, subject: Subject, request: CrossRequest, now: Instant): Plan {
     const { name, publicKey, keyUsages, constraints, extKeyUsage } = subject;
     if (spkiSha256(publicKey.spki) === issuer.spkiSha256) {
       throw refuse("ca_constraint", { reason: "same_key" });
@@ -193,8 +193,8 @@ export class CrossSigning {
     if (pathViolations(names, issuer.constraints).length > 0) {
       throw refuse("ca_constraint", { reason: "name_constraints" });
     }
-    const maxPathLength = crossPathLength(issuer, subject, wish.maxPathLength);
-    const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, wish, now);
+    const maxPathLength = crossPathLength(issuer, subject, request.maxPathLength);
+    const { notBefore, notAfter, clamped } = this.#validity(issuer, subject, request, now);
     return {
       kind: "intermediate",
       profile: "",
@@ -222,7 +222,7 @@ export class CrossSigning {
    * Inside the lives of both; what is asked beyond them is refused, what is left of them is the
    * default.
    */
-  #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossWish, now: Instant) {
+  #validity(issuer: Issuer, subject: Subject, { validityDays }: CrossRequest, now: Instant) {
     const end = Math.min(issuer.notAfter, subject.notAfter ?? issuer.notAfter);
     const placed = placeValidity(
       {

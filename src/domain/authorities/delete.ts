@@ -51,10 +51,10 @@ export async function deleteCa(
   });
   if (!destroyKey) return;
   for (const { key } of ca.alternative === undefined ? [ca] : [ca, ca.alternative]) {
-    const held = await keys.find(key);
+    const handle = await keys.find(key);
     await keys.destroy(key);
     const at = clock.now();
-    await store.atomically((tx) => announceKey(tx, held, "ca", "destroy", at));
+    await store.atomically((tx) => announceKey(tx, handle, "ca", "destroy", at));
   }
 }
 

@@ -28,20 +28,20 @@ import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { nothingWritten } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
-import type { AuthoritiesDeps, CaWish } from "./create.ts";
+import type { AuthoritiesDeps, CaRequest } from "./create.ts";
 import { externalCertificates } from "./signers.ts";
 import type { CaRecord, Certified } from "./store.ts";
 
 type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers" | "urlBase">;
 
 /** What a CA below an external root shall be; its life is the other side's to decide. */
-export type ExternalWish = Pick<CaWish, "label" | "subject" | "keyType" | "maxPathLength">;
+export type ExternalRequest = Pick<CaRequest, "label" | "subject" | "keyType" | "maxPathLength">;
 
-export interface ImportWish {
+export interface ImportRequest {
   readonly certificatePem: string;
   /** Undefined: none given; a replacement then keeps the chain it has. */
   readonly chainPem: string | undefined;
@@ -60,21 +60,21 @@ export class ExternalAuthorities {
    * A pending CA: its key and a request signed with it. Refuses `already_exists`,
    * `key_type_unsupported`, `tenant_suspended`, `key_unavailable`.
    */
-  async request(origin: Origin, tenant: TenantId, wish: ExternalWish): Promise<CaRecord> {
+  async request(origin: Origin, tenant: TenantId, request: ExternalRequest): Promise<CaRecord> {
     const { store, random, provider } = this.#deps;
-    if (isPostQuantum(wish.keyType)) {
-      throw refuse("key_type_unsupported", { key_type: wish.keyType });
+    if (isPostQuantum(request.keyType)) {
+      throw refuse("key_type_unsupported", { key_type: request.keyType });
     }
-    if ((await store.read.cas.byLabel(wish.label)) !== undefined) {
+    if ((await store.read.cas.byLabel(request.label)) !== undefined) {
       throw refuse("already_exists", { field: "label" });
     }
     requireActive(await store.read.tenants.named(tenant));
     const id = caId(random.uuid());
-    const label = `${wish.label}-${id}`;
-    const keys = await makeCaKeys(this.#deps, { label, keyType: wish.keyType, provider });
+    const label = `${request.label}-${id}`;
+    const keys = await makeCaKeys(this.#deps, { label, keyType: request.keyType, provider });
     const { native } = keys;
     try {
-      return await this.#signRequest(origin, tenant, wish, native, id);
+      return await this.#signRequest(origin, tenant, request, native, id);
     } catch (error) {
       const taken = error instanceof Problem && error.code === "already_exists";
       if (taken) await discardCaKeys(this.#deps, keys);
@@ -90,11 +90,11 @@ export class ExternalAuthorities {
   async certify(
     origin: Origin,
     ca: CaRecord,
-    wish: ImportWish,
+    request: ImportRequest,
   ): Promise<{ readonly ca: CaRecord; readonly warnings: readonly ImportWarning[] }> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const { from, certified, warnings } = this.admit(ca, wish);
+    const { from, certified, warnings } = this.admit(ca, request);
     await store.atomically(async (tx) => {
       if (!(await tx.cas.certify(ca.id, from, certified))) {
         throw refuse("ca_not_pending", { status: await tx.cas.status(ca.id) });
@@ -106,19 +106,19 @@ export class ExternalAuthorities {
   }
 
   /** Refuses what `certify` would refuse; gives what it would store. */
-  admit(ca: CaRecord, wish: ImportWish) {
+  admit(ca: CaRecord, request: ImportRequest) {
     const now = this.#deps.clock.now();
-    const from = wish.replace ? ("active" as const) : ("pending" as const);
+    const from = request.replace ? ("active" as const) : ("pending" as const);
     if (ca.csr === undefined || ca.status !== from) {
       throw refuse("ca_not_pending", { status: ca.status });
     }
-    const certificate = readCertificate(wish.certificatePem);
+    const certificate = readCertificate(request.certificatePem);
     const replaced = ca.certificate && parseCertificate(ca.certificate);
-    const chain = wish.chainPem === undefined ? keptChain(ca) : readChain(wish.chainPem);
+    const chain = request.chainPem === undefined ? keptChain(ca) : readChain(request.chainPem);
     const verdict = checkImport({
       certificate,
       chain,
-      heldSpki: ca.spki,
+      ownSpki: ca.spki,
       replaced,
       now,
       subject: parseCsr(ca.csr).subject.der,
@@ -137,19 +137,19 @@ export class ExternalAuthorities {
   async #signRequest(
     origin: Origin,
     tenant: TenantId,
-    wish: ExternalWish,
-    held: HeldKey,
+    request: ExternalRequest,
+    handle: KeyHandle,
     id: CaRecord["id"],
   ): Promise<CaRecord> {
     const { store, clock, random, keys } = this.#deps;
-    const subject = encodeName(wish.subject);
-    const message = this.#requestInfo(wish, subject.der, held);
-    const algorithm = defaultSignature(held.keyType);
+    const subject = encodeName(request.subject);
+    const message = this.#requestInfo(request, subject.der, handle);
+    const algorithm = defaultSignature(handle.keyType);
     const intent: SigningIntent = {
       opId: random.uuid(),
-      key: held.ref,
-      spki: held.spki,
-      deviceSerial: held.deviceSerial,
+      key: handle.ref,
+      spki: handle.spki,
+      deviceSerial: handle.deviceSerial,
       role: "ca",
       algorithm,
       message,
@@ -166,7 +166,7 @@ export class ExternalAuthorities {
     };
     try {
       const signature = await keys.sign(ticket, message);
-      const ca = pendingCa({ ...wish, id, tenant, held, subject: nameText(subject) }, began, {
+      const ca = pendingCa({ ...request, id, tenant, handle, subject: nameText(subject) }, began, {
         csr: assembleSigned(message, algorithm, signature),
       });
       const at = clock.now();
@@ -184,10 +184,10 @@ export class ExternalAuthorities {
     }
   }
 
-  #requestInfo(wish: ExternalWish, subject: Uint8Array, { spki }: HeldKey): Uint8Array {
+  #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: KeyHandle): Uint8Array {
     const keyId = subjectKeyId(spki, this.#deps.settings.skiMethod);
     const extensions = [
-      basicConstraints(true, wish.maxPathLength),
+      basicConstraints(true, request.maxPathLength),
       keyUsage(caKeyUsages),
       subjectKeyIdentifier(keyId),
     ];
@@ -240,16 +240,16 @@ function certifiedBy(
 }
 
 function pendingCa(
-  wish: Omit<ExternalWish, "subject"> & {
+  request: Omit<ExternalRequest, "subject"> & {
     readonly id: CaRecord["id"];
     readonly tenant: TenantId;
-    readonly held: HeldKey;
+    readonly handle: KeyHandle;
     readonly subject: string;
   },
   createdAt: CaRecord["createdAt"],
   { csr }: { readonly csr: Uint8Array },
 ): CaRecord {
-  const { id, tenant, label, held, subject, maxPathLength } = wish;
+  const { id, tenant, label, handle, subject, maxPathLength } = request;
   return {
     id,
     tenant,
@@ -257,9 +257,9 @@ function pendingCa(
     parent: undefined,
     lineage: id,
     status: "pending",
-    key: held.ref,
-    keyType: held.keyType,
-    spki: held.spki,
+    key: handle.ref,
+    keyType: handle.keyType,
+    spki: handle.spki,
     alternative: undefined,
     subject,
     maxPathLength,

@@ -22,7 +22,7 @@ interface Deps {
   readonly publisher: Pick<CrlPublisher, "publish">;
 }
 
-export interface RetireWish {
+export interface RetireRequest {
   readonly reason: RevocationReason;
   /**
    * Retires although certificates of the key are still valid; they stay unrevoked and lose their
@@ -52,9 +52,9 @@ export class Retirement {
    * `leaves_outstanding`, `bad_reason`, and what the publisher refuses: then the certificate is
    * revoked all the same, and the CRL is tried again by itself.
    */
-  async retire(origin: Origin, named: CaRecord, wish: RetireWish): Promise<Retired> {
+  async retire(origin: Origin, named: CaRecord, request: RetireRequest): Promise<Retired> {
     const { store, revoker, publisher } = this.#deps;
-    const { old, count } = await this.admit(named, wish);
+    const { old, count } = await this.admit(named, request);
     const parent = old.parent && (await store.read.cas.byId(old.parent));
     assert(
       parent && old.serial !== undefined,
@@ -66,9 +66,9 @@ export class Retirement {
         serial: old.serial,
         origin,
         mayManageCa: true,
-        also: (tx, at) => recordRetirement(tx, at, origin, old, wish),
+        also: (tx, at) => recordRetirement(tx, at, origin, old, request),
       },
-      wish.reason,
+      request.reason,
     );
     const { base } = await publisher.publish(parent, origin);
     const ca = (await store.read.cas.byId(old.id)) ?? old;
@@ -79,16 +79,16 @@ export class Retirement {
    * Refuses what `retire` would refuse; gives what it would retire, and how many certificates of it
    * are in force.
    */
-  async admit(named: CaRecord, wish: RetireWish) {
+  async admit(named: CaRecord, request: RetireRequest) {
     const { store, clock } = this.#deps;
-    if (wish.reason === "certificateHold") throw refuse("bad_reason");
+    if (request.reason === "certificateHold") throw refuse("bad_reason");
     const old = await oldestSuperseded(store.read.cas, named);
     if (old === undefined) throw refuse("ca_not_superseded", { status: named.status });
     const { count, latestNotAfter } = await store.read.certificates.outstanding(
       old.id,
       clock.now(),
     );
-    if (count > 0 && !wish.force) throw outstanding(count, latestNotAfter);
+    if (count > 0 && !request.force) throw outstanding(count, latestNotAfter);
     return { old, count };
   }
 }
@@ -98,7 +98,7 @@ async function recordRetirement(
   at: Instant,
   origin: Origin,
   old: CaRecord,
-  { reason, force }: RetireWish,
+  { reason, force }: RetireRequest,
 ): Promise<void> {
   const { subject, parent, serial, successor: newCa } = old;
   await tx.audit.appendEvent(

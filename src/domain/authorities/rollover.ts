@@ -11,7 +11,7 @@ import type { Reads, Unit } from "#domain/store.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /** How the successor may differ; undefined takes what the predecessor has. */
-export interface RotationWish {
+export interface RotationRequest {
   readonly label: string | undefined;
   readonly keyType: KeyType | undefined;
   /** Above the parent's own life it is refused; undefined is the old span, shortened to it. */

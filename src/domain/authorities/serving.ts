@@ -36,7 +36,7 @@ export interface ServingDeps {
 }
 
 /** What the serving certificate shall say; the key stays with the caller. */
-export interface ServingWish {
+export interface ServingRequest {
   /** SubjectPublicKeyInfo, DER. */
   readonly spki: Uint8Array;
   readonly commonName: string;
@@ -121,7 +121,7 @@ export class Serving {
   async claim(spki: Uint8Array): Promise<void> {
     const digest = spkiSha256(spki);
     const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };
-    if ((await this.#deps.store.read.keyChecks.standing(question)).own) return;
+    if ((await this.#deps.store.read.keyChecks.keyStatus(question)).own) return;
     await this.#deps.store.atomically((tx) => tx.keyChecks.claim(digest));
   }
 
@@ -129,22 +129,27 @@ export class Serving {
    * Certifies the serving key under `ca`, through every gate. Refuses as issuance does; names that
    * are none are `unprocessable`. A renewal is the same call again, with the same key or a new one.
    */
-  async certify(ca: CaRecord, wish: ServingWish): Promise<ServingCertificate> {
+  async certify(ca: CaRecord, request: ServingRequest): Promise<ServingCertificate> {
     const { store, clock, signers, ceremony, profiles, settings } = this.#deps;
     const now = clock.now();
     const active = await activeMember(store.read.cas, ca);
     const signer = await signers.signer(active, now);
-    const profile = profiles().named(wish.profile);
+    const profile = profiles().named(request.profile);
     const csr = {
-      subject: encodeName([{ type: "CN", value: wish.commonName }]),
-      spki: wish.spki,
-      sans: namesOf(wish),
+      subject: encodeName([{ type: "CN", value: request.commonName }]),
+      spki: request.spki,
+      sans: namesOf(request),
       unsupportedNames: [],
       mustStaple: false,
     };
-    const { validitySeconds } = wish;
-    const request = { csr, validitySeconds, mustStaple: undefined, caller: "protocol" as const };
-    const admission = admit(request, profile, signer.issuer, settings, now);
+    const { validitySeconds } = request;
+    const leafRequest = {
+      csr,
+      validitySeconds,
+      mustStaple: undefined,
+      caller: "protocol" as const,
+    };
+    const admission = admit(leafRequest, profile, signer.issuer, settings, now);
     if (!admission.readable) throw admission.refusal;
     const { plan, objections } = admission;
     const record = await ceremony.certify({
@@ -167,7 +172,7 @@ export class Serving {
   }
 }
 
-function namesOf({ dnsNames, ips }: ServingWish): readonly GeneralName[] {
+function namesOf({ dnsNames, ips }: ServingRequest): readonly GeneralName[] {
   const dns = dnsNames.map((text) => canonicalDnsName(text) ?? unusable(text));
   const addresses = ips.map((text) => ipText(parseIpAddress(text) ?? unusable(text)));
   return [

@@ -23,16 +23,16 @@ import { type NameConstraints, parseNameConstraints } from "#core/x509/name-cons
 import { isSelfIssued } from "#core/x509/path.ts";
 import { policyFactsOf } from "#core/x509/path-policies.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import type { HeldKey, Keys } from "#domain/keys.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { CaReads, CaRecord } from "./store.ts";
 
 /** A CA ready to sign. */
 export interface CaSigner {
   readonly ca: Pick<CaRecord, "id" | "tenant" | "label">;
   readonly issuer: Issuer;
-  readonly held: HeldKey;
+  readonly handle: KeyHandle;
   /** The second key of a hybrid CA; present exactly when `issuer.alternative` is. */
-  readonly alternative?: HeldKey | undefined;
+  readonly alternative?: KeyHandle | undefined;
   /** DER of the CA's certificate and every one above it, without the root (EXT-6). */
   readonly intermediates: readonly Uint8Array[];
   /**
@@ -44,7 +44,7 @@ export interface CaSigner {
 export interface CaSignersDeps {
   readonly cas: CaReads;
   readonly keys: Keys;
-  /** Base of AIA and CDP addresses; undefined stamps none. */
+  /** Base of AIA and CDP addresses; without it certificates name none. */
   readonly urlBase: string | undefined;
   /** `crl.shards`: over how many partitions leaves are spread; absent or below 2 over none. */
   readonly shards?: number;
@@ -91,7 +91,7 @@ export class CaSigners {
   }
 
   async #prepare(ca: CaRecord, path: readonly Uint8Array[]): Promise<CaSigner> {
-    const held = await this.#pinned(ca);
+    const handle = await this.#pinned(ca);
     const alternative = ca.alternative && (await this.#pinned(ca.alternative));
     const certificates = path.map(parseCertificate);
     const [own] = certificates;
@@ -123,17 +123,17 @@ export class CaSigners {
     const intermediates = withoutRoot(path);
     const { id, tenant, label } = ca;
     const issuers = certificates.map(({ der }) => der);
-    return { ca: { id, tenant, label }, issuer, held, alternative, intermediates, issuers };
+    return { ca: { id, tenant, label }, issuer, handle, alternative, intermediates, issuers };
   }
 
   /**
    * KEY-4: the record pins the key; whatever the provider holds under its name is not it when they
    * differ.
    */
-  async #pinned({ key, spki }: Pick<CaRecord, "key" | "spki">): Promise<HeldKey> {
-    const held = await this.#deps.keys.find(key);
-    if (!Buffer.from(held.spki).equals(spki)) throw refuse("key_unavailable", retry);
-    return held;
+  async #pinned({ key, spki }: Pick<CaRecord, "key" | "spki">): Promise<KeyHandle> {
+    const handle = await this.#deps.keys.find(key);
+    if (!Buffer.from(handle.spki).equals(spki)) throw refuse("key_unavailable", retry);
+    return handle;
   }
 }
 

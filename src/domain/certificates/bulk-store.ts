@@ -2,7 +2,7 @@
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { OperationKey } from "#domain/running.ts";
+import type { OperationKey } from "#domain/operation-runs.ts";
 
 /** What belongs to an operation for good. */
 export interface BulkOperation extends OperationKey {

@@ -11,7 +11,7 @@ import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { type OperationKey, RunningOperations } from "#domain/running.ts";
+import { type OperationKey, OperationRuns } from "#domain/operation-runs.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "./events.ts";
@@ -20,7 +20,7 @@ import type { Preview } from "./preview.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** One certificate that is wanted. */
-export interface BulkWish {
+export interface BulkRequest {
   readonly ref: string;
   readonly csr: string;
   readonly profile: string;
@@ -31,7 +31,7 @@ export interface BulkWish {
 export interface BulkOrder {
   /** Undefined: a new one. */
   readonly operationId: string | undefined;
-  readonly items: readonly BulkWish[];
+  readonly items: readonly BulkRequest[];
   /** How many items are worked on at a time. */
   readonly concurrency: number;
 }
@@ -55,7 +55,7 @@ export type BulkOutcome =
 export type ItemGate = (
   origin: Origin,
   ca: CaRecord,
-  wish: BulkWish,
+  request: BulkRequest,
   settle: (tx: Unit, made: Made) => Promise<void>,
 ) => Promise<{ readonly approvalId: string } | { readonly made: Made } | undefined>;
 
@@ -82,7 +82,7 @@ export interface BulkDeps {
 /** Issues many certificates, each through the one path of every certificate. */
 export class BulkIssue {
   readonly #deps: BulkDeps;
-  readonly #running = new RunningOperations();
+  readonly #runs = new OperationRuns();
 
   constructor(deps: BulkDeps) {
     this.#deps = deps;
@@ -91,7 +91,9 @@ export class BulkIssue {
   /** What executing would do; writes nothing. Refuses `ca_not_active`. */
   async plan(ca: CaRecord, order: BulkOrder) {
     const active = await activeMember(this.#deps.store.read.cas, ca);
-    const items = await eachOf(order.items, order.concurrency, (wish) => this.#planned(ca, wish));
+    const items = await eachOf(order.items, order.concurrency, (request) =>
+      this.#planned(ca, request),
+    );
     return { operationId: order.operationId ?? this.#deps.random.uuid(), ca: active, items };
   }
 
@@ -108,7 +110,7 @@ export class BulkIssue {
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);
-    return await this.#running.run({ lineage: ca.lineage, id: operationId }, work);
+    return await this.#runs.run({ lineage: ca.lineage, id: operationId }, work);
   }
 
   async #execute(
@@ -126,7 +128,7 @@ export class BulkIssue {
     const done = await this.#issuedBefore(operation);
     const run: Run = { origin, ca, operation, done, gate, stop: undefined };
     let position = 0;
-    const numbered = order.items.map((wish) => ({ wish, position: position++ }));
+    const numbered = order.items.map((request) => ({ request, position: position++ }));
     const outcomes = await eachOf(numbered, order.concurrency, (item) => this.#one(run, item));
     if (done.size < order.items.length) {
       await this.#conclude(origin, active, operationId, outcomes);
@@ -139,8 +141,8 @@ export class BulkIssue {
     };
   }
 
-  async #planned(ca: CaRecord, wish: BulkWish): Promise<PlannedItem> {
-    const { csr, profile, validityDays } = wish;
+  async #planned(ca: CaRecord, request: BulkRequest): Promise<PlannedItem> {
+    const { csr, profile, validityDays } = request;
     try {
       const asked = { asked: { csr }, profile, validityDays, mustStaple: undefined };
       const preview = await this.#deps.issuance.preview(ca, asked);
@@ -177,20 +179,20 @@ export class BulkIssue {
   }
 
   /** One item; what another one met that no item can pass is not tried again. */
-  async #one(run: Run, { wish, position }: Numbered): Promise<BulkOutcome> {
+  async #one(run: Run, { request, position }: Numbered): Promise<BulkOutcome> {
     const before = run.done.get(position);
     if (before !== undefined) return await this.#found(before);
     if (run.stop !== undefined) return { refusal: run.stop };
-    const { csr, profile, validityDays } = wish;
+    const { csr, profile, validityDays } = request;
     const settle = async (tx: Unit, { caId, serial }: Made) => {
       const first = await tx.bulk.settle(run.operation, { position, caId, serial });
       if (!first) throw refuse("operation_running", { operation_id: run.operation.id });
     };
     try {
       await this.#deps.stillMay(run.origin.principal, "issue", run.ca);
-      const held = await run.gate(run.origin, run.ca, wish, settle);
-      if (held !== undefined) {
-        return "made" in held ? await this.#found({ position, ...held.made }) : held;
+      const parked = await run.gate(run.origin, run.ca, request, settle);
+      if (parked !== undefined) {
+        return "made" in parked ? await this.#found({ position, ...parked.made }) : parked;
       }
       const { record, intermediates } = await this.#deps.issuance.issue(run.origin, run.ca, {
         csr,
@@ -240,7 +242,7 @@ export class BulkIssue {
 }
 
 interface Numbered {
-  readonly wish: BulkWish;
+  readonly request: BulkRequest;
   readonly position: number;
 }
 
@@ -280,7 +282,7 @@ async function eachOf<T, R>(
 /**
  * SHA-256 of what is asked as one JSON text, which may be many megabytes and is never put together.
  */
-async function digestOf(items: readonly BulkWish[]): Promise<string> {
+async function digestOf(items: readonly BulkRequest[]): Promise<string> {
   const hash = createHash("sha256");
   for (const [at, { ref, csr, profile, validityDays }] of items.entries()) {
     if (at > 0 && at % digestedPerTurn === 0) await nextTurn();

@@ -1,5 +1,5 @@
 /**
- * The signing ceremony every certificate goes through: clear, intend, let logs promise, sign,
+ * The signing ceremony every certificate goes through: clear, intend, collect SCTs, sign,
  * commit.
  */
 
@@ -36,9 +36,9 @@ import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import { requireActive, reserveLeaf } from "#domain/tenants/quotas.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
-import type { FinalPlan, Promises } from "./promise.ts";
+import type { FinalPlan, SctCollector } from "./scts.ts";
 import { drawSerial } from "./serials.ts";
-import { keepStamp, stampOf } from "./stamps.ts";
+import { keepCrlPointer, crlPointerColumns } from "./crl-pointers.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What is to be certified, by whom, and what else its unit writes. */
@@ -88,11 +88,11 @@ export interface CeremonyDeps {
   /** Refuses while the clock stands before what was committed last (PRC-4). */
   readonly refuseWhileBehind: () => void;
   /** Needed for profiles with certificate transparency only. */
-  readonly promises?: Promises;
+  readonly scts?: SctCollector;
 }
 
-/** A promise that is durable: from here on the key may be used, once, over exactly these octets. */
-interface Promised {
+/** An intent that is durable: from here on the key may be used, once, over exactly these octets. */
+interface Intended {
   readonly cleared: ClearedPlan;
   /**
    * Names the intent's row; operations that follow in the same ceremony have ids of their own in
@@ -101,7 +101,7 @@ interface Promised {
   readonly rowId: string;
   readonly intent: SigningIntent;
   readonly ticket: SignTicket;
-  /** What logs have promised, when the precertificate is signed already. */
+  /** With the SCTs of logs, when the precertificate is signed already. */
   readonly final?: FinalPlan;
 }
 
@@ -119,19 +119,19 @@ export class Ceremony {
    * Certifies the order. Refuses `storage_unavailable` while a step of the clock pauses issuance,
    * what a gate refuses, before any private-key operation and with its denied events;
    * `key_unavailable` and the like when the provider fails, `ct_policy_unmet` when too few logs
-   * promise, both with the intent abandoned.
+   * give an SCT, both with the intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
     await this.#payOwed();
     const first = await this.#clearAndIntend(order);
-    const promised = await this.#readied(order, first);
-    const signature = await this.#sign(order, promised);
+    const intended = await this.#readied(order, first);
+    const signature = await this.#sign(order, intended);
     try {
-      return await this.#commit(order, promised, signature);
+      return await this.#commit(order, intended, signature);
     } catch (error) {
       // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown
       // away and said to be.
-      if (nothingWritten(error)) await this.#abandonOrOwe(order, promised, error);
+      if (nothingWritten(error)) await this.#abandonOrOwe(order, intended, error);
       throw error;
     }
   }
@@ -159,11 +159,11 @@ export class Ceremony {
   }
 
   /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
-  async #clearAndIntend(order: SigningOrder): Promise<Promised> {
+  async #clearAndIntend(order: SigningOrder): Promise<Intended> {
     for (let draw = 0; draw < drawsMax; draw++) {
       const cleared = await this.#clear(order);
-      const promised = await this.#intendWithin(order, cleared);
-      if (promised !== undefined) return promised;
+      const intended = await this.#intendWithin(order, cleared);
+      if (intended !== undefined) return intended;
     }
     throw new Error("three serials in a row were taken: the random source is broken");
   }
@@ -186,7 +186,7 @@ export class Ceremony {
   }
 
   /** A quota that is used up is a refusal on record, as that of a gate is. */
-  async #intendWithin(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
+  async #intendWithin(order: SigningOrder, cleared: ClearedPlan): Promise<Intended | undefined> {
     try {
       return await this.#intend(order, cleared);
     } catch (error) {
@@ -198,7 +198,7 @@ export class Ceremony {
   }
 
   /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
-  async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Promised | undefined> {
+  async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Intended | undefined> {
     const { requestedBy, now } = order;
     const { serial, issuer } = cleared;
     const intent = this.#intentOf(order, cleared);
@@ -216,16 +216,16 @@ export class Ceremony {
         state: "intended",
       }));
       if (taken) return undefined;
-      await keepStamp(tx, cleared);
+      await keepCrlPointer(tx, cleared);
       return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
     });
   }
 
   /**
    * What is signed last: after the alternative signature of a hybrid CA, or after logs have
-   * promised to show it.
+   * given their SCTs.
    */
-  async #readied(order: SigningOrder, first: Promised): Promise<Promised> {
+  async #readied(order: SigningOrder, first: Intended): Promise<Intended> {
     const ct = ctOf(order);
     if (ct !== undefined) return await this.#precertify(order, first, ct);
     if (first.cleared.alternative !== undefined) return await this.#signAlternative(order, first);
@@ -233,12 +233,11 @@ export class Ceremony {
   }
 
   /**
-   * The promise step (CT-1): what is to be signed next is the certificate the logs have promised to
-   * show.
+   * The SCT step (CT-1): what is to be signed next is the certificate with the SCTs of the logs.
    */
-  async #precertify(order: SigningOrder, intended: Promised, ct: CtPolicy): Promise<Promised> {
-    const { store, clock, random, promises } = this.#deps;
-    assert(promises !== undefined, "where profiles use transparency there are logs to ask");
+  async #precertify(order: SigningOrder, intended: Intended, ct: CtPolicy): Promise<Intended> {
+    const { store, clock, random, scts } = this.#deps;
+    assert(scts !== undefined, "where profiles use transparency there are logs to ask");
     const { cleared, rowId } = intended;
     const { issuer, serial } = cleared;
 
@@ -256,8 +255,8 @@ export class Ceremony {
     await keeping.catch((error) => this.#abandonUnlessWritten(order, intended, error));
 
     try {
-      // 3. Collect promises; nothing is locked while logs think.
-      const final = await promises.collect(ct, cleared, order.signer, certificate);
+      // 3. Collect SCTs; nothing is locked while logs think.
+      const final = await scts.collect(ct, cleared, order.signer, certificate);
 
       // 4. Intend the final octets, as an entry of their own, if the CA still is what it was.
       const intent: SigningIntent = {
@@ -276,7 +275,7 @@ export class Ceremony {
       if (nothingWritten(error)) {
         const drafts = error instanceof Problem ? order.refused(error, cleared.gates) : [];
         await this.#orOwe(() => this.#giveUp(rowId, drafts));
-        await promises.lost();
+        await scts.lost();
       }
       throw error;
     }
@@ -298,15 +297,15 @@ export class Ceremony {
     const { signer } = order;
     const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
     const { serial, tbs, issuer, alternative } = cleared;
-    const held = alternative === undefined ? signer.held : signer.alternative;
-    assert(held !== undefined, "a hybrid issuer has a second key");
+    const handle = alternative === undefined ? signer.handle : signer.alternative;
+    assert(handle !== undefined, "a hybrid issuer has a second key");
     return {
       opId: this.#deps.random.uuid(),
-      key: held.ref,
-      spki: held.spki,
+      key: handle.ref,
+      spki: handle.spki,
       role: "ca",
       purpose,
-      deviceSerial: held.deviceSerial,
+      deviceSerial: handle.deviceSerial,
       caId: issuer.id,
       artifact: serial,
       algorithm: alternative?.algorithm ?? issuer.signature,
@@ -315,10 +314,10 @@ export class Ceremony {
   }
 
   /**
-   * Makes the alternative signature, closes its entry and promises the native one over the complete
+   * Makes the alternative signature, closes its entry and intends the native one over the complete
    * octets.
    */
-  async #signAlternative(order: SigningOrder, first: Promised): Promise<Promised> {
+  async #signAlternative(order: SigningOrder, first: Intended): Promise<Intended> {
     const signature = await this.#sign(order, first);
     const cleared = withAlternativeSignature(first.cleared, signature);
     const intent = this.#intentOf(order, cleared);
@@ -335,8 +334,8 @@ export class Ceremony {
    * Outside any unit. The Keys port verifies what it gives back; what was signed is what was
    * intended.
    */
-  async #sign(order: SigningOrder, promised: Promised): Promise<Uint8Array> {
-    const { intent, ticket } = promised;
+  async #sign(order: SigningOrder, intended: Intended): Promise<Uint8Array> {
+    const { intent, ticket } = intended;
     try {
       const signature = await this.#deps.keys.sign(ticket, intent.message);
       assert(
@@ -345,7 +344,7 @@ export class Ceremony {
       );
       return signature;
     } catch (error) {
-      await this.#abandonOrOwe(order, promised, error);
+      await this.#abandonOrOwe(order, intended, error);
       throw error;
     }
   }
@@ -353,16 +352,16 @@ export class Ceremony {
   /** For a unit between two signatures; throws what it failed with. */
   async #abandonUnlessWritten(
     order: SigningOrder,
-    promised: Promised,
+    intended: Intended,
     error: unknown,
   ): Promise<never> {
-    if (nothingWritten(error)) await this.#abandonOrOwe(order, promised, error);
+    if (nothingWritten(error)) await this.#abandonOrOwe(order, intended, error);
     throw error;
   }
 
-  async #abandonOrOwe(order: SigningOrder, promised: Promised, error: unknown): Promise<void> {
+  async #abandonOrOwe(order: SigningOrder, intended: Intended, error: unknown): Promise<void> {
     const word = error instanceof Problem ? error.code : "internal";
-    await this.#orOwe(() => this.#abandon(order, promised, word));
+    await this.#orOwe(() => this.#abandon(order, intended, word));
   }
 
   /**
@@ -384,15 +383,15 @@ export class Ceremony {
     for (const write of this.#owed.splice(0)) await this.#orOwe(write);
   }
 
-  async #abandon(order: SigningOrder, promised: Promised, error: string): Promise<void> {
-    const { intent, rowId, final } = promised;
+  async #abandon(order: SigningOrder, intended: Intended, error: string): Promise<void> {
+    const { intent, rowId, final } = intended;
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await closeTicket(tx, intent, { error }, at);
       await tx.certificates.settle(rowId, "abandoned");
       for (const draft of order.failed(error)) await tx.audit.appendEvent(draft, at);
     });
-    if (final !== undefined) await this.#deps.promises?.lost();
+    if (final !== undefined) await this.#deps.scts?.lost();
   }
 
   /**
@@ -401,17 +400,17 @@ export class Ceremony {
    */
   async #commit(
     order: SigningOrder,
-    promised: Promised,
+    intended: Intended,
     signature: Uint8Array,
   ): Promise<CertificateRecord> {
-    const { cleared, rowId, intent, final } = promised;
-    const certificate = this.#recordOf(order, promised, signature);
+    const { cleared, rowId, intent, final } = intended;
+    const certificate = this.#recordOf(order, intended, signature);
     const inclusions = final?.inclusions(certificate);
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await order.before?.(tx, certificate);
       await tx.certificates.activate(rowId, certificate);
-      if (inclusions !== undefined) await keepPromises(tx, certificate, inclusions);
+      if (inclusions !== undefined) await expectInclusions(tx, certificate, inclusions);
       await order.after?.(tx, certificate);
       await closeTicket(tx, intent, { signature }, at);
       for (const draft of order.issued(certificate, cleared.gates)) {
@@ -421,10 +420,10 @@ export class Ceremony {
     return certificate;
   }
 
-  #recordOf(order: SigningOrder, promised: Promised, signature: Uint8Array): CertificateRecord {
-    const { plan, issuer, serial } = promised.cleared;
-    const tbs = promised.intent.message;
-    const ct = promised.final?.facts;
+  #recordOf(order: SigningOrder, intended: Intended, signature: Uint8Array): CertificateRecord {
+    const { plan, issuer, serial } = intended.cleared;
+    const tbs = intended.intent.message;
+    const ct = intended.final?.facts;
     return {
       id: this.#deps.random.uuid(),
       caId: issuer.id,
@@ -445,27 +444,27 @@ export class Ceremony {
       createdAt: order.now,
       spkiSha256: spkiSha256(plan.publicKey.spki),
       marker: order.marker,
-      ...stampOf(promised.cleared),
+      ...crlPointerColumns(intended.cleared),
       ...(ct === undefined ? {} : { ct }),
     };
   }
 }
 
 /**
- * Before anything is promised: the tenant may still issue, and has room for one leaf more (ISS-2).
+ * Before anything is intended: the tenant may still issue, and has room for one leaf more (ISS-2).
  * OCSP and the service's own port go on without it (TEN-2).
  */
 async function admitSigning(tx: Unit, order: SigningOrder): Promise<void> {
   const { kind, tenant, now } = order;
   const bound = kind !== "responder" && kind !== "serving";
   // Asked together: PostgreSQL answers both in one round trip.
-  const [, standing] = await Promise.all([
+  const [, state] = await Promise.all([
     refuseUnlessActive(tx, order),
-    bound ? tx.tenants.standing(tenant) : undefined,
+    bound ? tx.tenants.state(tenant) : undefined,
   ]);
   if (!bound) return;
-  requireActive(standing);
-  if (kind === "leaf") await reserveLeaf(tx, tenant, standing, now);
+  requireActive(state);
+  if (kind === "leaf") await reserveLeaf(tx, tenant, state, now);
 }
 
 /**
@@ -481,7 +480,7 @@ async function refuseUnlessActive(tx: Unit, { signer, plan }: SigningOrder): Pro
 }
 
 /** In the unit of the certificate: its precertificate has become one, and its logs are watched. */
-async function keepPromises(
+async function expectInclusions(
   tx: Unit,
   { caId, serial }: CertificateRecord,
   inclusions: readonly InclusionRecord[],

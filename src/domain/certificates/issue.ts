@@ -15,13 +15,13 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import type { Ceremony, SigningOrder } from "./ceremony.ts";
 import { leafEvents } from "./events.ts";
-import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
-import { type Preview, type PreviewWish, preview } from "./preview.ts";
-import { plannedRenewal, type RenewWish } from "./renew.ts";
+import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import { type Preview, type PreviewRequest, preview } from "./preview.ts";
+import { plannedRenewal, type RenewRequest } from "./renew.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What a caller may ask for. */
-export interface IssueWish {
+export interface IssueRequest {
   /** PEM or DER. */
   readonly csr: string | Uint8Array;
   readonly profile: string;
@@ -62,49 +62,49 @@ export class Issuance {
    * Refuses `unknown_profile`, `bad_csr`, `unsupported_name`, `ca_not_active`, what a gate refuses
    * (`gate_refused`, or the code of the one gate that did), and `key_unavailable`.
    */
-  async issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
+  async issue(origin: Origin, ca: CaRecord, request: IssueRequest): Promise<Issued> {
     const { cas } = this.#deps.store.read;
-    return await acrossRollover(cas, ca, (named) => this.#issue(origin, named, wish));
+    return await acrossRollover(cas, ca, (named) => this.#issue(origin, named, request));
   }
 
-  async #issue(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<Issued> {
-    const plan = await this.#planned(ca, wish);
+  async #issue(origin: Origin, ca: CaRecord, request: IssueRequest): Promise<Issued> {
+    const plan = await this.#planned(ca, request);
 
     // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
-    return await certifyLeaf(this.#deps.ceremony, origin, plan, wish);
+    return await certifyLeaf(this.#deps.ceremony, origin, plan, request);
   }
 
-  async #planned(ca: CaRecord, wish: IssueWish): Promise<Planned> {
+  async #planned(ca: CaRecord, request: IssueRequest): Promise<Planned> {
     // 1. Load: the active member of the lineage, its key, the profile in force.
-    const grounds = await groundsFor(this.#deps, ca, wish.profile);
+    const context = await contextFor(this.#deps, ca, request.profile);
 
     // 2. Parse: one strict object that proves possession of its key.
-    const csr = await provenRequest(wish.csr);
+    const csr = await provenRequest(request.csr);
 
     // 3. Admit: a complete plan, and every reason against it.
-    const { mustStaple, caller, validityDays } = wish;
+    const { mustStaple, caller, validityDays } = request;
     const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
-    const request = { csr, mustStaple, caller, validitySeconds };
-    return planned(this.#deps, grounds, request);
+    const leafRequest = { csr, mustStaple, caller, validitySeconds };
+    return planned(this.#deps, context, leafRequest);
   }
 
   /**
    * Refuses, with the events of a refusal, what an issue would be refused with now; for one that is
    * to wait.
    */
-  async admissible(origin: Origin, ca: CaRecord, wish: IssueWish): Promise<void> {
+  async admissible(origin: Origin, ca: CaRecord, request: IssueRequest): Promise<void> {
     const { cas } = this.#deps.store.read;
     await acrossRollover(cas, ca, async (named) =>
-      this.#judge(origin, await this.#planned(named, wish), {}),
+      this.#judge(origin, await this.#planned(named, request), {}),
     );
   }
 
   /** The same for a renewal. */
-  async renewable(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<void> {
+  async renewable(origin: Origin, ca: CaRecord, request: RenewRequest): Promise<void> {
     const { cas } = this.#deps.store.read;
     await acrossRollover(cas, ca, async (named) => {
-      const plan = await plannedRenewal(this.#deps, named, wish);
-      return await this.#judge(origin, plan, { renewedFrom: wish.serial });
+      const plan = await plannedRenewal(this.#deps, named, request);
+      return await this.#judge(origin, plan, { renewedFrom: request.serial });
     });
   }
 
@@ -122,17 +122,17 @@ export class Issuance {
    * The same identity again (REN-1). Refuses `not_found`, `not_renewable`, `identity_mismatch`, and
    * everything an issue refuses.
    */
-  async renew(origin: Origin, ca: CaRecord, wish: RenewWish): Promise<Issued> {
+  async renew(origin: Origin, ca: CaRecord, request: RenewRequest): Promise<Issued> {
     const { ceremony, store } = this.#deps;
     return await acrossRollover(store.read.cas, ca, async (named) => {
-      const plan = await plannedRenewal(this.#deps, named, wish);
-      return await certifyLeaf(ceremony, origin, plan, { renewedFrom: wish.serial });
+      const plan = await plannedRenewal(this.#deps, named, request);
+      return await certifyLeaf(ceremony, origin, plan, { renewedFrom: request.serial });
     });
   }
 
   /** What `issue` would do; no event, no serial, no key. */
-  async preview(ca: CaRecord, wish: PreviewWish): Promise<Preview> {
-    return await preview(this.#deps, ca, wish);
+  async preview(ca: CaRecord, request: PreviewRequest): Promise<Preview> {
+    return await preview(this.#deps, ca, request);
   }
 }
 
@@ -151,7 +151,7 @@ export async function certifyLeaf(
   return { certificate, intermediates, serial, caId: ca.id, record, clamped: planned.plan.clamped };
 }
 
-type LeafMore = Pick<IssueWish, "also" | "caaFacts"> & { readonly renewedFrom?: Serial };
+type LeafMore = Pick<IssueRequest, "also" | "caaFacts"> & { readonly renewedFrom?: Serial };
 
 function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrder {
   const { signer, profile, plan } = planned;

@@ -25,14 +25,14 @@ export interface PlanningDeps {
 }
 
 /** Who would sign, by which rules, at which moment. */
-export interface Grounds {
+export interface PlanningContext {
   readonly signer: CaSigner;
   readonly profile: Profile;
   readonly now: Instant;
 }
 
-/** A plan on its grounds, with everything against it that names, profile and limits give. */
-export interface Planned extends Grounds {
+/** A plan in its context, with everything against it that names, profile and limits give. */
+export interface Planned extends PlanningContext {
   readonly plan: Plan;
   readonly objections: readonly Objection[];
 }
@@ -41,11 +41,11 @@ export interface Planned extends Grounds {
  * The active member of the CA's lineage, ready to sign, and the profile in force. Refuses
  * `ca_not_active`, `key_unavailable`, `unknown_profile`.
  */
-export async function groundsFor(
+export async function contextFor(
   deps: PlanningDeps,
   ca: CaRecord,
   profile: string,
-): Promise<Grounds> {
+): Promise<PlanningContext> {
   const now = deps.clock.now();
   const signer = await deps.signers.signer(await activeMember(deps.store.read.cas, ca), now);
   return { signer, profile: deps.profiles().named(profile), now };
@@ -61,10 +61,14 @@ export async function provenRequest(csr: string | Uint8Array): Promise<Certifica
 /**
  * The complete plan. Refuses `bad_csr` and `unsupported_name` for what cannot be planned at all.
  */
-export function planned(deps: PlanningDeps, grounds: Grounds, request: LeafRequest): Planned {
-  const { signer, profile, now } = grounds;
+export function planned(
+  deps: PlanningDeps,
+  context: PlanningContext,
+  request: LeafRequest,
+): Planned {
+  const { signer, profile, now } = context;
   const admission = admit(request, profile, signer.issuer, deps.settings, now);
   if (!admission.readable) throw admission.refusal;
   const { plan, objections } = admission;
-  return { ...grounds, plan, objections };
+  return { ...context, plan, objections };
 }

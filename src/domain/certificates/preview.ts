@@ -11,10 +11,10 @@ import type { Name } from "#core/x509/names.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type TenantVerdict, tenantVerdict } from "#domain/tenants/quotas.ts";
 import type { Ceremony } from "./ceremony.ts";
-import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 
 /** As an issue, or, without a request, the names it would have. */
-export interface PreviewWish {
+export interface PreviewRequest {
   readonly asked:
     | { readonly csr: string }
     | { readonly subject: Name; readonly sans: readonly GeneralName[] };
@@ -49,19 +49,19 @@ export type PreviewedGate =
 export async function preview(
   deps: PlanningDeps & { readonly ceremony: Ceremony },
   ca: CaRecord,
-  wish: PreviewWish,
+  request: PreviewRequest,
 ): Promise<Preview> {
-  const grounds = await groundsFor(deps, ca, wish.profile);
-  const { asked, validityDays, mustStaple } = wish;
+  const context = await contextFor(deps, ca, request.profile);
+  const { asked, validityDays, mustStaple } = request;
   const keyProvided = "csr" in asked;
   const csr = keyProvided
     ? await provenRequest(asked.csr)
-    : { ...asked, ...anyKeys(grounds.profile), unsupportedNames: [], mustStaple: false };
+    : { ...asked, ...anyKeys(context.profile), unsupportedNames: [], mustStaple: false };
   const validitySeconds = validityDays === undefined ? undefined : validityDays * secondsPerDay;
   const caller = deps.approvable ? ("approved" as const) : ("interactive" as const);
-  const request = { csr, mustStaple, validitySeconds, caller };
-  const plan = planned(deps, grounds, request);
-  const { tenant } = grounds.signer.ca;
+  const leafRequest = { csr, mustStaple, validitySeconds, caller };
+  const plan = planned(deps, context, leafRequest);
+  const { tenant } = context.signer.ca;
   const decided = await deps.ceremony.decide({ ...plan, kind: "leaf", tenant });
   const reports = (decided.cleared ? decided.plan.gates : decided.gates).map(gateJson);
   const verdict = await tenantVerdict(deps.store.read.tenants, tenant, plan.now);
@@ -69,7 +69,7 @@ export async function preview(
   const gates = [...judged, ...tenantGate(verdict)];
   const accepted = gates.every(({ status }) => status !== "fail");
   const refusal = accepted ? undefined : refusalOf(decided, verdict);
-  const parks = accepted && grounds.profile.requireApproval;
+  const parks = accepted && context.profile.requireApproval;
   return { ...plan, keyProvided, gates, accepted, parks, refusal };
 }
 

@@ -12,11 +12,11 @@ import { parseTlsFeatures } from "#core/x509/extensions.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
 import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
-import { groundsFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
+import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What a caller may ask of a renewal; everything else is as it was. */
-export interface RenewWish {
+export interface RenewRequest {
   readonly serial: Serial;
   /** PEM or DER; only its key is taken. Undefined keeps the key. */
   readonly csr: string | Uint8Array | undefined;
@@ -27,29 +27,30 @@ export interface RenewWish {
 /**
  * Plans the renewal of a certificate any member of the CA's lineage signed, under today's profile
  * and the active member. Refuses `not_found`, `not_renewable`, `identity_mismatch`, and as
- * `groundsFor`, `provenRequest` and `planned` do.
+ * `contextFor`, `provenRequest` and `planned` do.
  */
 export async function plannedRenewal(
   deps: PlanningDeps,
   ca: CaRecord,
-  wish: RenewWish,
+  request: RenewRequest,
 ): Promise<Planned> {
-  const old = await lineageCertificate(deps.store, ca, wish.serial);
+  const old = await lineageCertificate(deps.store, ca, request.serial);
   refuseUnrenewable(old, deps.clock.now());
-  const grounds = await groundsFor(deps, ca, old.profile);
+  const context = await contextFor(deps, ca, old.profile);
   const certificate = parseCertificate(old.certificate);
   const identity = identityOf(certificate);
-  const keys = wish.csr === undefined ? keysOf(certificate) : await newKeys(wish.csr, identity);
-  const { validityDays, caller } = wish;
+  const keys =
+    request.csr === undefined ? keysOf(certificate) : await newKeys(request.csr, identity);
+  const { validityDays, caller } = request;
   const staples = stapled(certificate);
-  const request: LeafRequest = {
+  const leafRequest: LeafRequest = {
     csr: { ...identity, ...keys, unsupportedNames: [], mustStaple: staples },
     // Where the profile decides alone, its present word counts as for every new certificate.
-    mustStaple: grounds.profile.allowMustStapleOverride ? staples : undefined,
+    mustStaple: context.profile.allowMustStapleOverride ? staples : undefined,
     validitySeconds: validityDays === undefined ? undefined : validityDays * secondsPerDay,
     caller,
   };
-  const renewal = planned(deps, grounds, request);
+  const renewal = planned(deps, context, leafRequest);
   assert(sameNames(renewal.plan, identity), "a renewal keeps the identity");
   return renewal;
 }

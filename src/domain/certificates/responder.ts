@@ -16,7 +16,7 @@ import type { Ceremony } from "./ceremony.ts";
 import type { CertificateRecord } from "./store.ts";
 
 /** What the responder wants certified; `also` runs in the unit that stores the certificate. */
-export interface ResponderWish {
+export interface ResponderRequest {
   readonly ca: CaRecord;
   readonly spki: Uint8Array;
   readonly notBefore: Instant;
@@ -32,10 +32,10 @@ export interface ResponderWish {
  */
 export async function certifyResponder(
   deps: { readonly signers: CaSigners; readonly ceremony: Ceremony; readonly clock: Clock },
-  wish: ResponderWish,
+  request: ResponderRequest,
 ): Promise<CertificateRecord> {
   const now = deps.clock.now();
-  const signer = await deps.signers.unexpired(wish.ca, now);
+  const signer = await deps.signers.unexpired(request.ca, now);
   const policies = responderPolicies(signer.issuer);
   const plan: Plan = {
     kind: "responder",
@@ -43,9 +43,9 @@ export async function certifyResponder(
     sans: [],
     clamped: undefined,
     subject: responderSubject(signer.issuer),
-    publicKey: parsePublicKey(wish.spki),
-    notBefore: wish.notBefore,
-    notAfter: wish.notAfter,
+    publicKey: parsePublicKey(request.spki),
+    notBefore: request.notBefore,
+    notAfter: request.notAfter,
     keyUsages: ["digitalSignature"],
     extKeyUsages: ["OCSPSigning"],
     mustStaple: false,
@@ -53,8 +53,8 @@ export async function certifyResponder(
     // certificate of this CA.
     extensions:
       policies.length === 0
-        ? wish.extensions
-        : wish.extensions.concat(certificatePolicies({ oids: policies }, false)),
+        ? request.extensions
+        : request.extensions.concat(certificatePolicies({ oids: policies }, false)),
   };
   return await deps.ceremony.certify({
     signer,
@@ -65,9 +65,9 @@ export async function certifyResponder(
     marker: "",
     kind: "responder",
     purpose: "responder_certificate",
-    tenant: wish.ca.tenant,
+    tenant: request.ca.tenant,
     requestedBy: "system:ocsp",
-    after: wish.also,
+    after: request.also,
     issued: () => [],
     refused: () => [],
     failed: () => [],

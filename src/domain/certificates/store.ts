@@ -56,7 +56,7 @@ export interface CertificateRecord {
   readonly spkiSha256: string;
   /** Empty, or `canary`, `serving-tls`. */
   readonly marker: string;
-  /** What transparency logs promised; undefined where none was asked. */
+  /** What transparency logs answered; undefined where none was asked. */
   readonly ct?: CtFacts | undefined;
   /** The CRL partition its distribution point names; undefined for the full CRL, or none. */
   readonly crlPartition?: number | undefined;
@@ -64,7 +64,7 @@ export interface CertificateRecord {
   readonly crlUrl?: string | undefined;
 }
 
-/** A promise to sign: durable before the key is used. */
+/** An intent to sign: durable before the key is used. */
 export interface IntentRecord {
   readonly opId: string;
   readonly caId: CaId;

@@ -20,7 +20,7 @@ export interface ValidationDeps {
   readonly paths: PathWork;
 }
 
-export interface ValidationWish {
+export interface ValidationRequest {
   /** PEM. */
   readonly certificate: string;
   /** PEM, one certificate each. */
@@ -51,7 +51,7 @@ export interface Validation {
 export async function validate(
   { store, clock, paths }: ValidationDeps,
   ca: CaRecord,
-  { certificate, intermediates, skipRevocation, asker }: ValidationWish,
+  { certificate, intermediates, skipRevocation, asker }: ValidationRequest,
 ): Promise<Validation> {
   const { read } = store;
   const now = clock.now();
@@ -102,10 +102,10 @@ async function stateOf(
 ): Promise<RevocationState> {
   const signer = signers.find(({ spki }) => issuer && compareOctets(spki, issuer.spki) === 0);
   if (signer === undefined) return noStatement;
-  const standing = await read.revocations.standing(signer.id, certificate.serial);
-  if (standing.status !== "revoked") return { state: standing.status, source: "store" };
-  const state = standing.reason === "certificateHold" ? "held" : "revoked";
-  return { state, revokedAt: standing.at, reason: standing.reason, source: "store" };
+  const certStatus = await read.revocations.certStatus(signer.id, certificate.serial);
+  if (certStatus.status !== "revoked") return { state: certStatus.status, source: "store" };
+  const state = certStatus.reason === "certificateHold" ? "held" : "revoked";
+  return { state, revokedAt: certStatus.at, reason: certStatus.reason, source: "store" };
 }
 
 const noStatement: RevocationState = { state: "unknown", source: "none" };

@@ -5,7 +5,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { fingerprintOf, spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
 import { discarded } from "#domain/discard.ts";
-import type { HeldKek, KekInUse, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { KekHandle, KekInUse, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { halfOf, rememberHalf } from "./hybrid.ts";
@@ -92,8 +92,8 @@ export class Keks {
     record: (tx: Unit, next: KekVersion, at: Instant) => Promise<void> = async () => {},
   ): Promise<KekVersion | undefined> {
     const { store, clock, family } = this.#deps;
-    const { version, held, half } = await this.#make(replaced?.version ?? 0);
-    const { key, spki, deviceSerial } = held;
+    const { version, handle, half } = await this.#make(replaced?.version ?? 0);
+    const { key, spki, deviceSerial } = handle;
     const spkiSha256 = spki && digestOf(spki);
     const createdAt = clock.now();
     const status = "active";
@@ -153,8 +153,8 @@ export class Keks {
     const { keys, provider, family } = this.#deps;
     for (let version = last + 1; version <= last + labelsTried; version += 1) {
       try {
-        const held = await keys.keks.generate({ provider, label: `${family}-v${version}` });
-        return { version, held, half: await this.#makeHalf(held) };
+        const handle = await keys.keks.generate({ provider, label: `${family}-v${version}` });
+        return { version, handle, half: await this.#makeHalf(handle) };
       } catch (error) {
         if (!(error instanceof Problem && error.code === "already_exists")) throw error;
       }
@@ -163,7 +163,7 @@ export class Keks {
   }
 
   /** A version whose half cannot be made is none. */
-  async #makeHalf({ key }: HeldKek): Promise<string | undefined> {
+  async #makeHalf({ key }: KekHandle): Promise<string | undefined> {
     const { keys, hybrid } = this.#deps;
     if (hybrid !== true) return undefined;
     try {
@@ -177,7 +177,7 @@ export class Keks {
 
 interface Made {
   readonly version: number;
-  readonly held: HeldKek;
+  readonly handle: KekHandle;
   /** Fingerprint of its ML-KEM half. */
   readonly half: string | undefined;
 }

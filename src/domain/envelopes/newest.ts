@@ -21,13 +21,13 @@ export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
       if (wanted.provider !== "software") return await keys.generate(wanted);
       for (let attempt = 1; ; attempt += 1) {
         await keks.tell();
-        const held = await keys.generate(wanted);
+        const handle = await keys.generate(wanted);
         try {
           await keks.tell();
-          return await keys.find(held.ref);
+          return await keys.find(handle.ref);
         } catch (error) {
           // Where it stays its label is taken, and another attempt would only say that.
-          const gone = await discarded(() => keys.destroy(held.ref));
+          const gone = await discarded(() => keys.destroy(handle.ref));
           if (!gone || attempt === attemptsMax) throw error;
         }
       }

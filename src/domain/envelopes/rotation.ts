@@ -39,7 +39,7 @@ export interface Rotated {
  */
 export class KekRotation {
   readonly #deps: RotationDeps;
-  #running: string | undefined;
+  #active: string | undefined;
   /** True once every private key was seen under the active version in this process. */
   #settled = false;
 
@@ -51,8 +51,8 @@ export class KekRotation {
    * Refuses `operation_running`; an unfinished rotation is finished, and no further version made.
    */
   async rotate(origin: Origin): Promise<Rotated> {
-    if (this.#running !== undefined) {
-      throw refuse("operation_running", { operation_id: this.#running });
+    if (this.#active !== undefined) {
+      throw refuse("operation_running", { operation_id: this.#active });
     }
     return this.#alone(async () => {
       const active = await this.#deps.keks.active();
@@ -63,7 +63,7 @@ export class KekRotation {
       });
       // Another process rotates at this moment.
       if (next === undefined)
-        throw refuse("operation_running", { operation_id: this.#running ?? "" });
+        throw refuse("operation_running", { operation_id: this.#active ?? "" });
       return this.#drain(active, next);
     });
   }
@@ -82,13 +82,13 @@ export class KekRotation {
    * made.
    */
   async finish(): Promise<void> {
-    if (this.#running !== undefined) return;
+    if (this.#active !== undefined) return;
     const { keks } = this.#deps;
     await keks.prepare();
     const active = await keks.active();
     const pending = retiringOf(await keks.versions());
     // A rotation may have begun while this looked.
-    if (this.#running !== undefined || (pending === undefined && this.#settled)) return;
+    if (this.#active !== undefined || (pending === undefined && this.#settled)) return;
     await this.#alone(async () => {
       if (pending === undefined) await this.#reseal(active);
       else await this.#drain(pending, active);
@@ -96,11 +96,11 @@ export class KekRotation {
   }
 
   async #alone<T>(work: () => Promise<T>): Promise<T> {
-    this.#running = this.#deps.random.uuid();
+    this.#active = this.#deps.random.uuid();
     try {
       return await work();
     } finally {
-      this.#running = undefined;
+      this.#active = undefined;
     }
   }
 

@@ -15,7 +15,7 @@ export interface KekVersion {
   /** The label without its version. */
   readonly family: string;
   readonly key: KeyRef;
-  /** As of `HeldKey`; empty for versions made before it was remembered. */
+  /** As of `KeyHandle`; empty for versions made before it was remembered. */
   readonly deviceSerial: string;
   /** Lower hex SHA-256 of the SubjectPublicKeyInfo of an RSA key. */
   readonly spkiSha256: string | undefined;

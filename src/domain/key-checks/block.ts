@@ -1,6 +1,6 @@
 /** Blocks and unblocks public keys. */
 
-import { holdsIn, type Principal } from "#core/access/principal.ts";
+import { hasIn, type Principal } from "#core/access/principal.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
@@ -84,7 +84,7 @@ export function blockedFor(
   tenant: TenantId,
   keyProven: boolean,
 ): TenantId | undefined {
-  const everywhere = principal !== undefined && holdsIn(principal, "issue", undefined);
+  const everywhere = principal !== undefined && hasIn(principal, "issue", undefined);
   return everywhere || keyProven ? undefined : tenant;
 }
 

@@ -15,10 +15,10 @@ import { generalNameText } from "#core/x509/general-names.ts";
 import { keyDigests } from "#core/x509/public-keys.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
-import type { KeyStanding } from "./store.ts";
+import type { KeyStatus } from "./store.ts";
 
 /** What is to be certified, as far as its key is concerned. */
-export interface KeyWish {
+export interface KeyRequest {
   readonly plan: Pick<Plan, "publicKey" | "subject" | "sans">;
   readonly kind: CertificateRecord["kind"];
   readonly profile: Pick<Profile, "keyChecks"> | undefined;
@@ -37,23 +37,23 @@ export interface KeyFactsDeps {
  * of the modulus with the usual one counts too, for whoever has factored it has both. Throws what
  * kept the store from answering.
  */
-export async function keyFactsOf(deps: KeyFactsDeps, wish: KeyWish): Promise<KeyFacts> {
-  const { plan, kind, profile, tenant, now } = wish;
+export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promise<KeyFacts> {
+  const { plan, kind, profile, tenant, now } = request;
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
   const holder = { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now };
-  const standings: KeyStanding[] = [];
+  const statuses: KeyStatus[] = [];
   for (const digest of keyDigests(plan.publicKey.spki)) {
     const duplicate = asksDuplicate ? holder : undefined;
     const question = { spkiSha256: digest, tenant, duplicate };
-    standings.push(await deps.store.read.keyChecks.standing(question));
+    statuses.push(await deps.store.read.keyChecks.keyStatus(question));
   }
   const { publicKey } = plan;
   return {
     prime: mayBePrime(publicKey) && (await isPrime(publicKey.modulus)),
     weak: isListedWeak(publicKey, deps.weakKeys()),
-    blocked: standings.some(({ blocked }) => blocked),
+    blocked: statuses.some(({ blocked }) => blocked),
     // CAs, responders and the listener are certified with exactly these keys.
-    own: kind === "leaf" && standings.some(({ own }) => own),
-    duplicate: standings.some(({ duplicate }) => duplicate),
+    own: kind === "leaf" && statuses.some(({ own }) => own),
+    duplicate: statuses.some(({ duplicate }) => duplicate),
   };
 }

@@ -32,18 +32,18 @@ export interface KeyQuestion {
   /** Whose CA is asked. */
   readonly tenant: TenantId;
   /** Whether another subject of the tenant has an unexpired leaf for it; undefined is not asked. */
-  readonly duplicate: KeyHolder | undefined;
+  readonly duplicate: KeySubject | undefined;
 }
 
 /** Who holds a key now; an empty subject is told apart by the names beside it. */
-export interface KeyHolder {
+export interface KeySubject {
   readonly subject: string;
   /** As texts, `dns:a.example`, in the order of the certificate. */
   readonly sans: readonly string[];
   readonly now: Instant;
 }
 
-export interface KeyStanding {
+export interface KeyStatus {
   readonly blocked: boolean;
   /** A CA, a certificate that `isOfOwnKey`, or a claim has it. */
   readonly own: boolean;
@@ -60,7 +60,7 @@ export const isOfOwnKey = (kind: CertificateRecord["kind"]): boolean =>
 
 export interface KeyCheckReads {
   /** One indexed query, asked for every certificate. */
-  standing(question: KeyQuestion): Promise<KeyStanding>;
+  keyStatus(question: KeyQuestion): Promise<KeyStatus>;
   blocked(id: string): Promise<BlockedKeyRecord | undefined>;
   /** Newest first, what belongs to the reach; `after` is the key of the last row seen. */
   page(

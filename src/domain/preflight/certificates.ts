@@ -24,11 +24,11 @@ export interface ExpiryLimits {
   readonly failDays: number;
 }
 
-type Ground = Pick<Store, "read">;
+type Deps = Pick<Store, "read">;
 
-/** Every CA that is not retired; an active one must outlive what its profiles promise. */
+/** Every CA that is not retired; an active one must outlive the certificates of its profiles. */
 export async function casLive(
-  store: Ground,
+  store: Deps,
   profiles: ProfileSet,
   now: Instant,
   limits: ExpiryLimits,
@@ -52,7 +52,7 @@ export async function casLive(
 
 /** The profile on this CA whose certificates would end after it; they are cut short or refused. */
 async function outlivedBy(
-  { read }: Ground,
+  { read }: Deps,
   ca: CaRecord,
   profiles: ProfileSet,
   now: Instant,
@@ -72,7 +72,7 @@ async function outlivedBy(
  * limits say.
  */
 export async function respondersLive(
-  { read }: Ground,
+  { read }: Deps,
   now: Instant,
   { failDays }: ExpiryLimits,
 ): Promise<Finding> {
@@ -99,7 +99,7 @@ export async function respondersLive(
  * canaries left out.
  */
 export async function leavesRenewed(
-  store: Ground,
+  store: Deps,
   now: Instant,
   limits: ExpiryLimits,
 ): Promise<Finding> {
@@ -144,7 +144,7 @@ export async function leavesRenewed(
  * Of the leaves a filter selects those that matter; `whole` is false when only the newest ones were
  * looked at.
  */
-async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: Instant) {
+async function countedLeaves({ read }: Deps, filter: CertificateFilter, now: Instant) {
   let count = 0;
   let after: PageKey | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
@@ -163,7 +163,7 @@ async function countedLeaves({ read }: Ground, filter: CertificateFilter, now: I
  * The newest base and delta of every scope that is published and served, of every CA that still has
  * to publish; `shards` as configured.
  */
-export async function crlsFresh({ read }: Ground, now: Instant, shards: number): Promise<Finding> {
+export async function crlsFresh({ read }: Deps, now: Instant, shards: number): Promise<Finding> {
   const kept = new CrlScopes({
     store: { read },
     clock: { now: () => now },
@@ -187,7 +187,7 @@ export async function crlsFresh({ read }: Ground, now: Instant, shards: number):
 
 /** Undefined while base and delta of the scope are as they should be. */
 async function listFinding(
-  read: Ground["read"],
+  read: Deps["read"],
   ca: CaRecord,
   scope: string,
   now: Instant,
@@ -214,9 +214,9 @@ async function listFinding(
 const begins = (name: string, { thisUpdate }: CrlHead): string =>
   `${name} begins in the future, ${timestamp(thisUpdate)}: the clock was ahead when it was signed.`;
 
-/** Whether logs keep what they promised; undefined interval: nobody looks. */
-export async function promisesKept(
-  { read }: Ground,
+/** Whether logs have included what they gave SCTs for; undefined interval: nobody looks. */
+export async function sctsKept(
+  { read }: Deps,
   now: Instant,
   intervalMinutes: number | undefined,
 ): Promise<Finding> {

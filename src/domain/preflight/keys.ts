@@ -120,9 +120,9 @@ export async function respondersFit(deps: SelfTestDeps, delegated: boolean): Pro
     else if (now > (notBefore + notAfter) / 2)
       findings.push(warned(`${of} is past half of its life.`));
     try {
-      const held = await keys.find({ provider, label, id });
+      const handle = await keys.find({ provider, label, id });
       const certified = parseCertificate(responder.certificate).spki;
-      if (!Buffer.from(held.spki).equals(certified))
+      if (!Buffer.from(handle.spki).equals(certified))
         findings.push(failed(`${of} has another key.`));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;

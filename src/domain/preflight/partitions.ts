@@ -25,22 +25,22 @@ export interface PartitionDeps {
 export async function partitionsServed(deps: PartitionDeps): Promise<Finding> {
   const { store, now, shards } = deps;
   const findings: Finding[] = [];
-  let stamped = 0;
+  let named = 0;
   for (const ca of await store.read.cas.signing()) {
     if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
     const full = await store.read.revocations.crlHead(ca.id, fullScope, "base");
     if (shards < 2 && full !== undefined && full.size > fullBytesMax) {
       findings.push(warned(`The CRL of ${ca.label} has ${full.size} octets and no partitions.`));
     }
-    const stamps = await store.read.revocations.stamps(ca.id, now);
-    const partitions = [...new Set(stamps.map(({ partition }) => partition))];
-    stamped += partitions.length;
+    const shardUrls = await store.read.revocations.shardUrls(ca.id, now);
+    const partitions = [...new Set(shardUrls.map(({ partition }) => partition))];
+    named += partitions.length;
     findings.push(...(await partitionFindings(deps, ca, partitions)));
   }
-  if (stamped === 0 && findings.length === 0) {
+  if (named === 0 && findings.length === 0) {
     return skipped("No valid certificate names a partition.");
   }
-  return gathered(findings, `${stamped} stamped partitions are served and list what they must.`);
+  return gathered(findings, `${named} stamped partitions are served and list what they must.`);
 }
 
 async function partitionFindings(
@@ -59,7 +59,9 @@ async function partitionFindings(
     if (base === undefined) findings.push(warned(`${name} is stamped and not published yet.`));
     else if (base.nextUpdate <= deps.now) findings.push(failed(`${name} is past its nextUpdate.`));
     else {
-      const due = changed.filter((entry) => entry.stamp === partition && mustStand(entry, base));
+      const due = changed.filter(
+        (entry) => entry.namedShard === partition && mustStand(entry, base),
+      );
       const missing = due.length === 0 ? 0 : await missingOn(deps, base, due);
       if (missing > 0) findings.push(failed(`${name} lacks ${missing} entries.`));
     }

@@ -98,13 +98,13 @@ async function ocspAt(
   });
   const send = { type: "application/ocsp-request", content };
   const fetched = await deps.outside.ask(url, send, deps.timeoutSeconds);
-  const standing = await deps.store.read.revocations.standing(id, serial);
+  const certStatus = await deps.store.read.revocations.certStatus(id, serial);
   return judged(url, fetched, (octets) => {
     const now = deps.clock.now();
     const verdict = judgeAnswer(octets, { issuer, serial, nonce: undefined, now });
     if (!verdict.trusted) return failed(`${verdict.fault}`.replace(/\.$/, ""));
-    if (verdict.status === standing.status) return undefined;
-    return failed(`it says ${verdict.status} of a certificate that is ${standing.status}`);
+    if (verdict.status === certStatus.status) return undefined;
+    return failed(`it says ${verdict.status} of a certificate that is ${certStatus.status}`);
   });
 }
 

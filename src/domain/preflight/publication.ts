@@ -54,7 +54,7 @@ async function findingsOf(
   }
   try {
     for (const one of sampled(artefacts)) {
-      if (!(await target.holds(one)))
+      if (!(await target.has(one)))
         findings.push(failed(`${one.path} is not what the manifest says.`));
     }
   } catch (error) {

@@ -20,7 +20,10 @@ import type { Reads, Store } from "#domain/store.ts";
 import { everyCa } from "./keys.ts";
 
 /** The newest events: links, hashes, and the stored head. */
-export async function eventsHold({ read }: Pick<Store, "read">, sample: number): Promise<Finding> {
+export async function eventsIntact(
+  { read }: Pick<Store, "read">,
+  sample: number,
+): Promise<Finding> {
   const stored = await read.audit.eventHead();
   if (stored.seq === 0) return skipped("There are no events yet.");
   let head: { seq: number; hash: string } | undefined;
@@ -45,7 +48,7 @@ export async function eventsHold({ read }: Pick<Store, "read">, sample: number):
  * The newest ledger entries: links, hashes, head; intents left open; signed artefacts that nobody
  * has.
  */
-export async function ledgerHolds(
+export async function ledgerIntact(
   { read }: Pick<Store, "read">,
   sample: number,
   now: Instant,

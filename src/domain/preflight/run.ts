@@ -11,7 +11,7 @@ import { timestamp } from "#core/time.ts";
 import type { Clock, Patience, Stopwatch } from "#domain/ports.ts";
 
 /** What a caller wants checked. */
-export interface PreflightWish {
+export interface PreflightRequest {
   /** Also what reads the whole database. */
   readonly deep: boolean;
   /** Empty: all. */
@@ -40,20 +40,22 @@ export interface PreflightDeps {
   readonly missing: Readonly<Partial<Record<Need, string>>>;
 }
 
-/** Runs what is wished, in the order of the table. Never throws for what a check does. */
+/** Runs the checks asked for, in the order of the table. Never throws for what a check does. */
 export async function runPreflight(
   deps: PreflightDeps,
   checks: Checks,
-  wish: PreflightWish,
+  request: PreflightRequest,
 ): Promise<PreflightReport> {
-  const wanted = checkNames.filter((name) => wish.only.length === 0 || wish.only.includes(name));
+  const wanted = checkNames.filter(
+    (name) => request.only.length === 0 || request.only.includes(name),
+  );
   const missing = {
     ...deps.missing,
-    ...(wish.deep ? {} : { deep: "It reads the whole database and runs with --deep only." }),
-    ...(wish.network ? {} : { network: "--no-network was given." }),
+    ...(request.deep ? {} : { deep: "It reads the whole database and runs with --deep only." }),
+    ...(request.network ? {} : { network: "--no-network was given." }),
   };
   const runs = await Promise.all(
-    wanted.map((name) => timed(deps, name, reasonAgainst(name, missing), checks[name], wish)),
+    wanted.map((name) => timed(deps, name, reasonAgainst(name, missing), checks[name], request)),
   );
   const checkedAt = timestamp(deps.clock.now());
   return preflightReport({ checkedAt, configPath: deps.configPath, runs });
@@ -73,7 +75,7 @@ async function timed(
   name: CheckName,
   against: string | undefined,
   check: Check,
-  { timeoutSeconds }: PreflightWish,
+  { timeoutSeconds }: PreflightRequest,
 ): Promise<CheckRun> {
   if (against !== undefined) return { name, finding: skipped(against), elapsedMs: 0 };
   const began = stopwatch.elapsedMs();

@@ -37,8 +37,9 @@ export async function selfTest(
   { key, keyType, spki }: TestedKey,
 ): Promise<string | undefined> {
   const { store, keys, clock, random } = deps;
-  const held = await keys.find(key);
-  if (!Buffer.from(held.spki).equals(spki)) return "the provider holds another key under its name";
+  const handle = await keys.find(key);
+  if (!Buffer.from(handle.spki).equals(spki))
+    return "the provider holds another key under its name";
   const opId = random.uuid();
   const algorithm = defaultSignature(keyType);
   const message = requestInfo(opId, spki);
@@ -46,7 +47,7 @@ export async function selfTest(
     opId,
     key,
     spki,
-    deviceSerial: held.deviceSerial,
+    deviceSerial: handle.deviceSerial,
     role: "ca",
     algorithm,
     message,

@@ -210,7 +210,7 @@ export const keyOf = ({ ca, serial }: ChangedSerial): string => `${ca}/${serial}
 export const isOf = (ca: CaRecord, { path }: Artefact): boolean => path.startsWith(`${ca.id}/`);
 
 /** Snapshot names that sort by time. */
-export const stampOf = (at: Instant): string => timestamp(at).replaceAll(/[-:.]/g, "");
+export const timeName = (at: Instant): string => timestamp(at).replaceAll(/[-:.]/g, "");
 
 const crlKinds: readonly CrlKind[] = ["base", "delta"];
 const pemType = "application/x-pem-file";

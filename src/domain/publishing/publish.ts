@@ -19,7 +19,7 @@ import {
   keyOf,
   publishedLists,
   publishes,
-  stampOf,
+  timeName,
 } from "./artefacts.ts";
 import { Assembly } from "./assembly.ts";
 import { type PublishTarget, TargetFault } from "./target.ts";
@@ -39,7 +39,7 @@ export interface PublishingDeps extends ArtefactDeps {
 }
 
 /** What one run is asked for. */
-export interface PublishWish {
+export interface PublishRequest {
   /** One CA; the artefacts of the others stay as they are published. */
   readonly ca?: CaId | undefined;
   /** An absolute path in place of the configured target. */
@@ -56,7 +56,7 @@ export interface PublishReport {
 /** Snapshots of everything, and of what changed, one at a time. */
 export class Publishing {
   readonly #deps: PublishingDeps;
-  #running: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> = Promise.resolve();
   /**
    * What the configured target has, and up to which revocation its answers go; undefined before the
    * first run.
@@ -79,17 +79,17 @@ export class Publishing {
    * the target does not take it. A CA whose lists cannot be signed keeps what is published of it,
    * and its problem is thrown at the end.
    */
-  run(origin: Origin, wish: PublishWish = {}): Promise<PublishReport> {
+  run(origin: Origin, request: PublishRequest = {}): Promise<PublishReport> {
     return this.#alone(async () => {
-      const own = wish.out === undefined;
-      const target = own ? this.#deps.target : this.#deps.directory(wish.out);
+      const own = request.out === undefined;
+      const target = own ? this.#deps.target : this.#deps.directory(request.out);
       if (target === undefined) throw refuse("feature_disabled", { feature: "publish" });
-      const all = this.#deps.includeOcsp && wish.skipOcsp !== true;
+      const all = this.#deps.includeOcsp && request.skipOcsp !== true;
       const made = await this.#snapshot(origin, target, {
         answers: all ? "all" : "none",
-        ca: wish.ca,
+        ca: request.ca,
       });
-      if (own && wish.ca === undefined) this.#settle(made);
+      if (own && request.ca === undefined) this.#settle(made);
       if (made.failure !== undefined) throw made.failure;
       return reportOf(target, made.manifest);
     });
@@ -151,9 +151,9 @@ export class Publishing {
   }
 
   async #runFully(target: PublishTarget): Promise<void> {
-    const wish = { answers: "all", ca: undefined } as const;
+    const request = { answers: "all", ca: undefined } as const;
     const { count } = await this.#deps.store.read.presigned.summary();
-    const made = await this.#snapshot(systemOrigin("publish"), target, wish);
+    const made = await this.#snapshot(systemOrigin("publish"), target, request);
     this.#settle(made);
     this.#overflow = { rowsThen: count, rowsLast: count };
     if (made.failure !== undefined) throw made.failure;
@@ -161,15 +161,15 @@ export class Publishing {
 
   /** Runs follow each other: the next one builds on the snapshot of the one before. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#running.then(work, work);
-    this.#running = next.catch(() => {}); // Whoever asked for it is told.
+    const next = this.#last.then(work, work);
+    this.#last = next.catch(() => {}); // Whoever asked for it is told.
     return next;
   }
 
   async #snapshot(
     origin: Origin,
     target: PublishTarget,
-    wish: {
+    request: {
       readonly answers: "all" | "none" | readonly ChangedSerial[];
       readonly ca: CaId | undefined;
     },
@@ -180,9 +180,10 @@ export class Publishing {
     try {
       const previous = await target.previous();
       // Where nothing is published there is nothing to keep.
-      const answers = previous === undefined && Array.isArray(wish.answers) ? "all" : wish.answers;
-      const stamp = `${stampOf(began)}-${random.bytes(3).toHex()}`;
-      const snapshot = await target.begin(stamp, previous);
+      const answers =
+        previous === undefined && Array.isArray(request.answers) ? "all" : request.answers;
+      const name = `${timeName(began)}-${random.bytes(3).toHex()}`;
+      const snapshot = await target.begin(name, previous);
       const assembly = new Assembly({
         ...this.#deps,
         snapshot,
@@ -191,7 +192,7 @@ export class Publishing {
       });
       const put = async () => {
         for (const ca of await this.#cas()) {
-          if (wish.ca !== undefined && ca.id !== wish.ca) await assembly.keepCa(ca);
+          if (request.ca !== undefined && ca.id !== request.ca) await assembly.keepCa(ca);
           else await assembly.addCa(ca, answers);
         }
         const complete = assembly.manifest(began);
@@ -203,7 +204,7 @@ export class Publishing {
         throw error;
       });
       const { failure, answered } = assembly;
-      await this.#record(origin, target, manifest, failure, wish.ca);
+      await this.#record(origin, target, manifest, failure, request.ca);
       return { manifest, sequence, answered, failure };
     } catch (error) {
       throw error instanceof TargetFault ? refusalOf(error) : error;

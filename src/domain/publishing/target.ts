@@ -24,12 +24,12 @@ export interface PublishTarget {
    * True when what is published under the path has the size and digest of the artefact; its octets
    * are read.
    */
-  holds(artefact: Artefact): Promise<boolean>;
+  has(artefact: Artefact): Promise<boolean>;
   /**
-   * Begins a snapshot beside the published one. `stamp` is a name that sorts by time and was not
+   * Begins a snapshot beside the published one. `name` sorts by time and was not
    * used before.
    */
-  begin(stamp: string, previous: Manifest | undefined): Promise<Snapshot>;
+  begin(name: string, previous: Manifest | undefined): Promise<Snapshot>;
 }
 
 /** A snapshot being made. */

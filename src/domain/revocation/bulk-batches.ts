@@ -109,7 +109,7 @@ export class BulkBatches {
     for (const { kind, serial } of done?.changes ?? []) {
       if (kind === "leaf" || kind === "bare") continue;
       const { reason } = run;
-      const unplaced = { stamp: undefined, sequence: undefined };
+      const unplaced = { namedShard: undefined, sequence: undefined };
       this.#deps.changed({ caId: ca.id, serial, kind, to: "revoked", reason, at, ...unplaced });
     }
     return done;

@@ -8,7 +8,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import type { Selectable, SelectableState } from "#core/policy/selection.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { OperationKey } from "#domain/running.ts";
+import type { OperationKey } from "#domain/operation-runs.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { RevocationRecord } from "./store.ts";
 

@@ -13,7 +13,7 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { RunningOperations } from "#domain/running.ts";
+import { OperationRuns } from "#domain/operation-runs.ts";
 import type { Store } from "#domain/store.ts";
 import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
 import { Selecting, type Tally } from "./bulk-selection.ts";
@@ -70,7 +70,7 @@ export interface BulkRevocationDeps extends BatchDeps {
 export class BulkRevocation {
   readonly #deps: BulkRevocationDeps;
   readonly #batches: BulkBatches;
-  readonly #running = new RunningOperations();
+  readonly #runs = new OperationRuns();
   #looked = false;
 
   constructor(deps: BulkRevocationDeps) {
@@ -104,7 +104,7 @@ export class BulkRevocation {
   ): Promise<BulkRevocationResult> {
     refuseEmpty(order);
     const facts = await this.#factsOf(origin, ca, order);
-    return await this.#running.run(facts, async () => {
+    return await this.#runs.run(facts, async () => {
       const run = await this.#begin(ca, order, facts);
       // Everything it was confirmed for is revoked: there is nothing left to find.
       if (run.state === "finished") return resultOf(run, repeated(run), run.startedAt);
@@ -121,9 +121,9 @@ export class BulkRevocation {
     const open = await store.read.bulkRevocations.abandoned(!this.#looked);
     this.#looked = true;
     for (const run of open) {
-      if (this.#running.has(run) || this.#batches.halted) continue;
+      if (this.#runs.has(run) || this.#batches.halted) continue;
       try {
-        await this.#running.run(run, () => this.#resumeOne(run));
+        await this.#runs.run(run, () => this.#resumeOne(run));
       } catch (error) {
         onFailure(error, run);
       }

@@ -33,7 +33,7 @@ import { authorityKeyIdentifier, crlNumber, type Extension } from "#core/x509/ex
 import type { Origin } from "#domain/access/call.ts";
 import { closeTicket, openTicket, type LongIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { HeldKey, Keys } from "#domain/keys.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { baseEntries, deltaEntries } from "./crl-entries.ts";
@@ -94,14 +94,14 @@ export class CrlBuilder {
     const { store, keys, clock } = this.#deps;
     // An expired CA signs nothing, a retired one only until then (CRL-14).
     if (ca.notAfter === undefined || clock.now() > ca.notAfter) throw refuse("crl_unavailable");
-    const held = await keys.find(ca.key);
+    const handle = await keys.find(ca.key);
     const alternative = ca.alternative && (await keys.find(ca.alternative.key));
 
     // 1 read, with the number reserved for what is seen (CRL-1).
     const draft = await this.#draft(order);
 
     // 2 intend: octets and ledger entry durable before the key is used (KEY-5).
-    const intent = await this.#intentOf(order, alternative ?? held, draft, {
+    const intent = await this.#intentOf(order, alternative ?? handle, draft, {
       key: alternative?.ref ?? ca.key,
       spki: ca.alternative?.spki ?? ca.spki,
       pieces: alternative === undefined ? draft.tbs : [preTbsCertList(joined(draft.tbs))],
@@ -112,7 +112,7 @@ export class CrlBuilder {
 
     // 3 sign, outside any unit; of a hybrid CA the alternative key first (PQ-6).
     const native =
-      alternative === undefined ? planned : await this.#signAlternative(order, held, planned);
+      alternative === undefined ? planned : await this.#signAlternative(order, handle, planned);
     const signature = await this.#signed(native);
 
     // 4 publish: ledger closed, CRL and event together.
@@ -235,7 +235,7 @@ export class CrlBuilder {
 
   async #intentOf(
     { ca, base }: CrlOrder,
-    held: HeldKey,
+    handle: KeyHandle,
     { head }: Draft,
     { pieces, ...key }: Pick<LongIntent, "key" | "spki"> & { readonly pieces: Segments },
   ): Promise<LongIntent> {
@@ -247,17 +247,17 @@ export class CrlBuilder {
       purpose,
       caId: ca.id,
       message: { pieces, digest: await sha256HexOf(pieces) },
-      deviceSerial: held.deviceSerial,
-      algorithm: defaultSignature(held.keyType),
+      deviceSerial: handle.deviceSerial,
+      algorithm: defaultSignature(handle.keyType),
       artifact: `${head.scope}#${head.number}`,
     };
   }
 
   /**
-   * Makes the alternative signature, closes its entry and promises the native one over the complete
+   * Makes the alternative signature, closes its entry and intends the native one over the complete
    * octets.
    */
-  async #signAlternative(order: CrlOrder, held: HeldKey, planned: Planned): Promise<Planned> {
+  async #signAlternative(order: CrlOrder, handle: KeyHandle, planned: Planned): Promise<Planned> {
     const { store, clock } = this.#deps;
     const { ca } = order;
     const signature = await this.#signed(planned);
@@ -266,7 +266,7 @@ export class CrlBuilder {
     const tbs = tbsCertListSegments({ ...fields, extensions }, entries);
     const draft = { ...planned.draft, tbs };
     const signed = { key: ca.key, spki: ca.spki, pieces: tbs };
-    const intent = await this.#intentOf(order, held, { ...draft, head }, signed);
+    const intent = await this.#intentOf(order, handle, { ...draft, head }, signed);
     const at = clock.now();
     const ticket = await store.atomically(async (tx) => {
       await closeTicket(tx, planned.intent, { signature }, at);

@@ -232,9 +232,9 @@ export class CrlPublisher {
     // A clock that was set back meanwhile prolongs no rest.
     if (rest > 0 && rest <= restSeconds * 1000) throw unavailable();
     // Who asks while one is built is given that one: none was published, so it is as new as any.
-    const running = this.#builds.get(key)?.running;
+    const current = this.#builds.get(key)?.current;
     try {
-      if (running !== undefined) return await running;
+      if (current !== undefined) return await current;
       return await this.#shared(ca, scope, kind);
     } catch (error) {
       this.#restingUntil.set(key, addSeconds(now, restSeconds));
@@ -247,7 +247,7 @@ export class CrlPublisher {
     const builds = this.#builds.get(key);
     if (builds === undefined) return await this.#start(key, build);
     // The next caller learns for itself what is wrong with the one that runs.
-    builds.next ??= builds.running.then(
+    builds.next ??= builds.current.then(
       () => this.#start(key, build),
       () => this.#start(key, build),
     );
@@ -255,13 +255,13 @@ export class CrlPublisher {
   }
 
   async #start(key: string, build: () => Promise<CrlHead>): Promise<CrlHead> {
-    const running = build();
-    this.#builds.set(key, { running, next: undefined });
+    const current = build();
+    this.#builds.set(key, { current, next: undefined });
     try {
-      return await running;
+      return await current;
     } finally {
       const builds = this.#builds.get(key);
-      if (builds?.running === running && builds.next === undefined) this.#builds.delete(key);
+      if (builds?.current === current && builds.next === undefined) this.#builds.delete(key);
     }
   }
 
@@ -291,7 +291,7 @@ export class CrlPublisher {
 }
 
 interface Builds {
-  readonly running: Promise<CrlHead>;
+  readonly current: Promise<CrlHead>;
   next: Promise<CrlHead> | undefined;
 }
 

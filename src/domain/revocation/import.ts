@@ -39,7 +39,7 @@ export interface Imported {
 }
 
 /** An entry with a reason that stands by itself. */
-type Standing = Omit<CrlEntry, "reason"> & { readonly reason: RevocationReason };
+type RevokedEntry = Omit<CrlEntry, "reason"> & { readonly reason: RevocationReason };
 
 /** Imports CRLs. */
 export class CrlImport {
@@ -91,7 +91,7 @@ export class CrlImport {
 
   async #batch(
     ca: CaRecord,
-    batch: readonly Standing[],
+    batch: readonly RevokedEntry[],
     origin: Origin,
     before: Imported,
   ): Promise<Imported> {
@@ -104,7 +104,7 @@ export class CrlImport {
     });
     for (const { serial, reason } of sorted.bare) {
       const to = reason === "certificateHold" ? ("held" as const) : ("revoked" as const);
-      const place = { kind: "bare" as const, stamp: undefined, sequence: undefined };
+      const place = { kind: "bare" as const, namedShard: undefined, sequence: undefined };
       changed({ caId: ca.id, serial, to, reason, at: now, ...place });
     }
     let { imported, alreadyRevoked } = before;
@@ -121,7 +121,7 @@ export class CrlImport {
    * A certificate of the inventory is revoked as by any other path; false when there was nothing
    * left to do.
    */
-  async #revokeKnown(ca: CaRecord, entry: Standing, origin: Origin): Promise<boolean> {
+  async #revokeKnown(ca: CaRecord, entry: RevokedEntry, origin: Origin): Promise<boolean> {
     const { serial, revokedAt, reason } = entry;
     const request = { ca, serial, origin, mayManageCa: true, protocol: "import", revokedAt };
     try {
@@ -136,9 +136,9 @@ export class CrlImport {
 }
 
 /** What is here already, what the inventory knows, and what nobody has heard of. */
-async function sort(tx: Unit, ca: CaRecord, batch: readonly Standing[]) {
-  const bare: Standing[] = [];
-  const known: Standing[] = [];
+async function sort(tx: Unit, ca: CaRecord, batch: readonly RevokedEntry[]) {
+  const bare: RevokedEntry[] = [];
+  const known: RevokedEntry[] = [];
   let already = 0;
   for (const entry of batch) {
     const certificate = await tx.certificates.lock(ca.id, entry.serial);
@@ -151,13 +151,13 @@ async function sort(tx: Unit, ca: CaRecord, batch: readonly Standing[]) {
 }
 
 /** A hold gives way to a revocation, and nothing else does. */
-const stands = (present: RevocationRecord | undefined, { reason }: Standing): boolean =>
+const stands = (present: RevocationRecord | undefined, { reason }: RevokedEntry): boolean =>
   present !== undefined && (present.reason !== "certificateHold" || reason === "certificateHold");
 
 async function putBare(
   tx: Unit,
   ca: CaRecord,
-  { serial, revokedAt, reason }: Standing,
+  { serial, revokedAt, reason }: RevokedEntry,
   origin: Origin,
   now: Instant,
 ): Promise<void> {
@@ -172,8 +172,8 @@ async function putBare(
   await tx.audit.appendEvent(revocationEvent(authorOf(origin, ca.tenant), change), now);
 }
 
-function* batches(entries: Iterable<CrlEntry>): Generator<readonly Standing[]> {
-  let batch: Standing[] = [];
+function* batches(entries: Iterable<CrlEntry>): Generator<readonly RevokedEntry[]> {
+  let batch: RevokedEntry[] = [];
   for (const entry of entries) {
     const { reason } = entry;
     if (reason === "removeFromCRL") continue;

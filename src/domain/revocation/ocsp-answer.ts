@@ -8,13 +8,13 @@ import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { encodeOcspResponse, encodeResponseData, type SingleAnswer } from "#core/x509/ocsp.ts";
 import type { OcspSigning } from "./ocsp-signing.ts";
 import type { OcspSigner } from "./responder.ts";
-import type { Standing } from "./store.ts";
+import type { CertStatus } from "./store.ts";
 
 /** What is to be said. */
 export interface Statement {
   readonly signer: OcspSigner;
   /** DER of each certID as asked, with what is known of its serial. */
-  readonly entries: readonly { readonly certId: Uint8Array; readonly standing: Standing }[];
+  readonly entries: readonly { readonly certId: Uint8Array; readonly certStatus: CertStatus }[];
   readonly nonce: Uint8Array | undefined;
   /** Serial of the first entry: names the artefact when the CA key itself signs. */
   readonly serial: Serial | undefined;
@@ -37,7 +37,7 @@ export async function signAnswer(
   const { signer, entries, nonce, serial, now } = statement;
   const times = timesOf(statement);
   const answers = entries.map(
-    ({ certId, standing }): SingleAnswer => ({ certId, status: standing, ...times }),
+    ({ certId, certStatus }): SingleAnswer => ({ certId, status: certStatus, ...times }),
   );
   const fields = { responder: signer.name, producedAt: wholeSecond(now), answers, nonce };
   const message = encodeResponseData(fields);

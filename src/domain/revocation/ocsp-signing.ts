@@ -49,7 +49,7 @@ export class OcspSigning {
     if (signer.role === "ca") return await this.#signWithCa(signer, intent, serial ?? "");
     const ticket = countedTicket({ ...intent, role: "responder" });
     const signature = await this.#deps.keys.sign(ticket, message);
-    this.#deps.counts.add(signer.held, "responder");
+    this.#deps.counts.add(signer.handle, "responder");
     return signature;
   }
 
@@ -59,7 +59,7 @@ export class OcspSigning {
     artifact: string,
   ): Promise<Uint8Array> {
     const { store, keys, clock } = this.#deps;
-    const { spki, deviceSerial } = signer.held;
+    const { spki, deviceSerial } = signer.handle;
     const intent: SigningIntent = { ...fields, spki, deviceSerial, role: "ca", artifact };
     const begun = clock.now();
     const ticket = await store.atomically((tx) => openTicket(tx, intent, begun));

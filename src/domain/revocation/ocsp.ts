@@ -19,7 +19,7 @@ import { signAnswer } from "./ocsp-answer.ts";
 import type { OcspSigning } from "./ocsp-signing.ts";
 import { type PresignedRecord, presignHashes } from "./presign-store.ts";
 import type { Responders, Voucher } from "./responder.ts";
-import type { Standing } from "./store.ts";
+import type { CertStatus } from "./store.ts";
 
 export interface OcspSettings {
   readonly nonceEnabled: boolean;
@@ -71,7 +71,7 @@ export interface OcspAnswer {
 interface Basis {
   readonly caId: CaId;
   readonly serial: Serial;
-  readonly standing: Standing;
+  readonly certStatus: CertStatus;
   readonly signer: Voucher;
   readonly keepUntil: Instant;
   sequence: number;
@@ -82,12 +82,12 @@ export class Ocsp {
   readonly #deps: OcspDeps;
   readonly #issuers: IssuerIndex;
   readonly #cache: Recent<string, OcspAnswer>;
-  readonly #standings: Recent<string, KnownStanding>;
+  readonly #statuses: Recent<string, KnownStatus>;
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
     this.#cache = new Recent(deps.settings.cacheMax);
-    this.#standings = new Recent(deps.settings.cacheMax);
+    this.#statuses = new Recent(deps.settings.cacheMax);
     this.#issuers = new IssuerIndex(deps.store);
   }
 
@@ -117,15 +117,15 @@ export class Ocsp {
     // Made before the clock was set back: to whoever asks now it comes from the future.
     if (validity !== undefined && validity.thisUpdate > now) return false;
     const sequence = this.#deps.store.read.revocations.sequence();
-    if (typeof sequence !== "number") return sequence.then((read) => this.#holds(basis, read));
-    return sequence === basis.sequence || this.#holds(basis, sequence);
+    if (typeof sequence !== "number") return sequence.then((read) => this.#stillValid(basis, read));
+    return sequence === basis.sequence || this.#stillValid(basis, sequence);
   }
 
-  async #holds(basis: Basis, sequence: number): Promise<boolean> {
+  async #stillValid(basis: Basis, sequence: number): Promise<boolean> {
     if (sequence === basis.sequence) return true;
     const { revocations } = this.#deps.store.read;
-    const standing = await revocations.standing(basis.caId, basis.serial);
-    if (!sameStanding(standing, basis.standing)) return false;
+    const certStatus = await revocations.certStatus(basis.caId, basis.serial);
+    if (!sameStatus(certStatus, basis.certStatus)) return false;
     if (!(await this.#deps.responders.usable(basis.signer, sequence))) return false;
     basis.sequence = sequence;
     return true;
@@ -160,9 +160,9 @@ export class Ocsp {
     const issuer = await this.#issuers.member(asked.lineage, certId);
     if (issuer === undefined) return undefined;
     const { id: caId, spki } = issuer.ca;
-    const { standing, presigned } = await store.read.presigned.find(caId, serial, hash);
-    if (standing.status !== "unknown") onAsked(caId, serial);
-    if (presigned === undefined || !saysSo(presigned.revoked, standing)) return undefined;
+    const { certStatus, presigned } = await store.read.presigned.find(caId, serial, hash);
+    if (certStatus.status !== "unknown") onAsked(caId, serial);
+    if (presigned === undefined || !saysSo(presigned.revoked, certStatus)) return undefined;
     const asWritten = certIdsOf({ name: issuer.subject.der, spki }, hash)(serial);
     if (Buffer.compare(asWritten, certId.der) !== 0) return undefined; // OCS-1: echoed as asked.
     const { response, responder, thisUpdate, nextUpdate } = presigned;
@@ -171,7 +171,7 @@ export class Ocsp {
     if (!(await responders.usable(signer, sequence))) return undefined;
     const validity = { thisUpdate, nextUpdate };
     const keepUntil = this.#keepUntil(clock.now(), nextUpdate);
-    const basis = { caId, serial, standing, signer, keepUntil, sequence };
+    const basis = { caId, serial, certStatus, signer, keepUntil, sequence };
     return { der: response, status: "successful", validity, retryAfter: undefined, basis };
   }
 
@@ -182,7 +182,7 @@ export class Ocsp {
     const { issuer, found } = await this.#lookUp(asked, sequence);
     const signer = await responders.signer(issuer, sequence);
     const now = clock.now();
-    const entries = found.map(({ certId, standing }) => ({ certId: certId.der, standing }));
+    const entries = found.map(({ certId, certStatus }) => ({ certId: certId.der, certStatus }));
     const [first, second] = found;
     const serial = first?.certId.serial;
     const validitySeconds = this.#validitySeconds(nonce, found);
@@ -196,7 +196,7 @@ export class Ocsp {
       validitySeconds,
       backdateSeconds,
     });
-    const unknown = found.some(({ standing }) => standing.status === "unknown");
+    const unknown = found.some(({ certStatus }) => certStatus.status === "unknown");
     const validity = nonce === undefined && !unknown ? times : undefined;
     const given = { der, status: "successful", validity, retryAfter: undefined } as const;
     // An answer about several serials would have to be looked after for each of them.
@@ -204,10 +204,10 @@ export class Ocsp {
       return { ...given, basis: undefined };
     }
     const keepUntil = this.#keepUntil(now, times.nextUpdate);
-    const { standing } = first;
+    const { certStatus } = first;
     return {
       ...given,
-      basis: { caId: signer.caId, serial, standing, signer, keepUntil, sequence },
+      basis: { caId: signer.caId, serial, certStatus, signer, keepUntil, sequence },
     };
   }
 
@@ -225,13 +225,13 @@ export class Ocsp {
       const issuer = await this.#issuers.member(asked.lineage, certId);
       decided ??= issuer;
       const answerable = issuer !== undefined && issuer === decided && certId.serial !== undefined;
-      const standing = answerable
-        ? await this.#standing(issuer.ca.id, certId.serial, sequence)
-        : unknownStanding;
-      if (issuer !== undefined && certId.serial !== undefined && standing.status !== "unknown") {
+      const certStatus = answerable
+        ? await this.#certStatus(issuer.ca.id, certId.serial, sequence)
+        : unknownStatus;
+      if (issuer !== undefined && certId.serial !== undefined && certStatus.status !== "unknown") {
         this.#deps.onAsked(issuer.ca.id, certId.serial);
       }
-      found.push({ certId, standing });
+      found.push({ certId, certStatus });
     }
     return { issuer: decided ?? asked.own, found };
   }
@@ -240,23 +240,23 @@ export class Ocsp {
    * From memory while nothing has changed since it was read: answers with a nonce are new, what
    * they say is not.
    */
-  #standing(caId: CaId, serial: Serial, sequence: number): Standing | Promise<Standing> {
-    const known = this.#standings.get(`${caId}${serial}`);
+  #certStatus(caId: CaId, serial: Serial, sequence: number): CertStatus | Promise<CertStatus> {
+    const known = this.#statuses.get(`${caId}${serial}`);
     const now = this.#deps.clock.now();
-    if (known?.sequence === sequence && now < known.keepUntil) return known.standing;
-    return this.#readStanding(caId, serial, sequence);
+    if (known?.sequence === sequence && now < known.keepUntil) return known.certStatus;
+    return this.#readStatus(caId, serial, sequence);
   }
 
-  async #readStanding(caId: CaId, serial: Serial, sequence: number): Promise<Standing> {
+  async #readStatus(caId: CaId, serial: Serial, sequence: number): Promise<CertStatus> {
     const { store, clock, settings } = this.#deps;
     const now = clock.now();
-    const standing = await store.read.revocations.standing(caId, serial);
+    const certStatus = await store.read.revocations.certStatus(caId, serial);
     // A serial nobody knows may be issued at any moment, which no sequence tells.
-    if (standing.status !== "unknown") {
+    if (certStatus.status !== "unknown") {
       const keepUntil = addSeconds(now, settings.cacheSeconds);
-      this.#standings.set(`${caId}${serial}`, { standing, sequence, keepUntil });
+      this.#statuses.set(`${caId}${serial}`, { certStatus, sequence, keepUntil });
     }
-    return standing;
+    return certStatus;
   }
 
   /**
@@ -265,7 +265,8 @@ export class Ocsp {
    */
   #validitySeconds(nonce: Uint8Array | undefined, found: readonly Found[]): number {
     const { nonceMaxAgeSeconds, validityHours } = this.#deps.settings;
-    const short = nonce !== undefined && !found.some(({ standing }) => this.#isPublic(standing));
+    const short =
+      nonce !== undefined && !found.some(({ certStatus }) => this.#isPublic(certStatus));
     return short ? nonceMaxAgeSeconds : validityHours * 3600;
   }
 
@@ -273,9 +274,9 @@ export class Ocsp {
     return instant(Math.min(addSeconds(now, this.#deps.settings.cacheSeconds), nextUpdate));
   }
 
-  #isPublic(standing: Standing): boolean {
-    if (standing.status === "unknown" || standing.profile === undefined) return false;
-    return this.#deps.publicProfile(standing.profile);
+  #isPublic(certStatus: CertStatus): boolean {
+    if (certStatus.status === "unknown" || certStatus.profile === undefined) return false;
+    return this.#deps.publicProfile(certStatus.profile);
   }
 
   #fault(error: unknown): OcspAnswer {
@@ -304,28 +305,30 @@ interface Asked {
 
 interface Found {
   readonly certId: CertId;
-  readonly standing: Standing;
+  readonly certStatus: CertStatus;
 }
 
 /** What was found, at which number of the revocation sequence. */
-interface KnownStanding {
-  readonly standing: Standing;
+interface KnownStatus {
+  readonly certStatus: CertStatus;
   readonly sequence: number;
   readonly keepUntil: Instant;
 }
 
-function sameStanding(a: Standing, b: Standing): boolean {
+function sameStatus(a: CertStatus, b: CertStatus): boolean {
   if (a.status !== "revoked" || b.status !== "revoked") return a.status === b.status;
   return a.at === b.at && a.reason === b.reason;
 }
 
 /** True when an answer signed ahead says what is so now. */
-function saysSo(revoked: PresignedRecord["revoked"], standing: Standing): boolean {
-  if (standing.status !== "revoked") return revoked === undefined && standing.status === "good";
-  return revoked !== undefined && revoked.at === standing.at && revoked.reason === standing.reason;
+function saysSo(revoked: PresignedRecord["revoked"], certStatus: CertStatus): boolean {
+  if (certStatus.status !== "revoked") return revoked === undefined && certStatus.status === "good";
+  return (
+    revoked !== undefined && revoked.at === certStatus.at && revoked.reason === certStatus.reason
+  );
 }
 
-const unknownStanding: Standing = { status: "unknown" };
+const unknownStatus: CertStatus = { status: "unknown" };
 
 const errorAnswer = (status: Exclude<keyof typeof ocspStatus, "successful">): OcspAnswer => ({
   der: encodeOcspError(status),

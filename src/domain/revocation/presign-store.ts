@@ -3,7 +3,7 @@
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Standing } from "./store.ts";
+import type { CertStatus } from "./store.ts";
 
 /** The certID hashes answers are signed ahead for (PRE-1). */
 export const presignHashes = ["sha1", "sha256"] as const;
@@ -27,7 +27,7 @@ export interface PresignedRecord {
 /** A serial a sweep comes by. */
 export interface PresignCandidate {
   readonly serial: Serial;
-  readonly standing: Exclude<Standing, { readonly status: "unknown" }>;
+  readonly certStatus: Exclude<CertStatus, { readonly status: "unknown" }>;
   /** False for a revoked serial the inventory does not know. */
   readonly inventoried: boolean;
   /** Undefined when unknown. */
@@ -48,12 +48,12 @@ export interface PresignedSummary {
 }
 
 export interface PresignedReads {
-  /** The answer with the standing of its serial, as of one moment. */
+  /** The answer with the status of its serial, as of one moment. */
   find(
     ca: CaId,
     serial: Serial,
     hash: PresignHash,
-  ): Promise<{ readonly standing: Standing; readonly presigned: PresignedRecord | undefined }>;
+  ): Promise<{ readonly certStatus: CertStatus; readonly presigned: PresignedRecord | undefined }>;
   /**
    * The certificates of a CA after a serial, in the order of the table; lets others run between two
    * pages.
@@ -80,7 +80,7 @@ export interface PresignedWrites {
    * Keeps answers about serials of one CA in place of older ones, and of ones more than five
    * minutes newer, which a clock has made that was set back since; except those about serials whose
    * revocation state is no longer what the answer says (PRE-2). `sequence` was read before their
-   * standing was. Gives how many were kept.
+   * status was. Gives how many were kept.
    */
   keep(ca: CaId, sequence: number, answers: readonly PresignedRecord[]): Promise<number>;
   /** Deletes at most `limit` answers whose nextUpdate has passed; gives how many there were. */

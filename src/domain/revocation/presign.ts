@@ -64,7 +64,7 @@ export class Presigner {
   #changed = new Recent<string, { readonly ca: CaId; readonly serial: Serial }>(changedMax);
   /** Until when a key that is away is left alone. */
   #restingUntil = 0;
-  #running: Promise<PresignReport> | undefined;
+  #sweeping: Promise<PresignReport> | undefined;
 
   constructor(deps: PresignDeps) {
     this.#deps = deps;
@@ -162,10 +162,10 @@ export class Presigner {
    */
   sweep(only?: CaId): Promise<PresignReport> {
     if (only !== undefined) return this.#sweep(only);
-    this.#running ??= this.#sweep(undefined).finally(() => {
-      this.#running = undefined;
+    this.#sweeping ??= this.#sweep(undefined).finally(() => {
+      this.#sweeping = undefined;
     });
-    return this.#running;
+    return this.#sweeping;
   }
 
   async #sweep(only: CaId | undefined): Promise<PresignReport> {
@@ -190,8 +190,8 @@ export class Presigner {
     const { presigned } = this.#deps.store.read;
     const issuer = issuerOf(ca);
     const oldest = addSeconds(this.#deps.clock.now(), -60 * this.#graceMinutes);
-    const worth = ({ standing, notAfter }: PresignCandidate) =>
-      standing.status === "revoked" || (notAfter ?? 0) >= oldest;
+    const worth = ({ certStatus, notAfter }: PresignCandidate) =>
+      certStatus.status === "revoked" || (notAfter ?? 0) >= oldest;
     const bare = (candidate: PresignCandidate) => !candidate.inventoried;
     for (const [walk, chosen] of [
       [presigned.issued, worth],
@@ -270,9 +270,9 @@ export class Presigner {
     const validitySeconds = settings.validityMinutes * 60;
     const { backdateSeconds } = settings;
     return async ({ candidate, hash }: Wanted): Promise<PresignedRecord | undefined> => {
-      const { serial, standing } = candidate;
+      const { serial, certStatus } = candidate;
       const now = clock.now();
-      const entries = [{ certId: certIds[hash](serial), standing }];
+      const entries = [{ certId: certIds[hash](serial), certStatus }];
       try {
         const { der, times } = await signAnswer(signing, {
           signer,
@@ -291,7 +291,7 @@ export class Presigner {
           responder: signer.serial,
           producedAt: now,
           ...times,
-          revoked: revokedIn(standing),
+          revoked: revokedIn(certStatus),
         };
       } catch (error) {
         if (error instanceof Problem && error.code === "overloaded") return undefined;
@@ -329,8 +329,8 @@ interface Wanted {
   readonly hash: PresignHash;
 }
 
-const revokedIn = (standing: PresignCandidate["standing"]): PresignedRecord["revoked"] =>
-  standing.status === "revoked" ? { at: standing.at, reason: standing.reason } : undefined;
+const revokedIn = (certStatus: PresignCandidate["certStatus"]): PresignedRecord["revoked"] =>
+  certStatus.status === "revoked" ? { at: certStatus.at, reason: certStatus.reason } : undefined;
 
 /**
  * A few at a time, so that callers who want a signature now do not wait behind a sweep. What was

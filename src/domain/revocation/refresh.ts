@@ -255,10 +255,10 @@ export class CrlRefresh {
   async #kept(ca: CaId): Promise<ReadonlySet<string>> {
     const { store, clock, scopes } = this.#deps;
     const { revocations } = store.read;
-    const stamps = await revocations.stamps(ca, clock.now());
+    const shardUrls = await revocations.shardUrls(ca, clock.now());
     const published = await scopes.published(ca);
-    const stamped = stamps.map(({ partition }) => partitionScope(partition));
-    return new Set([fullScope, ...published, ...stamped]);
+    const named = shardUrls.map(({ partition }) => partitionScope(partition));
+    return new Set([fullScope, ...published, ...named]);
   }
 
   async #renew(ca: CaRecord, scope: string): Promise<void> {

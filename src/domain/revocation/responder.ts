@@ -26,8 +26,8 @@ import {
 } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
-import type { ResponderWish } from "#domain/certificates/responder.ts";
-import type { HeldKey, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { ResponderRequest } from "#domain/certificates/responder.ts";
+import type { KeyHandle, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
@@ -54,7 +54,7 @@ export interface OcspSigner extends Voucher {
   readonly issuer: Issuer;
   readonly role: "responder" | "ca";
   readonly key: KeyRef;
-  readonly held: HeldKey;
+  readonly handle: KeyHandle;
   readonly algorithm: SignatureName;
   /** DER of the name in the responder id. */
   readonly name: Uint8Array;
@@ -84,7 +84,7 @@ export interface ResponderDeps {
    * The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind
    * `responder`.
    */
-  readonly signCertificate: (wish: ResponderWish) => Promise<unknown>;
+  readonly signCertificate: (request: ResponderRequest) => Promise<unknown>;
   /** Told why a responder could not be made, renewed or replaced. */
   readonly onFailure: (ca: CaId, error: unknown) => void;
 }
@@ -161,8 +161,8 @@ export class Responders {
   }
 
   async #isGood(caId: CaId, serial: Serial, sequence: number): Promise<boolean> {
-    const standing = await this.#deps.store.read.revocations.standing(caId, serial);
-    if (standing.status !== "good") return false;
+    const certStatus = await this.#deps.store.read.revocations.certStatus(caId, serial);
+    if (certStatus.status !== "good") return false;
     this.#checkedAt.set(nameOf({ caId, serial }), sequence);
     return true;
   }
@@ -236,7 +236,7 @@ export class Responders {
     if (found === undefined || found.notAfter <= now) {
       return await this.#prepared(issuer, await this.#madeOrNewest(issuer, found));
     }
-    const { status } = await revocations.standing(issuer.ca.id, found.serial);
+    const { status } = await revocations.certStatus(issuer.ca.id, found.serial);
     if (status === "good") return await this.#preparedOrAnew(issuer, found);
     return await this.#prepared(issuer, await this.#makeOrTryLater(issuer, undefined));
   }
@@ -269,7 +269,7 @@ export class Responders {
     } catch (error) {
       const newest = await this.#deps.store.read.revocations.responder(issuer.ca.id);
       if (newest === undefined || newest.notBefore <= this.#deps.clock.now()) throw error;
-      const { status } = await this.#deps.store.read.revocations.standing(
+      const { status } = await this.#deps.store.read.revocations.certStatus(
         issuer.ca.id,
         newest.serial,
       );
@@ -311,29 +311,29 @@ export class Responders {
     const kept = old && (await this.#keyOf(issuer.ca, old));
     if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
-    const held = await keys.generate({
+    const handle = await keys.generate({
       ...responderKey(issuer.ca.keyType, settings),
       role: "responder",
       label: `ocsp-${issuer.ca.id}-${suffix}`,
     });
     try {
       const at = clock.now();
-      await store.atomically((tx) => announceKey(tx, held, "responder", "generate", at));
+      await store.atomically((tx) => announceKey(tx, handle, "responder", "generate", at));
     } catch (error) {
-      await this.#discard(issuer.ca.id, held);
+      await this.#discard(issuer.ca.id, handle);
       throw error;
     }
     try {
-      return await this.#certify(issuer, held);
+      return await this.#certify(issuer, handle);
     } catch (error) {
       // A commit whose answer was lost may have made it the responder: then the key stays.
-      if (nothingWritten(error)) await this.#discard(issuer.ca.id, held);
+      if (nothingWritten(error)) await this.#discard(issuer.ca.id, handle);
       throw error;
     }
   }
 
   /** Undefined for one that is given up, which is told when its certificate still runs. */
-  async #keyOf(ca: CaRecord, old: ResponderRecord): Promise<HeldKey | undefined> {
+  async #keyOf(ca: CaRecord, old: ResponderRecord): Promise<KeyHandle | undefined> {
     try {
       return await this.#deps.keys.find(keyRefOf(old));
     } catch (error) {
@@ -349,18 +349,18 @@ export class Responders {
    * Does not throw: its caller tells why there is no responder, and what stays on the token is told
    * here.
    */
-  async #discard(ca: CaId, held: HeldKey): Promise<void> {
+  async #discard(ca: CaId, handle: KeyHandle): Promise<void> {
     const { keys, store, clock, onFailure } = this.#deps;
     try {
-      await keys.destroy(held.ref);
+      await keys.destroy(handle.ref);
       const at = clock.now();
-      await store.atomically((tx) => announceKey(tx, held, "responder", "destroy", at));
+      await store.atomically((tx) => announceKey(tx, handle, "responder", "destroy", at));
     } catch (error) {
       onFailure(ca, error);
     }
   }
 
-  async #certify({ ca: known }: Issuer, held: HeldKey): Promise<ResponderRecord> {
+  async #certify({ ca: known }: Issuer, handle: KeyHandle): Promise<ResponderRecord> {
     // Read anew: the certificate of an externally signed CA may have been replaced by a longer one.
     const ca = (await this.#deps.store.read.cas.byId(known.id)) ?? known;
     const issuer = issuerOf(ca);
@@ -368,18 +368,18 @@ export class Responders {
     let made: ResponderRecord | undefined;
     await this.#deps.signCertificate({
       ca,
-      spki: held.spki,
+      spki: handle.spki,
       notBefore,
       notAfter,
       extensions: [
         keyUsage(["digitalSignature"]),
         extendedKeyUsage(["OCSPSigning"]),
-        subjectKeyIdentifier(subjectKeyId(held.spki, "rfc7093")),
+        subjectKeyIdentifier(subjectKeyId(handle.spki, "rfc7093")),
         authorityKeyIdentifier(issuer.keyId),
         ocspNoCheck(),
       ],
       also: async (tx, { serial, certificate }) => {
-        const { label: keyLabel, id: keyId, provider: keyProvider } = held.ref;
+        const { label: keyLabel, id: keyId, provider: keyProvider } = handle.ref;
         const key = { keyLabel, keyId, keyProvider };
         made = { caId: ca.id, serial, ...key, certificate, notBefore, notAfter };
         await tx.revocations.putResponder(made);
@@ -394,7 +394,7 @@ export class Responders {
     const { validityHours, backdateSeconds } = this.#deps.settings;
     const issuer =
       notBefore === undefined || notAfter === undefined ? undefined : { notBefore, notAfter };
-    const wish = {
+    const request = {
       requestedSeconds: undefined,
       defaultSeconds: validityHours * 3600,
       profileMaxSeconds: 0,
@@ -403,20 +403,20 @@ export class Responders {
       backdateSeconds,
       shorten: true,
     };
-    return placeValidity(wish, this.#deps.clock.now());
+    return placeValidity(request, this.#deps.clock.now());
   }
 
   async #prepared(issuer: Issuer, record: ResponderRecord): Promise<OcspSigner> {
     const certificate = parseCertificate(record.certificate);
-    const held = await this.#deps.keys.find(keyRefOf(record));
-    if (!Buffer.from(held.spki).equals(certificate.spki)) throw refuse("key_unavailable");
+    const handle = await this.#deps.keys.find(keyRefOf(record));
+    if (!Buffer.from(handle.spki).equals(certificate.spki)) throw refuse("key_unavailable");
     return {
       caId: issuer.ca.id,
       issuer,
       role: "responder",
-      key: held.ref,
-      held,
-      algorithm: defaultSignature(held.keyType),
+      key: handle.ref,
+      handle,
+      algorithm: defaultSignature(handle.keyType),
       name: certificate.subject.der,
       certificates: [record.certificate],
       serial: record.serial,
@@ -428,14 +428,14 @@ export class Responders {
 
   async #caItself(issuer: Issuer): Promise<OcspSigner> {
     const { ca } = issuer;
-    const held = await this.#deps.keys.find(ca.key);
-    if (!Buffer.from(held.spki).equals(ca.spki)) throw refuse("key_unavailable");
+    const handle = await this.#deps.keys.find(ca.key);
+    if (!Buffer.from(handle.spki).equals(ca.spki)) throw refuse("key_unavailable");
     return {
       caId: ca.id,
       issuer,
       role: "ca",
       key: ca.key,
-      held,
+      handle,
       algorithm: defaultSignature(ca.keyType),
       name: issuer.subject.der,
       certificates: [],

@@ -69,8 +69,8 @@ export interface RevocationChange {
   readonly to: StoredStatus;
   readonly reason: RevocationReason | undefined;
   readonly at: Instant;
-  /** The CRL partition stamped into the certificate. */
-  readonly stamp: number | undefined;
+  /** The CRL partition that the certificate names. */
+  readonly namedShard: number | undefined;
   /** Its number in the revocation sequence; undefined where nobody counted. */
   readonly sequence: number | undefined;
 }
@@ -225,8 +225,8 @@ function changeOf(
   at: Instant,
 ): Decided {
   const kind = found.certificate?.kind ?? "bare";
-  const stamp = found.certificate?.crlPartition;
-  return { caId: request.ca.id, serial: request.serial, kind, to, reason, at, stamp };
+  const namedShard = found.certificate?.crlPartition;
+  return { caId: request.ca.id, serial: request.serial, kind, to, reason, at, namedShard };
 }
 
 /** Gives the number of the change. */

@@ -26,7 +26,7 @@ interface Deps {
   readonly clock: Pick<Clock, "now">;
   /** `crl.shards`; below 2 there are no partitions. */
   readonly shards: number;
-  /** Base of CRL addresses; undefined stamps none. */
+  /** Base of CRL addresses; without it certificates name none. */
   readonly urlBase: string | undefined;
 }
 
@@ -48,10 +48,10 @@ export class CrlScopes {
    */
   async all(ca: CaId): Promise<readonly string[]> {
     const { store, clock } = this.#deps;
-    const stamps = await store.read.revocations.stamps(ca, clock.now());
-    const stamped = stamps.map(({ partition }) => partition);
+    const shardUrls = await store.read.revocations.shardUrls(ca, clock.now());
+    const named = shardUrls.map(({ partition }) => partition);
     const current = Array.from({ length: this.shards }, (_, number) => number);
-    const numbers = [...new Set([...current, ...stamped])].sort((a, b) => a - b);
+    const numbers = [...new Set([...current, ...named])].sort((a, b) => a - b);
     return [fullScope, ...numbers.map(partitionScope)];
   }
 
@@ -71,8 +71,8 @@ export class CrlScopes {
     if (number === undefined) throw this.#badPartition();
     if (number < this.shards) return partitionScope(number);
     const { store, clock } = this.#deps;
-    const stamps = await store.read.revocations.stamps(ca, clock.now());
-    if (stamps.some(({ partition }) => partition === number)) return partitionScope(number);
+    const shardUrls = await store.read.revocations.shardUrls(ca, clock.now());
+    if (shardUrls.some(({ partition }) => partition === number)) return partitionScope(number);
     throw this.#badPartition();
   }
 
@@ -122,7 +122,7 @@ export class CrlScopes {
     return number === undefined ? undefined : { number, modulus: this.shards };
   }
 
-  /** Where the CRL of a scope is for certificates stamped today; undefined without a URL base. */
+  /** Where the CRL of a scope is for certificates made today; undefined without a URL base. */
   url(ca: CaId, scope: string): string | undefined {
     const { urlBase } = this.#deps;
     return urlBase && crlUrlOf(urlBase, ca, partitionNumber(scope));
@@ -135,9 +135,9 @@ export class CrlScopes {
     const number = partitionNumber(scope);
     if (number === undefined) return [];
     const { store, clock } = this.#deps;
-    const stamps = await store.read.revocations.stamps(ca, clock.now());
-    const stamped = stamps.filter(({ partition }) => partition === number).map(({ url }) => url);
-    return [...new Set([...(this.url(ca, scope) ? [this.url(ca, scope) ?? ""] : []), ...stamped])];
+    const shardUrls = await store.read.revocations.shardUrls(ca, clock.now());
+    const named = shardUrls.filter(({ partition }) => partition === number).map(({ url }) => url);
+    return [...new Set([...(this.url(ca, scope) ? [this.url(ca, scope) ?? ""] : []), ...named])];
   }
 
   /** Every `crl.shards` there ever was. */
@@ -175,7 +175,7 @@ async function shardsEverUsed({ read }: Pick<Store, "read">): Promise<readonly n
  * `crl.shards` is. Certificates of CAs and responders are on no partition (CRL-9).
  */
 export function memberships(
-  { serial, kind, stamp }: EntryPlace,
+  { serial, kind, namedShard }: EntryPlace,
   modulus: number,
   everUsed: readonly number[],
 ): readonly Partition[] {
@@ -185,8 +185,11 @@ export function memberships(
     return [...numbers].map((number) => ({ number, modulus: 0 }));
   }
   const current = modulus === 0 ? [] : [{ number: partitionOf(serial, modulus), modulus }];
-  if (stamp === undefined) return current;
-  return [{ number: stamp, modulus: 0 }, ...current.filter(({ number }) => number !== stamp)];
+  if (namedShard === undefined) return current;
+  return [
+    { number: namedShard, modulus: 0 },
+    ...current.filter(({ number }) => number !== namedShard),
+  ];
 }
 
 /** The scopes an entry is listed by. */

@@ -86,8 +86,8 @@ export interface EntryPlace {
   readonly serial: Serial;
   /** Undefined for a serial the inventory does not know. */
   readonly kind: CertificateRecord["kind"] | undefined;
-  /** The partition stamped into the certificate. */
-  readonly stamp: number | undefined;
+  /** The partition that the certificate names. */
+  readonly namedShard: number | undefined;
 }
 
 /** An entry with its place. */
@@ -119,10 +119,10 @@ export interface Partition {
 }
 
 /**
- * One URL stamped as distribution point of a partition, and until when a certificate with it is
- * valid.
+ * One URL that certificates name as distribution point of a partition, and until when one of them
+ * is valid.
  */
-export interface StampRecord {
+export interface ShardUrlRecord {
   readonly caId: CaId;
   readonly partition: number;
   readonly url: string;
@@ -185,7 +185,7 @@ export interface ResponderRecord {
  * What can be said of a serial: the revocation table goes before the inventory, intents are
  * `unknown`.
  */
-export type Standing =
+export type CertStatus =
   | { readonly status: "good"; readonly profile: string }
   | { readonly status: "unknown" }
   | {
@@ -199,7 +199,7 @@ export type Standing =
 export interface RevocationReads {
   bySerial(ca: CaId, serial: Serial): Promise<RevocationRecord | undefined>;
   /** One light read that touches no DER; the OCSP responder asks it for every fresh answer. */
-  standing(ca: CaId, serial: Serial): Promise<Standing>;
+  certStatus(ca: CaId, serial: Serial): Promise<CertStatus>;
   /**
    * Newest (highest sequence) first; `after` is `{ at: sequence, id: serial }` of the last row
    * seen.
@@ -229,8 +229,8 @@ export interface RevocationReads {
   ): Promise<Uint8Array | undefined>;
   /** The scopes of a CA that have a published base. */
   publishedScopes(ca: CaId): Promise<readonly string[]>;
-  /** Stamps of partitions that are in certificates valid at `at`, by partition and URL. */
-  stamps(ca: CaId, at: Instant): Promise<readonly StampRecord[]>;
+  /** URLs of partitions that certificates valid at `at` name, by partition and URL. */
+  shardUrls(ca: CaId, at: Instant): Promise<readonly ShardUrlRecord[]>;
   /**
    * The newest responder of the CA key; with `at` the newest of those whose certificates had begun
    * by then.
@@ -264,8 +264,8 @@ export interface RevocationWrites {
    * released.
    */
   remove(ca: CaId, serial: Serial): Promise<number>;
-  /** Keeps the stamp of a partition; the latest notAfter stays, rounded up to a day. */
-  stamp(stamp: StampRecord): Promise<void>;
+  /** Keeps a URL of a partition; the latest notAfter stays, rounded up to a day. */
+  keepShardUrl(shardUrl: ShardUrlRecord): Promise<void>;
   /** Adds members to the index of partitions, which is complete up to `sequence` then. */
   indexPartitions(
     ca: CaId,

@@ -1,10 +1,10 @@
-/** Quotas: what a tenant may still issue, decided in the unit that promises to sign (TEN-1). */
+/** Quotas: what a tenant may still issue, decided in the unit that stores the intent (TEN-1). */
 
 import type { TenantId } from "#core/ids.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
 import type { Unit } from "#domain/store.ts";
-import type { Standing, TenantReads, Used } from "./store.ts";
+import type { TenantState, TenantReads, Used } from "./store.ts";
 
 /**
  * Lets one more leaf of the tenant be signed, or refuses `quota_exceeded`. The intent the same unit
@@ -14,19 +14,19 @@ import type { Standing, TenantReads, Used } from "./store.ts";
 export async function reserveLeaf(
   tx: Unit,
   tenant: TenantId,
-  standing: Standing,
+  state: TenantState,
   now: Instant,
 ): Promise<void> {
-  if (standing.maxCertsPerDay === 0 && standing.maxActiveCerts === 0) return;
-  const refusal = exhausted(standing, await tx.tenants.used(tenant, now), now);
+  if (state.maxCertsPerDay === 0 && state.maxActiveCerts === 0) return;
+  const refusal = exhausted(state, await tx.tenants.used(tenant, now), now);
   if (refusal !== undefined) throw refusal;
 }
 
 /** Refuses `tenant_suspended` for a tenant that is not there or not active (TEN-2). */
-export function requireActive<T extends Pick<Standing, "status">>(
-  standing: T | undefined,
-): asserts standing is T {
-  if (standing?.status !== "active") throw refuse("tenant_suspended");
+export function requireActive<T extends Pick<TenantState, "status">>(
+  state: T | undefined,
+): asserts state is T {
+  if (state?.status !== "active") throw refuse("tenant_suspended");
 }
 
 /**
@@ -34,7 +34,7 @@ export function requireActive<T extends Pick<Standing, "status">>(
  * any time.
  */
 export async function requireTenant(tx: Unit, tenant: TenantId): Promise<void> {
-  if ((await tx.tenants.standing(tenant)) === undefined) throw refuse("tenant_suspended");
+  if ((await tx.tenants.state(tenant)) === undefined) throw refuse("tenant_suspended");
 }
 
 /** What the tenant says to one leaf more, for a preview; reserves nothing. */
@@ -50,12 +50,12 @@ export async function tenantVerdict(
   if (record?.status !== "active") return refuse("tenant_suspended");
   const { maxCertsPerDay, maxActiveCerts } = record.quotas;
   if (maxCertsPerDay === 0 && maxActiveCerts === 0) return "unlimited";
-  const standing = { status: record.status, maxCertsPerDay, maxActiveCerts };
-  return exhausted(standing, await tenants.used(tenant, now), now) ?? "room";
+  const state = { status: record.status, maxCertsPerDay, maxActiveCerts };
+  return exhausted(state, await tenants.used(tenant, now), now) ?? "room";
 }
 
 function exhausted(
-  { maxCertsPerDay, maxActiveCerts }: Standing,
+  { maxCertsPerDay, maxActiveCerts }: TenantState,
   { today, active }: Used,
   now: Instant,
 ): Problem | undefined {

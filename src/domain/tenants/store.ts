@@ -81,7 +81,7 @@ export interface TenantWrites {
   update(tenant: TenantRecord): Promise<void>;
   remove(id: TenantId): Promise<void>;
   /** As much of it as every issuance asks, as this unit finds it. */
-  standing(id: TenantId): Promise<Standing | undefined>;
+  state(id: TenantId): Promise<TenantState | undefined>;
   /** As this unit finds it: exact, for units of all replicas come one after the other. */
   used(tenant: TenantId, now: Instant): Promise<Used>;
   /** CAs it owns, whatever their status, internal ones too. */
@@ -89,5 +89,5 @@ export interface TenantWrites {
 }
 
 /** What every issuance asks of a tenant. */
-export type Standing = Pick<TenantRecord, "status"> &
+export type TenantState = Pick<TenantRecord, "status"> &
   Pick<Quotas, "maxCertsPerDay" | "maxActiveCerts">;

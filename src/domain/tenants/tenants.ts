@@ -5,7 +5,7 @@ import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/access/call.ts";
-import { tokenEvent } from "#domain/access/tokens.ts";
+import { apiTokenEvent } from "#domain/access/tokens.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { type Quotas, type TenantRecord, unlimited } from "./store.ts";
@@ -17,7 +17,7 @@ export interface TenantDeps {
 }
 
 /** A tenant as asked for; undefined members of a change stay as they are. */
-export interface TenantWish {
+export interface TenantRequest {
   readonly slug: string;
   /** Undefined: the slug. */
   readonly name: string | undefined;
@@ -39,15 +39,15 @@ export class Tenants {
   }
 
   /** Refuses `already_exists` for a slug that is taken. */
-  async create(origin: Origin, wish: TenantWish): Promise<TenantRecord> {
+  async create(origin: Origin, request: TenantRequest): Promise<TenantRecord> {
     const { store, clock, random } = this.#deps;
     const now = clock.now();
     const tenant: TenantRecord = {
       id: tenantId(random.uuid()),
-      slug: wish.slug,
-      name: wish.name ?? wish.slug,
+      slug: request.slug,
+      name: request.name ?? request.slug,
       status: "active",
-      kekLabel: wish.kekLabel ?? "",
+      kekLabel: request.kekLabel ?? "",
       quotas: unlimited,
       createdAt: now,
     };
@@ -83,12 +83,12 @@ export class Tenants {
     await store.atomically(async (tx) => {
       const cas = await tx.tenants.cas(tenant.id);
       if (cas > 0) throw refuse("tenant_not_empty", { cas });
-      const tokens = await tx.access.revokeTokensOf(tenant.id, now, origin.principal.subject);
+      const apiTokens = await tx.access.revokeApiTokensOf(tenant.id, now, origin.principal.subject);
       await tx.tenants.remove(tenant.id);
-      for (const token of tokens) {
-        await tx.audit.appendEvent(tokenEvent("token.revoke", origin, token), now);
+      for (const apiToken of apiTokens) {
+        await tx.audit.appendEvent(apiTokenEvent("token.revoke", origin, apiToken), now);
       }
-      const detail = { tokens: tokens.length };
+      const detail = { tokens: apiTokens.length };
       await tx.audit.appendEvent({ ...about("tenant.delete", origin, tenant), detail }, now);
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Watches that logs keep their promises: heads verified and consistent, every leaf proven in its
- * tree (CT-7, CT-8).
+ * Watches that logs include what they gave SCTs for: heads verified and consistent, every leaf
+ * proven in its tree (CT-7, CT-8).
  */
 
 import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
@@ -23,7 +23,7 @@ export interface InclusionDeps {
 /** `certificate_transparency.inclusion_monitor`. */
 export interface InclusionSettings {
   readonly intervalMinutes: number;
-  /** Promises checked in one run. */
+  /** SCTs checked in one run. */
   readonly maxPerRun: number;
   /** For one answer of a log. */
   readonly timeoutSeconds: number;
@@ -42,7 +42,7 @@ type LogState =
   | { readonly answers: true; readonly head: TreeHead }
   | { readonly answers: false; readonly error: string; readonly dishonest: boolean };
 
-/** The verdict on one promise. */
+/** The verdict on one SCT. */
 type Verdict =
   | { readonly status: "included"; readonly treeSize: number; readonly leafIndex: number }
   | { readonly status: "failed" | "pending" | "unknown_log"; readonly error: string };
@@ -55,7 +55,7 @@ export class InclusionMonitor {
     this.#deps = deps;
   }
 
-  /** Checks what is due, at most `max`. A log that does not answer leaves its promises pending. */
+  /** Checks what is due, at most `max`. A log that does not answer leaves its SCTs pending. */
   async run(max = this.#deps.settings.maxPerRun): Promise<InclusionRun> {
     const { store, clock, registry } = this.#deps;
     const due = await store.read.transparency.due(clock.now(), max);
@@ -159,7 +159,7 @@ export class InclusionMonitor {
     if (log.api === "rfc6962") {
       return await this.#deps.client.inclusion(log, hash, head.treeSize, this.#limits());
     }
-    const leafIndex = row.promisedIndex;
+    const leafIndex = row.sctLeafIndex;
     if (leafIndex === undefined) throw new LogFault("malformed", "the SCT names no leaf index");
     if (leafIndex >= head.treeSize) throw new LogFault("unavailable", "the tree ends before it");
     const path = await this.#hashes(log, inclusionSpans(leafIndex, head.treeSize), head.treeSize);
@@ -217,7 +217,7 @@ export class InclusionMonitor {
   }
 }
 
-/** CT-8: a promise is broken a day after its maximum merge delay. */
+/** CT-8: an SCT is broken a day after its maximum merge delay. */
 const graceSeconds = secondsPerDay;
 
 const dishonest = (error: string): LogState => ({ answers: false, error, dishonest: true });

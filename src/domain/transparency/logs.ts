@@ -15,7 +15,7 @@ export interface CtLog {
   /** Where the tree is read, without final slash. */
   readonly monitoringUrl: string;
   readonly key: LogKey;
-  /** Seconds within which a promise must be kept. */
+  /** Seconds within which the log must show what it gave an SCT for. */
   readonly mmdSeconds: number;
   /** False for a log that takes nothing more: switched off, read-only, retired. */
   readonly usable: boolean;

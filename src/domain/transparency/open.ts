@@ -1,9 +1,9 @@
 /**
- * Puts the parts of transparency together: promises before a signature, the watch over them, and
+ * Puts the parts of transparency together: SCTs before a signature, the watch over them, and
  * what was lost between.
  */
 
-import { Promises } from "#domain/certificates/promise.ts";
+import { SctCollector } from "#domain/certificates/scts.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store } from "#domain/store.ts";
@@ -27,7 +27,7 @@ export interface TransparencyDeps {
 
 /** Everything transparency does. */
 export interface Transparency {
-  readonly promises: Promises;
+  readonly scts: SctCollector;
   readonly monitor: InclusionMonitor;
   /** Revokes the serials of public precertificates that came to nothing. */
   readonly lost: () => Promise<void>;
@@ -38,7 +38,7 @@ export function openTransparency(deps: TransparencyDeps): Transparency {
   const { store, client, clock, random, revoker, settings, registry } = deps;
   const lost = () => revokeLost({ store, revoker });
   return {
-    promises: new Promises({ client, registry, clock, random, lost }),
+    scts: new SctCollector({ client, registry, clock, random, lost }),
     monitor: new InclusionMonitor({ store, client, registry, clock, settings }),
     lost,
   };

@@ -1,5 +1,5 @@
 /**
- * What is remembered about transparency: precertificates, promises to be kept, and the last head of
+ * What is remembered about transparency: precertificates, SCTs to be watched, and the last head of
  * each log.
  */
 
@@ -23,7 +23,7 @@ export interface PrecertificateRecord {
 
 export type InclusionStatus = "pending" | "included" | "failed" | "unknown_log";
 
-/** One promise of one log, and whether it was kept. */
+/** One SCT of one log, and whether the log has included its entry. */
 export interface InclusionRecord {
   readonly id: string;
   readonly caId: CaId;
@@ -36,7 +36,7 @@ export interface InclusionRecord {
   /** Lower hex hash of the leaf the log must have. */
   readonly leafHash: string;
   /** Where the log said the leaf would be; only static logs say so. */
-  readonly promisedIndex: number | undefined;
+  readonly sctLeafIndex: number | undefined;
   readonly status: InclusionStatus;
   /** When it is looked at next. */
   readonly dueAt: Instant;
@@ -72,7 +72,7 @@ export interface TransparencyReads {
   lost(limit: number): Promise<readonly PrecertificateRecord[]>;
   /** Those whose serial is revoked by an entry without an end. */
   endless(limit: number): Promise<readonly PrecertificateRecord[]>;
-  /** Newest promise first. */
+  /** Newest SCT first. */
   inclusions(
     filter: InclusionFilter,
     limit: number,

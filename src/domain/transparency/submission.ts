@@ -1,5 +1,5 @@
 /**
- * Asks several logs at once for their promises, verifies each, and stops when there are enough
+ * Asks several logs at once for their SCTs, verifies each, and stops when there are enough
  * (CT-2 to CT-4).
  */
 
@@ -33,8 +33,8 @@ export type LogError =
   /** The others were enough before it answered. */
   | "late";
 
-/** A verified promise. */
-export interface Promised {
+/** A verified SCT and the log that gave it. */
+export interface LogSct {
   readonly log: CtLog;
   readonly sct: Sct;
 }
@@ -42,33 +42,33 @@ export interface Promised {
 export interface Collected {
   readonly met: boolean;
   /** In the order of the registry. */
-  readonly promised: readonly Promised[];
+  readonly scts: readonly LogSct[];
   readonly outcomes: readonly LogOutcome[];
 }
 
 /** Submits and collects. Never throws for what a log does. */
-export async function collectPromises(
+export async function collectScts(
   deps: { readonly client: LogClient; readonly clock: Clock },
   submission: Submission,
 ): Promise<Collected> {
   const { logs, needs } = submission;
   const enough = new AbortController();
-  const promised = new Map<CtLog, Sct>();
+  const answered = new Map<CtLog, Sct>();
   const asked = logs.map(async (log): Promise<LogOutcome> => {
     const { name, operator } = log;
     const answer = await persistently(deps, submission, log, enough.signal);
     // Whoever answers after the end is not counted, so that the list is decided by one moment.
     if (enough.signal.aborted) return { log: name, operator, ok: false, error: "late" };
     if (typeof answer === "string") return { log: name, operator, ok: false, error: answer };
-    promised.set(log, answer);
-    if (ctMet(needs, operatorsOf(promised.keys()))) enough.abort();
+    answered.set(log, answer);
+    if (ctMet(needs, operatorsOf(answered.keys()))) enough.abort();
     return { log: name, operator, ok: true };
   });
   const outcomes = await Promise.all(asked);
   return {
-    met: ctMet(needs, operatorsOf(promised.keys())),
-    promised: logs.flatMap((log) => {
-      const sct = promised.get(log);
+    met: ctMet(needs, operatorsOf(answered.keys())),
+    scts: logs.flatMap((log) => {
+      const sct = answered.get(log);
       return sct === undefined ? [] : [{ log, sct }];
     }),
     outcomes,

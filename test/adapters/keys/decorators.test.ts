@@ -8,7 +8,7 @@ import { measured, publicKeyOf } from "#adapters/keys/measure.ts";
 import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
 import { refuse } from "#core/problems.ts";
-import type { HeldKey, Keys, SignTicket } from "#domain/keys.ts";
+import type { KeyHandle, Keys, SignTicket } from "#domain/keys.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
 import { ticketFor } from "#test/support/signing.ts";
 
@@ -268,5 +268,5 @@ describe("the route", () => {
   });
 });
 
-const sign = (keys: Keys, held: HeldKey, changes: Partial<SignTicket> = {}) =>
+const sign = (keys: Keys, held: KeyHandle, changes: Partial<SignTicket> = {}) =>
   keys.sign(ticketFor(held, "ecdsa-sha256", message, changes), message);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { KeySettings } from "#adapters/keys/settings.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
@@ -148,7 +148,7 @@ function clientFor(
   return client;
 }
 
-async function signs(client: SignerClient, held: HeldKey): Promise<boolean> {
+async function signs(client: SignerClient, held: KeyHandle): Promise<boolean> {
   const message = Buffer.from("anything");
   const signature = await client.sign(ticketFor(held, "ecdsa-sha256", message), message);
   return verifies(held, "ecdsa-sha256", message, signature);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
 import { type ClientDeps, SignerClient } from "#adapters/keys/client.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
@@ -15,8 +15,8 @@ else {
   let hsm: SoftHsm;
   let hsmToken: SignerClient;
   let sealed: SignerClient;
-  let first: HeldKey;
-  let second: HeldKey;
+  let first: KeyHandle;
+  let second: KeyHandle;
 
   function client(configuration: SignerConfiguration, carry: ClientDeps["carry"]) {
     const { privateDir } = newKeyStore();
@@ -40,7 +40,7 @@ else {
   }, 30_000);
   afterEach(() => Promise.all([hsmToken.close(), sealed.close()]));
 
-  async function signs(held: HeldKey): Promise<boolean> {
+  async function signs(held: KeyHandle): Promise<boolean> {
     const message = Buffer.from("anything");
     const signature = await sealed.sign(ticketFor(held, "ecdsa-sha256", message), message);
     return verifies(held, "ecdsa-sha256", message, signature);

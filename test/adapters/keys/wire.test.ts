@@ -12,7 +12,7 @@ import type { KeySettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { parseKeyFile, isEnveloped } from "#adapters/keys/software/key-file.ts";
 import { type Envelope, fitsCommitment } from "#core/envelope.ts";
-import type { HeldKey, KekInUse, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyHandle, KekInUse, Keys, ProviderName } from "#domain/keys.ts";
 import { newKeyStore, newVersion } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
@@ -26,7 +26,7 @@ const wanted = { provider: "software", label: "ca", keyType: "ecdsa-p256", role:
 if (softHsmModule === undefined) describe.todo("the wire: SoftHSM is not installed here");
 else {
   let settings: KeySettings;
-  let held: HeldKey;
+  let held: KeyHandle;
   let keys: Keys;
   const versions: KekInUse[] = [];
 

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { withoutTokens } from "#core/access/token-secret.ts";
+import { withoutApiTokens } from "#core/access/token-secret.ts";
 
 test("a text is kept without every secret in it, and any other text as it is", () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9_-]{1,43}$/).map((random) => `pki_pat_${random}`);
@@ -11,13 +11,13 @@ test("a text is kept without every secret in it, and any other text as it is", (
   fc.assert(
     fc.property(fc.array(fc.tuple(between, secret)), (parts) => {
       const text = parts.flat().join("");
-      expect(withoutTokens(text)).toBe(parts.map(([other]) => `${other}pki_pat_*`).join(""));
+      expect(withoutApiTokens(text)).toBe(parts.map(([other]) => `${other}pki_pat_*`).join(""));
     }),
   );
   fc.assert(
     fc.property(fc.string(), (text) => {
       fc.pre(!text.includes("pki_pat_"));
-      expect(withoutTokens(text)).toBe(text);
+      expect(withoutApiTokens(text)).toBe(text);
     }),
   );
 });

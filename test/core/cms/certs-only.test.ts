@@ -6,13 +6,23 @@ import fc from "fast-check";
 
 import { bundledCertificates } from "#core/cms/certs-only.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { caWish, initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import {
+  caRequest,
+  initRoot,
+  issuanceWorld,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/issuance.ts";
 import { openssl, scratchDirectory } from "#test/support/openssl.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);
-const issuing = await world.authorities.issueIntermediate(rootOrigin, root, caWish({ label: "i" }));
-const { certificate: leaf } = await world.issuance.issue(rootOrigin, issuing, leafWish());
+const issuing = await world.authorities.issueIntermediate(
+  rootOrigin,
+  root,
+  caRequest({ label: "i" }),
+);
+const { certificate: leaf } = await world.issuance.issue(rootOrigin, issuing, leafRequest());
 const chain = [leaf, issuing.certificate, root.certificate].map((der) => der ?? new Uint8Array());
 
 /** The bundle `openssl crl2pkcs7` makes of certificates in this order. */

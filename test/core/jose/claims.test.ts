@@ -6,7 +6,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { claimsHold, identityOf } from "#core/jose/claims.ts";
+import { claimsValid, identityOf } from "#core/jose/claims.ts";
 import { instant } from "#core/time.ts";
 
 const now = instant(1_800_000_000_000);
@@ -20,7 +20,7 @@ const good = {
   sub: "a",
 };
 const holds = (change: object, use: "id" | "bearer" = "id", type?: string) =>
-  claimsHold({ claims: { ...good, ...change }, type }, { ...expected, use });
+  claimsValid({ claims: { ...good, ...change }, type }, { ...expected, use });
 
 describe("claims", () => {
   test("hold when everything is as expected", () => {

@@ -62,14 +62,14 @@ function made(
 const none: Subtrees = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
 const { basicConstraints, keyUsage } = extensions;
 const authority = (length?: number) => [basicConstraints(true, length), keyUsage(["keyCertSign"])];
-const ca = (names: string, wish: Made = {}, length?: number) =>
-  made(names, { ...wish, extensions: [...authority(length), ...(wish.extensions ?? [])] });
-const leaf = (names: string, wish: Made = {}) =>
+const ca = (names: string, request: Made = {}, length?: number) =>
+  made(names, { ...request, extensions: [...authority(length), ...(request.extensions ?? [])] });
+const leaf = (names: string, request: Made = {}) =>
   made(names, {
-    ...wish,
+    ...request,
     extensions: [
       extensions.subjectAltName([{ kind: "dns", value: "a.good.test" }], false),
-      ...(wish.extensions ?? []),
+      ...(request.extensions ?? []),
     ],
   });
 const bound = (permitted: Partial<Subtrees>, excluded: Partial<Subtrees> = {}) =>

@@ -24,7 +24,7 @@ const verdict = (...chain: readonly Uint8Array[]) => {
   return checkImport({
     certificate,
     chain: chain.map(parseCertificate),
-    heldSpki: certificate.spki,
+    ownSpki: certificate.spki,
     replaced: undefined,
     now,
     subject: certificate.subject.der,

@@ -120,10 +120,10 @@ test("of 500 combinations none is allowed that OpenSSL refuses, and few that it 
   expect(count.stricter).toBeLessThan(60);
 });
 
-function isAllowed({ sans, upper, lower, ...wish }: Combination): boolean {
+function isAllowed({ sans, upper, lower, ...request }: Combination): boolean {
   const path = [lower, upper].filter((one) => one !== undefined);
-  const leaf = { subject: encodeName(subjectOf(wish)), sans, forServers: false };
-  const below = { subject: encodeName(lowerSubject(wish, 0)), sans: [], forServers: false };
+  const leaf = { subject: encodeName(subjectOf(request)), sans, forServers: false };
+  const below = { subject: encodeName(lowerSubject(request, 0)), sans: [], forServers: false };
   return pathViolations(leaf, path).length === 0 && pathViolations(below, [upper]).length === 0;
 }
 
@@ -143,8 +143,10 @@ function isStricterHere({ sans, commonName, upper, lower }: Combination): boolea
   );
 }
 
-function subjectOf(wish: Omit<Combination, "sans" | "upper" | "lower">): readonly NameAttribute[] {
-  const { organization, commonName, mailbox } = wish;
+function subjectOf(
+  request: Omit<Combination, "sans" | "upper" | "lower">,
+): readonly NameAttribute[] {
+  const { organization, commonName, mailbox } = request;
   const attributes: NameAttribute[] = [];
   if (organization !== undefined) attributes.push({ type: "O", value: organization });
   attributes.push({ type: "CN", value: commonName });
@@ -190,12 +192,12 @@ function opensslVerdicts(combinations: readonly Combination[]): readonly boolean
   };
   const root = [{ type: "CN", value: "Root" }];
   const between: string[] = [];
-  const files = combinations.map(({ sans, upper, lower, ...wish }, index) => {
+  const files = combinations.map(({ sans, upper, lower, ...request }, index) => {
     const above = [{ type: "CN", value: `Upper CA ${index}` }];
-    const below = lowerSubject(wish, index);
+    const below = lowerSubject(request, index);
     between.push(certificate(root, above, ca(upper)), certificate(above, below, ca(lower)));
     const extensions = sans.length === 0 ? [] : [subjectAltName(sans, false)];
-    return scratch.write(`${index}.pem`, certificate(below, subjectOf(wish), extensions));
+    return scratch.write(`${index}.pem`, certificate(below, subjectOf(request), extensions));
   });
   const trusted = scratch.write("root.pem", certificate(root, root, ca(undefined)));
   const untrusted = scratch.write("between.pem", between.join(""));

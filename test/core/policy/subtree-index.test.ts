@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
-import { indexed, type Standing, SubtreeIndex } from "#core/policy/subtree-index.ts";
+import { indexed, type SubtreeMatch, SubtreeIndex } from "#core/policy/subtree-index.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { Subtrees } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
@@ -23,7 +23,7 @@ import {
 } from "#test/support/subtrees-one-by-one.ts";
 
 const none: Subtrees = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
-const seen = (verdicts: readonly Within[]): Standing => ({
+const seen = (verdicts: readonly Within[]): SubtreeMatch => ({
   constrained: verdicts.length > 0,
   within: verdicts.includes(true),
   unclear: verdicts.includes(undefined),

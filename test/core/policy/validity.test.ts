@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { placeValidity, type ValidityWish } from "#core/policy/validity.ts";
+import { placeValidity, type ValidityRequest } from "#core/policy/validity.ts";
 import { addSeconds, instant, secondsPerDay, timestamp } from "#core/time.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00.789Z"));
@@ -12,7 +12,7 @@ const issuer = {
   notBefore: instant(Date.parse("2026-01-01T00:00:00Z")),
   notAfter: instant(Date.parse("2026-12-31T23:59:59Z")),
 };
-const wish = (given: Partial<ValidityWish> = {}): ValidityWish => ({
+const request = (given: Partial<ValidityRequest> = {}): ValidityRequest => ({
   requestedSeconds: undefined,
   defaultSeconds: 90 * secondsPerDay,
   issuer,
@@ -25,25 +25,25 @@ const wish = (given: Partial<ValidityWish> = {}): ValidityWish => ({
 const days = (count: number) => count * secondsPerDay;
 
 test("RFC 5280 §4.1.2.5: both ends are inclusive and the span is the validity exactly", () => {
-  const { notBefore, notAfter } = placeValidity(wish(), now);
+  const { notBefore, notAfter } = placeValidity(request(), now);
   expect(timestamp(notBefore)).toBe("2026-06-01T11:55:00.000000Z");
   expect(timestamp(notAfter)).toBe("2026-08-30T11:54:59.000000Z");
   expect((notAfter - notBefore) / 1000 + 1).toBe(days(90));
 });
 
 test("backdating is limited to a twelfth of the validity", () => {
-  const { notBefore } = placeValidity(wish({ requestedSeconds: 1200 }), now);
+  const { notBefore } = placeValidity(request({ requestedSeconds: 1200 }), now);
   expect(timestamp(notBefore)).toBe("2026-06-01T11:58:20.000000Z");
 });
 
 test("backdating never reaches before the issuer", () => {
   const young = { ...issuer, notBefore: instant(now - 10_789) };
-  expect(placeValidity(wish({ issuer: young }), now).notBefore).toBe(young.notBefore);
+  expect(placeValidity(request({ issuer: young }), now).notBefore).toBe(young.notBefore);
 });
 
 test("a validity at the profile's limit is granted, one day more is refused to people", () => {
-  expect(placeValidity(wish({ requestedSeconds: days(100) }), now).objection).toBeUndefined();
-  expect(placeValidity(wish({ requestedSeconds: days(101) }), now).objection).toMatchObject({
+  expect(placeValidity(request({ requestedSeconds: days(100) }), now).objection).toBeUndefined();
+  expect(placeValidity(request({ requestedSeconds: days(101) }), now).objection).toMatchObject({
     gate: "validity",
     code: "validity_exceeds_limit",
     facts: { requested_days: 101, limit_days: 100, limit: "profile" },
@@ -51,13 +51,13 @@ test("a validity at the profile's limit is granted, one day more is refused to p
 });
 
 test("the same validity is shortened for protocols, which is recorded", () => {
-  const placed = placeValidity(wish({ requestedSeconds: days(101), shorten: true }), now);
+  const placed = placeValidity(request({ requestedSeconds: days(101), shorten: true }), now);
   expect(placed).toMatchObject({ clamped: "profile", objection: undefined });
   expect((placed.notAfter - placed.notBefore) / 1000 + 1).toBe(days(100));
 });
 
 test("the policy's limit goes before a looser one of the profile", () => {
-  const asked = wish({ requestedSeconds: days(101), policyMaxSeconds: days(30) });
+  const asked = request({ requestedSeconds: days(101), policyMaxSeconds: days(30) });
   expect(placeValidity(asked, now).objection?.facts).toEqual({
     requested_days: 101,
     limit_days: 30,
@@ -66,14 +66,14 @@ test("the policy's limit goes before a looser one of the profile", () => {
 });
 
 test("a default above the CA's life ends with the CA, for everyone and without objection", () => {
-  const placed = placeValidity(wish({ defaultSeconds: days(365), profileMaxSeconds: 0 }), now);
+  const placed = placeValidity(request({ defaultSeconds: days(365), profileMaxSeconds: 0 }), now);
   expect(placed).toMatchObject({ clamped: "ca", objection: undefined });
   expect(placed.notAfter).toBe(issuer.notAfter);
 });
 
 test("a validity that outlives the CA by a second is refused, and one that ends with it granted", () => {
   const exact = (issuer.notAfter - addSeconds(instant(now - 789), -300)) / 1000 + 1;
-  const asked = (requestedSeconds: number) => wish({ requestedSeconds, profileMaxSeconds: 0 });
+  const asked = (requestedSeconds: number) => request({ requestedSeconds, profileMaxSeconds: 0 });
   expect(placeValidity(asked(exact), now)).toMatchObject({ clamped: undefined });
   expect(placeValidity(asked(exact), now).notAfter).toBe(issuer.notAfter);
   expect(placeValidity(asked(exact + 1), now).objection?.facts?.limit).toBe("ca");
@@ -81,7 +81,7 @@ test("a validity that outlives the CA by a second is refused, and one that ends 
 
 test("a root is bound by no issuer", () => {
   const placed = placeValidity(
-    wish({ issuer: undefined, requestedSeconds: days(3650), profileMaxSeconds: 0 }),
+    request({ issuer: undefined, requestedSeconds: days(3650), profileMaxSeconds: 0 }),
     now,
   );
   expect((placed.notAfter - placed.notBefore) / 1000 + 1).toBe(days(3650));
@@ -95,7 +95,7 @@ test("whatever is asked for, nothing lies outside the CA, the limits or a twelft
       fc.integer({ min: 1, max: days(200) }),
       (requestedSeconds, backdateSeconds, left) => {
         const ca = { ...issuer, notAfter: addSeconds(instant(now - 789), left) };
-        const asked = wish({ requestedSeconds, backdateSeconds, issuer: ca, shorten: true });
+        const asked = request({ requestedSeconds, backdateSeconds, issuer: ca, shorten: true });
         const { notBefore, notAfter } = placeValidity(asked, now);
         const span = (notAfter - notBefore) / 1000 + 1;
         expect(notBefore).toBeGreaterThanOrEqual(ca.notBefore);

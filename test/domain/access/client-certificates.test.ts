@@ -13,7 +13,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { basicConstraints, keyUsage } from "#core/x509/extensions.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
 import type { Store } from "#domain/store.ts";
-import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
 import { admin, type GovernedWorld, governedWorld } from "#test/support/governed-world.ts";
 import { csr } from "#test/support/issuance.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
@@ -41,8 +41,10 @@ function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = t
     onLogin: (result) => counted.push(result),
     log: { write: (level, message, facts) => logged.push({ level, message, ...facts }) },
   });
-  const principal = (held: Pick<Held, "chain">) => service.principal(held, somewhere);
-  const subject = async (held: Pick<Held, "chain">) => (await principal(held))?.subject;
+  const principal = (client: Pick<ClientCertificate, "chain">) =>
+    service.principal(client, somewhere);
+  const subject = async (client: Pick<ClientCertificate, "chain">) =>
+    (await principal(client))?.subject;
   return { subject, principal, counted, logged, clock, inForce };
 }
 
@@ -81,8 +83,8 @@ describe("a certificate from outside", () => {
       [cn("robot"), cn("robot")],
     ]) {
       const { principal, counted, logged } = clients(trusting(root.der));
-      const held = issuing.client({ ...inYear, subject });
-      expect([await principal(held), await principal(held)]).toEqual([undefined, undefined]);
+      const client = issuing.client({ ...inYear, subject });
+      expect([await principal(client), await principal(client)]).toEqual([undefined, undefined]);
       expect(counted).toEqual(["denied", "denied"]);
       expect(logged).toEqual([
         {
@@ -101,15 +103,15 @@ describe("a certificate from outside", () => {
   });
 
   test("needs a path to what is trusted, which may be any CA of it", async () => {
-    const held = issuing.client(inYear);
-    expect(await clients(trusting(issuing.der)).subject(held)).toBe("robot");
-    const [leaf = new Uint8Array()] = held.chain;
+    const client = issuing.client(inYear);
+    expect(await clients(trusting(issuing.der)).subject(client)).toBe("robot");
+    const [leaf = new Uint8Array()] = client.chain;
     const short = { chain: [leaf] };
     expect(await clients(trusting(issuing.der)).subject(short)).toBe("robot");
     for (const [trust, chain] of [
       [trusting(root.der), [leaf]],
-      [trusting(OutsideCa.root("Outside", inYear).der), held.chain],
-      [trusting(), held.chain],
+      [trusting(OutsideCa.root("Outside", inYear).der), client.chain],
+      [trusting(), client.chain],
       [trusting(root.der), []],
       [trusting(root.der), [new Uint8Array([48, 0])]],
     ] as const) {
@@ -177,24 +179,24 @@ describe("a certificate from outside", () => {
 
   test("follows a reload on the connection it came by", async () => {
     const { subject, inForce } = clients(trusting(root.der));
-    const held = issuing.client(inYear);
-    expect(await subject(held)).toBe("robot");
+    const client = issuing.client(inYear);
+    expect(await subject(client)).toBe("robot");
     inForce.trust = { ...trusting(root.der), bindings: [{ ...robot, subject: "other" }] };
-    expect(await subject(held)).toBe("other");
+    expect(await subject(client)).toBe("other");
     inForce.trust = trusting(OutsideCa.root("Another", inYear).der);
-    expect(await subject(held)).toBeUndefined();
+    expect(await subject(client)).toBeUndefined();
     inForce.trust = trusting(root.der);
-    expect(await subject(held)).toBe("robot");
+    expect(await subject(client)).toBe("robot");
   });
 });
 
 describe("whatever octets are shown", () => {
   test("nobody comes in by a certificate in which one bit is another", async () => {
     const { subject } = clients(trusting(root.der));
-    const held = issuing.client(inYear);
+    const client = issuing.client(inYear);
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.nat(1), fc.nat(7), async (position, member, bit) => {
-        const chain = held.chain.map((der) => der.slice());
+        const chain = client.chain.map((der) => der.slice());
         const der = chain[member] ?? new Uint8Array(1);
         const at = position % der.length;
         der[at] = (der[at] ?? 0) ^ (1 << bit);
@@ -202,7 +204,7 @@ describe("whatever octets are shown", () => {
       }),
       { numRuns: 500 },
     );
-    expect(await subject(held)).toBe("robot");
+    expect(await subject(client)).toBe("robot");
   });
 
   test("nobody comes in, and nothing breaks", async () => {
@@ -304,7 +306,7 @@ describe("a certificate of this instance", () => {
         ...world.store.read,
         revocations: {
           ...world.store.read.revocations,
-          standing: () => Promise.reject(new Error("the database is away")),
+          certStatus: () => Promise.reject(new Error("the database is away")),
         },
       },
     };

@@ -14,7 +14,7 @@ import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";
 import { AddressTurns } from "#domain/access/address-turns.ts";
 import type { PathWork } from "#domain/ports.ts";
-import { type Held, OutsideCa } from "#test/support/client-certificates.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
 import { clientPaths, somewhere } from "#test/support/client-paths.ts";
 import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -51,7 +51,7 @@ function clientsOver(paths: ClientPaths, clock = testClock("2026-03-01T00:00:00Z
     log: { write: () => {} },
     onLogin: () => {},
   });
-  const subject = async ({ chain }: Pick<Held, "chain">, ip = somewhere.ip) =>
+  const subject = async ({ chain }: Pick<ClientCertificate, "chain">, ip = somewhere.ip) =>
     (await service.principal({ chain }, { ip }))?.subject;
   return { subject, service, clock, inForce, trust };
 }
@@ -60,27 +60,27 @@ describe("a client", () => {
   test("is looked at once, on however many connections it comes with the same certificates", async () => {
     const { asked, paths } = counting();
     const { subject, inForce, trust } = clientsOver(clientPaths(paths));
-    const held = issuing.client(inYear);
-    for (let n = 0; n < 5; n++) expect(await subject(held)).toBe("robot");
+    const client = issuing.client(inYear);
+    for (let n = 0; n < 5; n++) expect(await subject(client)).toBe("robot");
     expect(asked).toHaveLength(1);
     // Others are believed after a reload, so nothing of before counts.
     inForce.trust = { ...trust, anchors: [...trust.anchors] };
-    expect(await subject(held)).toBe("robot");
+    expect(await subject(client)).toBe("robot");
     expect(asked).toHaveLength(2);
   });
 
   test("is looked at anew when any certificate it shows begins or ends", async () => {
     const { asked, paths } = counting();
     const { subject, clock } = clientsOver(clientPaths(paths));
-    const held = issuing.client({ ...inYear, notAfter: at("2026-04-01T00:00:00Z") });
-    expect(await subject(held)).toBe("robot");
+    const client = issuing.client({ ...inYear, notAfter: at("2026-04-01T00:00:00Z") });
+    expect(await subject(client)).toBe("robot");
     clock.at = at("2026-04-01T00:00:00Z");
-    expect([await subject(held), asked.length]).toEqual(["robot", 1]);
+    expect([await subject(client), asked.length]).toEqual(["robot", 1]);
     clock.at = at("2026-04-01T00:00:01Z");
-    expect([await subject(held), asked.length]).toEqual([undefined, 2]);
+    expect([await subject(client), asked.length]).toEqual([undefined, 2]);
     // The clock is set back, and what was true then is true again.
     clock.at = at("2026-03-01T00:00:00Z");
-    expect(await subject(held)).toBe("robot");
+    expect(await subject(client)).toBe("robot");
   });
 
   test("whose requests come together on a new connection is looked at once for all of them", async () => {

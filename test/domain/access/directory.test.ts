@@ -7,7 +7,7 @@ import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
 import {
   type AccessWorld,
   accessWorld,
-  type AccessWishes,
+  type AccessOptions,
   basic,
   presenting,
   refusalOf,
@@ -33,7 +33,7 @@ interface World extends AccessWorld {
   readonly failed: string[];
 }
 
-function world(wishes: AccessWishes = {}, said?: Directory["identify"]): World {
+function world(requests: AccessOptions = {}, said?: Directory["identify"]): World {
   const asked: string[] = [];
   const failed: string[] = [];
   const identify: Directory["identify"] =
@@ -54,7 +54,7 @@ function world(wishes: AccessWishes = {}, said?: Directory["identify"]): World {
         return () => failed.splice(failed.indexOf(ip), 1);
       },
     },
-    ...wishes,
+    ...requests,
   });
   return { ...made, asked, failed };
 }

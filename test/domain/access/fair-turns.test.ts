@@ -256,8 +256,8 @@ describe("failing", () => {
   });
 
   test("is what a right guess costs too: nobody is told of it at once whose ration and room are used up", async () => {
-    const wishes = { waitingPerAddress: 3, failures: { known: slow, account: slow } };
-    const { ask, endAll, makeKnown, pass } = turnWorld(wishes);
+    const requests = { waitingPerAddress: 3, failures: { known: slow, account: slow } };
+    const { ask, endAll, makeKnown, pass } = turnWorld(requests);
     await makeKnown(home);
     for (const from of ["203.0.113.1", home.from]) {
       for (let n = 0; n < 6; n++) {
@@ -275,8 +275,8 @@ describe("failing", () => {
   });
 
   test("at the same account from the same address does not delay what is known to be right while there is room", async () => {
-    const wishes = { waitingPerAddress: 64, failures: { known: slow } };
-    const { ask, makeKnown, endAll } = turnWorld(wishes);
+    const requests = { waitingPerAddress: 64, failures: { known: slow } };
+    const { ask, makeKnown, endAll } = turnWorld(requests);
     await makeKnown(home);
     for (let n = 0; n < 60; n++) {
       void ask(home, `guess ${n}`);

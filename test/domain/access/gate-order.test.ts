@@ -55,10 +55,10 @@ test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", 
     });
 
   await suspend("suspended");
-  // Each caller and wish passes one step more.
-  expect(await ask(holding(defaultTenant, "auditor"), {})).toBe("forbidden");
-  expect(await ask(holding(tenantId("lab"), "admin"), {})).toBe("forbidden");
-  const admin = holding(defaultTenant, "admin");
+  // Each caller and request passes one step more.
+  expect(await ask(withRole(defaultTenant, "auditor"), {})).toBe("forbidden");
+  expect(await ask(withRole(tenantId("lab"), "admin"), {})).toBe("forbidden");
+  const admin = withRole(defaultTenant, "admin");
   expect(await ask(admin, {})).toBe("tenant_suspended");
   await suspend("active");
   expect(await ask(admin, {})).toBe("step_up_required");
@@ -79,7 +79,7 @@ const making = handler({
 });
 
 /** Somebody who holds one role in one tenant. */
-const holding = (where: ReturnType<typeof tenantId>, role: Role): Principal => ({
+const withRole = (where: ReturnType<typeof tenantId>, role: Role): Principal => ({
   ...rootOrigin.principal,
   isRoot: false,
   roles: [],

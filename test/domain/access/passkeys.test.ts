@@ -86,15 +86,17 @@ describe("a first passkey", () => {
     clock.advance(61);
     const refusal = { code: "fresh_login_required", facts: { max_age_seconds: 300 } };
     expect(await problemOf(() => passkeys.beginRegistration(old()))).toMatchObject(refusal);
-    const wish = { name: "k", ...attested(key, challenge) };
-    expect(await problemOf(() => passkeys.finishRegistration(late(), wish))).toMatchObject(refusal);
+    const request = { name: "k", ...attested(key, challenge) };
+    expect(await problemOf(() => passkeys.finishRegistration(late(), request))).toMatchObject(
+      refusal,
+    );
     expect(await register((await logIn())(), key)).toBe(key.id);
   });
 
   test("is given to one of two sessions that ask at once", async () => {
     const { store, passkeys, logIn } = world();
     const origins = [(await logIn())(), (await logIn())()];
-    const wishes = await Promise.all(
+    const requests = await Promise.all(
       origins.map(async (origin) => {
         const { challenge } = await passkeys.beginRegistration(origin);
         return { name: "k", ...attested(new SoftAuthenticator(home), challenge) };
@@ -102,9 +104,9 @@ describe("a first passkey", () => {
     );
     const ended = await Promise.allSettled(
       origins.map((origin, at) => {
-        const wish = wishes[at];
-        if (wish === undefined) throw new Error("one wish for each session");
-        return passkeys.finishRegistration(origin, wish);
+        const request = requests[at];
+        if (request === undefined) throw new Error("one request for each session");
+        return passkeys.finishRegistration(origin, request);
       }),
     );
     expect(ended.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);

@@ -18,7 +18,7 @@ import { type PrincipalNowDeps, principalNow } from "#domain/access/principal-no
 import { RootAccount } from "#domain/access/root-account.ts";
 import {
   accessWorld,
-  type AccessWishes,
+  type AccessOptions,
   freshMemory,
   visitor,
   unhurried,
@@ -41,8 +41,8 @@ const alice: Identity = {
 /** What came of the round trip of a stored request. */
 const stored = (principal: Principal): Principal => JSON.parse(JSON.stringify(principal));
 
-function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) {
-  const access = accessWorld(wishes);
+function world(requests: AccessOptions = {}, more: Partial<PrincipalNowDeps> = {}) {
+  const access = accessWorld(requests);
   const root = new RootAccount({
     username: "root",
     passwordHash: "",
@@ -51,15 +51,15 @@ function world(wishes: AccessWishes = {}, more: Partial<PrincipalNowDeps> = {}) 
     attempts: new AttemptKeys(seededRandom()),
     memory: freshMemory(),
   });
-  const { tokens, logins } = access;
+  const { apiTokens, logins } = access;
   const vouching = () => ({ method: "oidc" as const });
-  const now = principalNow({ tokens, logins, root, vouching, client: undefined, ...more });
+  const now = principalNow({ apiTokens, logins, root, vouching, client: undefined, ...more });
   return { ...access, now: (then: Principal) => now(stored(then)) };
 }
 
 describe("somebody whom a provider vouched for", () => {
   const mapping = { claim: "groups", value: "ops", tenant: undefined };
-  const mapped = (...roles: readonly Role[]): NonNullable<AccessWishes["rules"]> => ({
+  const mapped = (...roles: readonly Role[]): NonNullable<AccessOptions["rules"]> => ({
     oidc: { mappings: [{ ...mapping, roles }], allowZeroRole: false },
   });
 
@@ -164,15 +164,15 @@ describe("a client certificate", () => {
 test("a token counts while it is in force, and root, a shell and pkid itself do whatever was stored", async () => {
   const of = world();
   const origin = { principal: somebody("alice", ["admin"]), ip: "", requestId: "" };
-  const wish = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
-  const { token, secret } = await of.tokens.create(origin, {
-    ...wish,
+  const request = { name: "ci", description: "", scope: "platform", tenant: undefined } as const;
+  const { apiToken, secret } = await of.apiTokens.create(origin, {
+    ...request,
     roles: ["issuer"],
     expiresAt: undefined,
   });
-  const robot = await of.tokens.verify(secret, "");
+  const robot = await of.apiTokens.verify(secret, "");
   expect((await of.now({ ...robot, roles: ["admin"] }))?.roles).toEqual(["issuer"]);
-  await of.tokens.revoke(origin, token.id);
+  await of.apiTokens.revoke(origin, apiToken.id);
   expect(await of.now(robot)).toBeUndefined();
   const root = somebody("root", [], { isRoot: true, mechanism: "basic" });
   expect(await of.now(root)).toMatchObject({ subject: "root", isRoot: true, mechanism: "basic" });

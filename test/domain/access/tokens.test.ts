@@ -8,7 +8,7 @@ import { type Problem, refuse } from "#core/problems.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Store } from "#domain/store.ts";
-import { ApiTokens, type TokenVerdict, type TokenWish } from "#domain/access/tokens.ts";
+import { ApiTokens, type ApiTokenVerdict, type ApiTokenRequest } from "#domain/access/tokens.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 import { personNamed } from "#test/support/people.ts";
@@ -16,7 +16,7 @@ import { ownPerson } from "#core/access/person.ts";
 
 let store: MemoryStore;
 let clock: TestClock;
-let verdicts: TokenVerdict[];
+let verdicts: ApiTokenVerdict[];
 
 beforeEach(() => {
   store = openMemoryStore();
@@ -25,9 +25,9 @@ beforeEach(() => {
 });
 
 test("a minted token verifies as its own subject and acts as its creator's person", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, apiToken } = await tokens().create(origin(root), request());
   const principal = await tokens().verify(secret, "192.0.2.1");
-  expect(principal.subject).toBe(`token:${token.id}`);
+  expect(principal.subject).toBe(`token:${apiToken.id}`);
   expect(principal.person).toEqual(ownPerson("root"));
   expect(principal.tenantRoles).toEqual({ default: ["issuer"] });
   expect(principal.roles).toEqual([]);
@@ -35,7 +35,7 @@ test("a minted token verifies as its own subject and acts as its creator's perso
 
 test("a platform token holds its roles in every tenant", async () => {
   const { secret } = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     scope: "platform",
     tenant: undefined,
   });
@@ -45,18 +45,18 @@ test("a platform token holds its roles in every tenant", async () => {
 });
 
 test("the secret carries 256 random bits and only its digest is stored", async () => {
-  const { secret } = await tokens().create(origin(root), wish());
+  const { secret } = await tokens().create(origin(root), request());
   expect(secret).toMatch(/^pki_pat_[A-Za-z0-9_-]{43}$/);
-  expect(JSON.stringify([...store.state.tokens.values()])).not.toContain(secret.slice(20));
+  expect(JSON.stringify([...store.state.apiTokens.values()])).not.toContain(secret.slice(20));
 });
 
 test("unknown, malformed, expired and revoked tokens are refused alike", async () => {
   const expiring = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     expiresAt: addSeconds(clock.now(), 60),
   });
-  const revoked = await tokens().create(origin(root), wish());
-  await tokens().revoke(origin(root), revoked.token.id);
+  const revoked = await tokens().create(origin(root), request());
+  await tokens().revoke(origin(root), revoked.apiToken.id);
   clock.advance(60);
   const secrets = [expiring.secret, revoked.secret, `pki_pat_${"A".repeat(43)}`, "pki_pat_x", ""];
   for (const secret of secrets) {
@@ -66,8 +66,8 @@ test("unknown, malformed, expired and revoked tokens are refused alike", async (
 });
 
 test("every token that is refused costs one look-up by its digest, whatever is wrong with it", async () => {
-  const { token, secret } = await tokens().create(origin(root), wish());
-  await tokens().revoke(origin(root), token.id);
+  const { apiToken, secret } = await tokens().create(origin(root), request());
+  await tokens().revoke(origin(root), apiToken.id);
   const asked: string[] = [];
   const watched = {
     ...store,
@@ -75,9 +75,9 @@ test("every token that is refused costs one look-up by its digest, whatever is w
       ...store.read,
       access: {
         ...store.read.access,
-        tokenByHash: (hash: string) => {
+        apiTokenByHash: (hash: string) => {
           asked.push(hash);
-          return store.read.access.tokenByHash(hash);
+          return store.read.access.apiTokenByHash(hash);
         },
       },
     },
@@ -99,7 +99,7 @@ test("every token that is refused costs one look-up by its digest, whatever is w
 
 test("a token is good until the millisecond before its expiry", async () => {
   const { secret } = await tokens().create(origin(root), {
-    ...wish(),
+    ...request(),
     expiresAt: addSeconds(clock.now(), 1),
   });
   expect((await tokens().verify(secret, "")).name).toBe("deploy");
@@ -110,71 +110,71 @@ test("a token is good until the millisecond before its expiry", async () => {
 test("a lifetime above the cap is refused and an omitted one becomes the cap", async () => {
   const capped = tokens(30);
   const late = addSeconds(clock.now(), 30 * secondsPerDay + 1);
-  expect(await codeOf(capped.create(origin(root), { ...wish(), expiresAt: late }))).toEqual(
+  expect(await codeOf(capped.create(origin(root), { ...request(), expiresAt: late }))).toEqual(
     refusal("lifetime_exceeded", { max_lifetime_days: 30 }),
   );
-  const { token } = await capped.create(origin(root), wish());
-  expect(token.expiresAt).toBe(addSeconds(clock.now(), 30 * secondsPerDay));
+  const { apiToken } = await capped.create(origin(root), request());
+  expect(apiToken.expiresAt).toBe(addSeconds(clock.now(), 30 * secondsPerDay));
 });
 
 test("an expiry that is not in the future is refused", async () => {
-  const now = { ...wish(), expiresAt: clock.now() };
+  const now = { ...request(), expiresAt: clock.now() };
   expect((await codeOf(tokens().create(origin(root), now))).code).toBe("invalid_field");
 });
 
 test("revoking twice changes and records nothing", async () => {
-  const { token } = await tokens().create(origin(root), wish());
-  expect(await tokens().revoke(origin(root), token.id)).toBe(true);
-  expect(await tokens().revoke(origin(root), token.id)).toBe(false);
+  const { apiToken } = await tokens().create(origin(root), request());
+  expect(await tokens().revoke(origin(root), apiToken.id)).toBe(true);
+  expect(await tokens().revoke(origin(root), apiToken.id)).toBe(false);
   expect(actions()).toEqual(["token.create", "token.revoke"]);
 });
 
 test("a tenant admin revokes only tokens of its tenant, and absent ids look like foreign ones", async () => {
-  const { token } = await tokens().create(origin(root), wish());
+  const { apiToken } = await tokens().create(origin(root), request());
   const stranger = origin(member("other"));
-  const foreign = await codeOf(tokens().revoke(stranger, token.id));
+  const foreign = await codeOf(tokens().revoke(stranger, apiToken.id));
   expect(foreign).toEqual(refusal("forbidden", { capability: "token:manage" }));
   expect(await codeOf(tokens().revoke(stranger, "absent"))).toEqual(foreign);
-  expect(await tokens().revoke(origin(member("default")), token.id)).toBe(true);
+  expect(await tokens().revoke(origin(member("default")), apiToken.id)).toBe(true);
 });
 
 test("a token may end itself without token:manage", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, apiToken } = await tokens().create(origin(root), request());
   const itself = origin(await tokens().verify(secret, ""));
-  expect(await tokens().revoke(itself, token.id)).toBe(true);
+  expect(await tokens().revoke(itself, apiToken.id)).toBe(true);
 });
 
 test("last use is written at most once a minute", async () => {
-  const { secret, token } = await tokens().create(origin(root), wish());
+  const { secret, apiToken } = await tokens().create(origin(root), request());
   await tokens().verify(secret, "192.0.2.1");
   clock.advance(59);
   await tokens().verify(secret, "192.0.2.2");
-  expect((await store.read.access.tokenById(token.id))?.lastUsedIp).toBe("192.0.2.1");
+  expect((await store.read.access.apiTokenById(apiToken.id))?.lastUsedIp).toBe("192.0.2.1");
   clock.advance(1);
   await tokens().verify(secret, "192.0.2.3");
-  expect((await store.read.access.tokenById(token.id))?.lastUsedIp).toBe("192.0.2.3");
+  expect((await store.read.access.apiTokenById(apiToken.id))?.lastUsedIp).toBe("192.0.2.3");
 });
 
 test("when the event cannot be appended no token exists", async () => {
   store.beforeWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("disk");
   };
-  expect(tokens().create(origin(root), wish())).rejects.toThrow("disk");
+  expect(tokens().create(origin(root), request())).rejects.toThrow("disk");
   await store.close();
-  expect(store.state.tokens.size).toBe(0);
+  expect(store.state.apiTokens.size).toBe(0);
 });
 
 function tokens(maxLifetimeDays = 0, over: Store = store): ApiTokens {
   return new ApiTokens({
     store: over,
     clock,
-    random: seededRandom(String(store.state.tokens.size)),
+    random: seededRandom(String(store.state.apiTokens.size)),
     maxLifetimeDays,
     onVerified: (verdict) => verdicts.push(verdict),
   });
 }
 
-function wish(): TokenWish {
+function request(): ApiTokenRequest {
   return {
     name: "deploy",
     description: "",

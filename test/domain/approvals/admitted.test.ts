@@ -8,7 +8,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { type OperationName, operations } from "#operations";
 import { type FourEyesWorld, alice, fourEyesWorld } from "#test/support/four-eyes-world.ts";
 import { refusal } from "#test/support/governed-world.ts";
-import { caWish, csr, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, csr, rootOrigin } from "#test/support/issuance.ts";
 
 const strict = { ...new ProfileSet().named("server"), name: "strict", requireApproval: true };
 let world: FourEyesWorld;
@@ -16,9 +16,9 @@ const ids = { root: "", issuing: "", narrow: "", pending: "" };
 beforeEach(async () => {
   world = await fourEyesWorld({ profiles: [strict] });
   const { authorities } = world;
-  const root = await authorities.initRoot(rootOrigin, defaultTenant, caWish({ label: "root" }));
+  const root = await authorities.initRoot(rootOrigin, defaultTenant, caRequest({ label: "root" }));
   const below = async (label: string, parent: typeof root, maxPathLength?: number) =>
-    await authorities.issueIntermediate(rootOrigin, parent, caWish({ label, maxPathLength }));
+    await authorities.issueIntermediate(rootOrigin, parent, caRequest({ label, maxPathLength }));
   const asked = { label: "outer", subject: { cn: "Outer" }, key_type: "ecdsa-p256" };
   ids.root = root.id;
   ids.issuing = (await below("issuing", root)).id;

@@ -17,7 +17,7 @@ import {
   type FourEyesWorld,
   fourEyesWorld,
 } from "#test/support/four-eyes-world.ts";
-import { caWish, csr, leafWish, newKey, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, csr, leafRequest, newKey, rootOrigin } from "#test/support/issuance.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());
@@ -29,8 +29,8 @@ let issuing: string;
 const opened = async (...given: Parameters<typeof fourEyesWorld>) => {
   world = await fourEyesWorld(...given);
   const { authorities } = world;
-  const above = await authorities.initRoot(rootOrigin, defaultTenant, caWish({ label: "root" }));
-  const below = caWish({ label: "issuing" });
+  const above = await authorities.initRoot(rootOrigin, defaultTenant, caRequest({ label: "root" }));
+  const below = caRequest({ label: "issuing" });
   root = above.id;
   issuing = (await authorities.issueIntermediate(rootOrigin, above, below)).id;
 };
@@ -136,7 +136,7 @@ describe("a bulk revocation", () => {
   const issue = async () => {
     const ca = await world.store.read.cas.byLabel("issuing");
     if (ca === undefined) throw new Error("made before");
-    await world.issuance.issue(rootOrigin, ca, leafWish());
+    await world.issuance.issue(rootOrigin, ca, leafRequest());
   };
 
   test("waits when it is to be carried out, and not when it is only planned", async () => {

@@ -116,7 +116,7 @@ describe("a guarded call", () => {
     const harmless = world.ask("token.create", alice, { body: reader, named });
     expect((await refusal(harmless)).code).toBe("not_found");
     expect(roots()).toEqual([]);
-    expect(world.memory.state.tokens.size).toBe(0);
+    expect(world.memory.state.apiTokens.size).toBe(0);
   });
 
   test("that could not be done anyway is refused and not parked", async () => {
@@ -143,7 +143,7 @@ describe("a decision", () => {
   test("31: the maker's own API token cannot approve the maker's request, and the attempt is on record", async () => {
     const { approval_id: id } = await park("root", carol);
     const origin = { principal: carol, ip: "", requestId: "" };
-    const { token } = await world.tokens.create(origin, {
+    const { apiToken } = await world.apiTokens.create(origin, {
       name: "t",
       description: "",
       roles: ["admin"],
@@ -151,7 +151,7 @@ describe("a decision", () => {
       tenant: undefined,
       expiresAt: undefined,
     });
-    const principal = await world.tokens.principal(token.id);
+    const principal = await world.apiTokens.principal(apiToken.id);
     if (principal === undefined) throw new Error("just minted");
     expect((await refusal(world.approve(principal, id))).code).toBe("self_approval");
     expect((await refusal(world.approve(carol, id))).code).toBe("self_approval");
@@ -208,9 +208,9 @@ describe("a decision", () => {
     expect((await refusal(show(id, eve))).code).toBe("not_found");
     expect((await refusal(reject(id, eve))).code).toBe("forbidden");
     expect((await world.ask("approval.list", eve)).items).toEqual([]);
-    const wish = { name: "ci", roles: ["admin"], scope: "platform" };
-    const parked = await world.ask("token.create", boss, { body: wish });
-    const named = { body: wish, named: parked.approval_id };
+    const request = { name: "ci", roles: ["admin"], scope: "platform" };
+    const parked = await world.ask("token.create", boss, { body: request });
+    const named = { body: request, named: parked.approval_id };
     await world.approve(bob, parked.approval_id);
     const admin = { ...eve, roles: ["admin"] as const };
     expect((await refusal(world.ask("token.create", admin, named))).code).toBe("not_found");
@@ -382,7 +382,7 @@ describe("an execution", () => {
 
   test("for a maker whose token was revoked, or in a suspended tenant, does nothing", async () => {
     const origin = { principal: carol, ip: "", requestId: "" };
-    const { token } = await world.tokens.create(origin, {
+    const { apiToken } = await world.apiTokens.create(origin, {
       name: "t",
       description: "",
       roles: ["admin"],
@@ -390,9 +390,9 @@ describe("an execution", () => {
       tenant: undefined,
       expiresAt: undefined,
     });
-    const maker = await world.tokens.principal(token.id);
+    const maker = await world.apiTokens.principal(apiToken.id);
     const { approval_id: id } = await park("root", maker);
-    await world.tokens.revoke(origin, token.id);
+    await world.apiTokens.revoke(origin, apiToken.id);
     expect(await world.approve(bob, id)).toMatchObject({ failure: { code: "invalid_token" } });
     const body = { ...rootBody("second"), tenant_id: "web" };
     const parked = await world.ask("ca.init_root", alice, { body });
@@ -458,7 +458,7 @@ describe("a token with power", () => {
     expect(world.memory.state.sealedValues.size).toBe(1);
     const got = await mint();
     expect(got).toMatchObject({ code: 201, name: "ci", created_by: "alice" });
-    expect(await world.tokens.verify(got.secret, "")).toMatchObject({ person: alice.person });
+    expect(await world.apiTokens.verify(got.secret, "")).toMatchObject({ person: alice.person });
     expect(world.memory.state.sealedValues.size).toBe(0);
     const kept = JSON.stringify([...world.memory.state.approvals.values()]);
     expect(kept).not.toContain(got.secret.slice(20));

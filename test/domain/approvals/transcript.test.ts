@@ -12,7 +12,7 @@ import { alice, bob, carol, fourEyesWorld, rootBody } from "#test/support/four-e
 
 test("MON-1: the transcript holds all decisions and events, and its signature covers them as sent", async () => {
   const world = await fourEyesWorld({ defaultThreshold: 2 });
-  const held = await world.keys.generate({
+  const handle = await world.keys.generate({
     provider: "software",
     label: "ledger-x",
     keyType: "ed25519",
@@ -20,7 +20,7 @@ test("MON-1: the transcript holds all decisions and events, and its signature co
   });
   await world.store.atomically(async (tx) => {
     await tx.instance.setValue("ledger_id", "x");
-    await tx.instance.setValue("ledger_key_id", held.ref.id);
+    await tx.instance.setValue("ledger_key_id", handle.ref.id);
   });
   const { approval_id: id } = await world.ask("ca.init_root", alice, { body: rootBody() });
   await refusal(world.approve(alice, id));
@@ -45,7 +45,7 @@ test("MON-1: the transcript holds all decisions and events, and its signature co
   ]);
   const texts = [JSON.stringify(approval), JSON.stringify(events), exported_at];
   expect(text).toContain(`"approval":${texts[0]},"events":${texts[1]},`);
-  const key = createPublicKey({ key: Buffer.from(held.spki), format: "der", type: "spki" });
+  const key = createPublicKey({ key: Buffer.from(handle.spki), format: "der", type: "spki" });
   const signed = Buffer.from(signature, "base64");
   expect(verify(null, transcriptMessage(texts), key, signed)).toBe(true);
   const forged = [texts[0]?.replace("carol", "carla") ?? "", ...texts.slice(1)];

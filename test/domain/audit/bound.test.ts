@@ -13,7 +13,7 @@ import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
-import { initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import type { MemoryStore } from "#test/support/memory-store.ts";
 import { rolloverWorld, sameAgain } from "#test/support/rollover.ts";
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
   state = world.store.state;
   const { issuing, root } = world;
   const issue = async () =>
-    (await world.issuance.issue(rootOrigin, issuing, leafWish())).record.serial;
+    (await world.issuance.issue(rootOrigin, issuing, leafRequest())).record.serial;
   [leaf, revoked] = [await issue(), await issue()];
   const [held, released, swept] = [await issue(), await issue(), await issue()];
   const renewal = { serial: leaf, csr: undefined, validityDays: undefined };
@@ -55,8 +55,8 @@ beforeEach(async () => {
     selection: { serials: [swept], includeExpired: false },
   });
   const subject = { source: "local-ca" as const, ca: await initRoot(world, { label: "other" }) };
-  const wish = { subject, validityDays: undefined, maxPathLength: undefined };
-  await new CrossSigning(world).sign(rootOrigin, root, wish);
+  const crossRequest = { subject, validityDays: undefined, maxPathLength: undefined };
+  await new CrossSigning(world).sign(rootOrigin, root, crossRequest);
   await world.authorities.rotate(rootOrigin, issuing, sameAgain);
   await world.publisher.publishAll(issuing, rootOrigin);
 });

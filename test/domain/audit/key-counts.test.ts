@@ -9,10 +9,10 @@ import { openMemoryStore } from "#test/support/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 test("a count entry holds the signatures since the last one and the total ever", async () => {
-  const { store, counts, held } = await ground();
-  for (let n = 0; n < 3; n++) counts.add(held, "responder");
+  const { store, counts, handle } = await countedWorld();
+  for (let n = 0; n < 3; n++) counts.add(handle, "responder");
   await counts.write();
-  counts.add(held, "responder");
+  counts.add(handle, "responder");
   await counts.write();
   const entries = [...store.state.ledger.values()];
   expect(entries.map(({ kind, count, total }) => [kind, count, total])).toEqual([
@@ -23,26 +23,26 @@ test("a count entry holds the signatures since the last one and the total ever",
 });
 
 test("nothing signed writes nothing", async () => {
-  const { store, counts } = await ground();
+  const { store, counts } = await countedWorld();
   await counts.write();
   expect(store.state.ledger.size).toBe(0);
 });
 
 test("counts that could not be written are written with the next", async () => {
-  const { store, counts, held } = await ground();
-  counts.add(held, "responder");
+  const { store, counts, handle } = await countedWorld();
+  counts.add(handle, "responder");
   store.beforeWrite = () => {
     throw new Error("disk");
   };
   await expect(counts.write()).rejects.toThrow("disk");
   store.beforeWrite = () => {};
-  counts.add(held, "responder");
+  counts.add(handle, "responder");
   await counts.write();
   expect(store.state.ledger.get(1)).toMatchObject({ count: "2", total: "2" });
 });
 
 test("a KEK's data keys are counted as decryptions, under the name its version has in the ledger", async () => {
-  const { store, counts, keys } = await ground();
+  const { store, counts, keys } = await countedWorld();
   const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
   const { key } = await keks.active();
   await keks.announce();
@@ -62,7 +62,7 @@ test("a KEK's data keys are counted as decryptions, under the name its version h
 });
 
 test("a KEK is announced once, whenever the ledger began", async () => {
-  const { store, keys } = await ground();
+  const { store, keys } = await countedWorld();
   const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
   const first = await keks.active();
   expect(store.state.ledger.size).toBe(0);
@@ -76,10 +76,10 @@ test("a KEK is announced once, whenever the ledger began", async () => {
   expect(labels).toEqual(["key kek-v1", "key kek-v2"]);
 });
 
-async function ground() {
+async function countedWorld() {
   const store = openMemoryStore();
   const keys = openMemoryKeys();
   const counts = new KeyCounts({ store, clock: testClock(), onFailure: () => {} });
   const wanted = { label: "r1", keyType: "ecdsa-p256", role: "responder" } as const;
-  return { store, counts, keys, held: await keys.generate({ ...wanted, provider: "software" }) };
+  return { store, counts, keys, handle: await keys.generate({ ...wanted, provider: "software" }) };
 }

@@ -7,7 +7,7 @@ import { decodePemBlocks } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { signedBy } from "#core/x509/signed-by.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import { caWish, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, rootOrigin } from "#test/support/issuance.ts";
 import { certificateOf, rolloverWorld, sameAgain } from "#test/support/rollover.ts";
 
 const step = fc.constantFrom("rotate lower", "rotate upper", "retire lower" as const);
@@ -17,7 +17,7 @@ test("active first, superseded siblings by their end, ancestors, no retired one,
     fc.asyncProperty(fc.array(step, { maxLength: 6 }), async (history) => {
       const world = await rolloverWorld();
       const make = (parent: typeof world.root, label: string) =>
-        world.authorities.issueIntermediate(rootOrigin, parent, caWish({ label }));
+        world.authorities.issueIntermediate(rootOrigin, parent, caRequest({ label }));
       const upper = await make(world.root, "upper");
       const lower = await make(upper, "lower");
       for (const what of history) {
@@ -25,8 +25,8 @@ test("active first, superseded siblings by their end, ancestors, no retired one,
         const ca = what.endsWith("upper") ? upper : lower;
         if (what.startsWith("rotate")) await world.authorities.rotate(rootOrigin, ca, sameAgain);
         else {
-          const wish = { reason: "superseded" as const, force: true };
-          await world.retirement.retire(rootOrigin, lower, wish).catch(() => {});
+          const request = { reason: "superseded" as const, force: true };
+          await world.retirement.retire(rootOrigin, lower, request).catch(() => {});
         }
       }
       const members = await world.store.read.cas.lineage(lower.id);

@@ -14,15 +14,15 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { subjectKeyId } from "#core/x509/extensions.ts";
 import { chainBundle, pemBundle } from "#domain/authorities/bundle.ts";
-import type { CaWish } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import {
-  caWish,
+  caRequest,
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   newKey,
   rootOrigin,
   spkiOf,
@@ -41,10 +41,10 @@ for (const keyType of algorithms) {
     const intermediate = await world.authorities.issueIntermediate(
       rootOrigin,
       root,
-      caWish({ label: "issuing", keyType, maxPathLength: 0 }),
+      caRequest({ label: "issuing", keyType, maxPathLength: 0 }),
     );
-    const wish = leafWish({ csr: csr({ keyType }) });
-    const issued = await world.issuance.issue(rootOrigin, intermediate, wish);
+    const request = leafRequest({ csr: csr({ keyType }) });
+    const issued = await world.issuance.issue(rootOrigin, intermediate, request);
     const write = (name: string, der: Uint8Array) => {
       const path = join(folder, `${keyType}-${name}.pem`);
       writeFileSync(path, encodePem("CERTIFICATE", der));
@@ -118,7 +118,7 @@ test("the key's label carries the CA's, and a repeat never collides with it", as
 test("a label another tenant has is no more than not available", async () => {
   const world = issuanceWorld();
   await world.store.atomically((tx) => tx.tenants.insert(tenant("web")));
-  await world.authorities.initRoot(rootOrigin, tenantId("web"), caWish({ label: "foreign" }));
+  await world.authorities.initRoot(rootOrigin, tenantId("web"), caRequest({ label: "foreign" }));
   await initRoot(world, { label: "own" });
   const refusals: unknown[] = [];
   for (const label of ["own", "foreign"]) {
@@ -143,8 +143,8 @@ test("TEN-2: a suspended tenant gets no CA and no request for one, and no key is
   await world.store.atomically((tx) => tx.tenants.insert(suspended));
   const web = tenantId("web");
   const refused = [
-    world.authorities.initRoot(rootOrigin, web, caWish()),
-    world.external.request(rootOrigin, web, { ...caWish(), maxPathLength: undefined }),
+    world.authorities.initRoot(rootOrigin, web, caRequest()),
+    world.external.request(rootOrigin, web, { ...caRequest(), maxPathLength: undefined }),
   ];
   for (const one of refused) expect(await codeOf(one)).toBe("tenant_suspended");
   expect([world.keys.held.size, world.store.state.ledger.size]).toEqual([0, 0]);
@@ -154,7 +154,7 @@ test("path length: below zero nothing, otherwise one less than the parent's", as
   const world = issuanceWorld();
   const root = await initRoot(world, { maxPathLength: 1 });
   const under = (parent: CaRecord, label: string, maxPathLength?: number) =>
-    world.authorities.issueIntermediate(rootOrigin, parent, caWish({ label, maxPathLength }));
+    world.authorities.issueIntermediate(rootOrigin, parent, caRequest({ label, maxPathLength }));
   expect(await codeOf(under(root, "too-long", 1))).toBe("ca_constraint");
   const issuing = await under(root, "issuing");
   expect(issuing.maxPathLength).toBe(0);
@@ -165,7 +165,7 @@ test("a validity beyond the parent's is refused, a default is shortened to it", 
   const world = issuanceWorld();
   const root = await initRoot(world, { validityDays: 100 });
   const under = (label: string, validityDays?: number) =>
-    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label, validityDays }));
+    world.authorities.issueIntermediate(rootOrigin, root, caRequest({ label, validityDays }));
   expect(await codeOf(under("long", 101))).toBe("validity_exceeds_limit");
   expect(await codeOf(under("same", 100))).toBe("accepted");
   expect((await under("default")).notAfter).toBe(root.notAfter);
@@ -174,15 +174,15 @@ test("a validity beyond the parent's is refused, a default is shortened to it", 
 test("name constraints bind subordinates and leaves along the whole path", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world, { nameConstraints: onlyDns("example.com") });
-  const under = (label: string, nameConstraints: CaWish["nameConstraints"]) =>
-    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label, nameConstraints }));
+  const under = (label: string, nameConstraints: CaRequest["nameConstraints"]) =>
+    world.authorities.issueIntermediate(rootOrigin, root, caRequest({ label, nameConstraints }));
   expect(await codeOf(under("claims", onlyDns("example.org")))).toBe("ca_constraint");
   const issuing = await under("issuing", onlyDns("a.example.com"));
   const leaf = (name: string) =>
     world.issuance.issue(
       rootOrigin,
       issuing,
-      leafWish({ csr: csr({ subject: [{ type: "CN", value: name }], dns: [name] }) }),
+      leafRequest({ csr: csr({ subject: [{ type: "CN", value: name }], dns: [name] }) }),
     );
   expect(await codeOf(leaf("x.a.example.com"))).toBe("accepted");
   expect(await codeOf(leaf("b.example.com"))).toBe("gate_refused");
@@ -203,20 +203,20 @@ test("only an active CA certifies another", async () => {
   const root = await initRoot(world);
   const retired = { ...root, status: "retired" as const };
   world.store.state.cas.set(root.id, retired);
-  const wish = caWish({ label: "below" });
-  expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, wish))).toBe(
+  const request = caRequest({ label: "below" });
+  expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, request))).toBe(
     "ca_not_active",
   );
 });
 
-test("addresses are stamped only with a base, and name the CA that signs", async () => {
+test("addresses are written only with a base, and name the CA that signs", async () => {
   const bare = issuanceWorld();
-  const plain = await bare.issuance.issue(rootOrigin, await initRoot(bare), leafWish());
+  const plain = await bare.issuance.issue(rootOrigin, await initRoot(bare), leafRequest());
   const oidsOf = (der: Uint8Array) => parseCertificate(der).extensions.map(({ oid }) => oid);
   expect(oidsOf(plain.certificate)).not.toContain("2.5.29.31");
   const world = issuanceWorld({ urlBase: "http://pki.example" });
   const root = await initRoot(world);
-  const { certificate } = await world.issuance.issue(rootOrigin, root, leafWish());
+  const { certificate } = await world.issuance.issue(rootOrigin, root, leafRequest());
   const text = Buffer.from(certificate).toString("latin1");
   for (const end of ["ocsp", "certificate", "crl"]) {
     expect(text).toContain(`http://pki.example/api/ca/${root.id}/${end}`);
@@ -227,7 +227,7 @@ test("the bundle is the active certificate, superseded siblings, then the ancest
   const world = issuanceWorld();
   const root = await initRoot(world);
   const under = (label: string) =>
-    world.authorities.issueIntermediate(rootOrigin, root, caWish({ label }));
+    world.authorities.issueIntermediate(rootOrigin, root, caRequest({ label }));
   const [old, active, retired] = [await under("old"), await under("new"), await under("gone")];
   const { cas } = world.store.state;
   cas.set(old.id, { ...old, status: "superseded" });
@@ -265,7 +265,7 @@ test("CFG-11: the internal CA is made once, unlisted, and certifies the serving 
 
 test("a name no certificate can carry is refused for the serving key", async () => {
   const world = issuanceWorld();
-  const wish = {
+  const request = {
     spki: spkiOf(newKey("ecdsa-p256").publicKey),
     commonName: "host",
     profile: "server",
@@ -274,7 +274,7 @@ test("a name no certificate can carry is refused for the serving key", async () 
     validitySeconds: undefined,
   };
   const internal = await world.serving.internalCa();
-  expect(await codeOf(world.serving.certify(internal, wish))).toBe("unprocessable");
+  expect(await codeOf(world.serving.certify(internal, request))).toBe("unprocessable");
 });
 
 test("a responder's certificate goes through the same ceremony and tells its unit", async () => {

@@ -12,7 +12,7 @@ import { CrossSigning, type CrossSubject } from "#domain/authorities/cross-sign.
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { addSeconds } from "#core/time.ts";
-import { caWish, csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { openssl, scratchDirectory } from "#test/support/openssl.ts";
 import {
   certificateOf,
@@ -50,7 +50,7 @@ const refusal = (promise: Promise<unknown>) =>
   );
 
 test("a leaf verifies with either root, by the chains that are listed", async () => {
-  const leaf = (await world.issuance.issue(rootOrigin, world.issuing, leafWish())).certificate;
+  const leaf = (await world.issuance.issue(rootOrigin, world.issuing, leafRequest())).certificate;
   const cross = await sign(local(world.root));
   const { cas } = world.store.read;
   const chains = await chainsOf(cas, world.issuing, world.clock.now());
@@ -79,7 +79,7 @@ test("name, key, key identifier, usages and constraints are the subject's", asyn
   const bound = await world.authorities.issueIntermediate(
     rootOrigin,
     world.root,
-    caWish({
+    caRequest({
       label: "bound",
       maxPathLength: 1,
       nameConstraints: { permitted: { ...none, dns: ["example"] }, excluded: none, critical: true },
@@ -212,7 +212,7 @@ test("a root whose name was changed after it was signed is not vouched for", asy
 });
 
 test("what may not be vouched for is refused before the key is used", async () => {
-  const leaf = (await world.issuance.issue(rootOrigin, world.issuing, leafWish())).certificate;
+  const leaf = (await world.issuance.issue(rootOrigin, world.issuing, leafRequest())).certificate;
   const signed = world.keys.signed.length;
   const reason = async (subject: CrossSubject, more = {}) =>
     (await refusal(sign(subject, more))).facts;
@@ -239,8 +239,8 @@ test("a CA is deleted only while nothing depends on it, and its key only when as
   await remove(other);
   expect(await world.store.read.cas.byId(other.id)).toBeUndefined();
   expect(world.keys.held.size).toBe(held);
-  const wish = { ...caWish({ label: "waiting" }), keyType: "ecdsa-p256" as const };
-  const waiting = await world.external.request(rootOrigin, defaultTenant, wish);
+  const request = { ...caRequest({ label: "waiting" }), keyType: "ecdsa-p256" as const };
+  const waiting = await world.external.request(rootOrigin, defaultTenant, request);
   await remove(waiting, true);
   expect(world.keys.held.size).toBe(held);
   expect([...world.store.state.events.values()].at(-1)).toMatchObject({
@@ -253,7 +253,7 @@ test("a CA is deleted only while nothing depends on it, and its key only when as
 });
 
 test("an expired CA without living certificates and children can go", async () => {
-  const leaf = await world.issuance.issue(rootOrigin, world.issuing, leafWish());
+  const leaf = await world.issuance.issue(rootOrigin, world.issuing, leafRequest());
   expect((await refusal(deleteCa(world, rootOrigin, world.issuing, false))).code).toBe("ca_in_use");
   world.clock.at = world.issuing.notAfter ?? world.clock.at;
   world.clock.advance(1);

@@ -12,7 +12,7 @@ import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { externalRoot, type ExternalCertificate } from "#test/support/external-root.ts";
-import { caWish, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { opensslText } from "#test/support/openssl.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 import { opensslVerifies, sameAgain } from "#test/support/rollover.ts";
@@ -74,7 +74,7 @@ test("a request is signed through the ledger, and openssl and pkid accept it", a
 });
 
 test("a pending CA signs nothing, has no bundle, and its OCSP answers begin with its certificate", async () => {
-  expect(await refusal(world.issuance.issue(rootOrigin, pending, leafWish()))).toMatchObject({
+  expect(await refusal(world.issuance.issue(rootOrigin, pending, leafRequest()))).toMatchObject({
     code: "ca_not_active",
     facts: { status: "pending" },
   });
@@ -82,7 +82,7 @@ test("a pending CA signs nothing, has no bundle, and its OCSP answers begin with
   const { status } = await world.ocsp.answer(pending.id, new Uint8Array());
   expect(status).toBe("malformedRequest");
   const { ca } = await imported(certificate());
-  const leaf = await world.issuance.issue(rootOrigin, ca, leafWish());
+  const leaf = await world.issuance.issue(rootOrigin, ca, leafRequest());
   const answer = await world.askOcsp(ca, leaf.serial);
   expect(answer.answers[0]?.status).toMatchObject({ status: "good" });
 });
@@ -92,9 +92,13 @@ test("an imported CA issues leaves and CAs that openssl verifies under the exter
   expect(warnings).toEqual([]);
   expect(await world.store.read.cas.byId(ca.id)).toEqual(ca);
   expect(ca).toMatchObject({ status: "active", externalChain: chainPem });
-  const lower = await world.authorities.issueIntermediate(rootOrigin, ca, caWish({ label: "l" }));
+  const lower = await world.authorities.issueIntermediate(
+    rootOrigin,
+    ca,
+    caRequest({ label: "l" }),
+  );
   for (const issuer of [ca, lower]) {
-    const leaf = await world.issuance.issue(rootOrigin, issuer, leafWish());
+    const leaf = await world.issuance.issue(rootOrigin, issuer, leafRequest());
     const bundle = await chainBundle(world.store.read.cas, issuer);
     const common = { leaf: leaf.certificate, trusted: [elsewhere.root], at: world.clock.now() };
     expect(opensslVerifies({ ...common, untrustedPem: bundle })).toBe(true);
@@ -187,7 +191,7 @@ test("an import happens once; a replacement keeps the key, the name and the chai
   expect((await refusal(imported(certificate(), { replace: true }))).code).toBe("ca_not_pending");
   const first = await imported(certificate());
   pending = first.ca;
-  const leaf = await world.issuance.issue(rootOrigin, first.ca, leafWish());
+  const leaf = await world.issuance.issue(rootOrigin, first.ca, leafRequest());
   expect((await refusal(imported(certificate()))).code).toBe("ca_not_pending");
   const again = { replace: true, chainPem: undefined };
   expect(await checksOf(certificate({ subject: "/CN=Renamed" }), again)).toEqual({
@@ -198,7 +202,7 @@ test("an import happens once; a replacement keeps the key, the name and the chai
   expect(ca).toMatchObject({ key: first.ca.key, externalChain: first.ca.externalChain });
   expect(ca.serial).not.toBe(first.ca.serial);
   // The new certificate is what the next leaf is sent with, and both leaves hang on it.
-  const next = await world.issuance.issue(rootOrigin, ca, leafWish());
+  const next = await world.issuance.issue(rootOrigin, ca, leafRequest());
   expect(next.intermediates[0]).toEqual(ca.certificate ?? new Uint8Array());
   const untrustedPem = await chainBundle(world.store.read.cas, ca);
   for (const { certificate: der } of [leaf, next]) {
@@ -210,7 +214,7 @@ test("an import happens once; a replacement keeps the key, the name and the chai
 
 test("a path length above the CA binds what it may certify", async () => {
   const { ca } = await imported(certificate({ basicConstraints: "critical,CA:TRUE,pathlen:0" }));
-  const below = world.authorities.issueIntermediate(rootOrigin, ca, caWish({ label: "l" }));
+  const below = world.authorities.issueIntermediate(rootOrigin, ca, caRequest({ label: "l" }));
   expect((await refusal(below)).code).toBe("ca_constraint");
   expect(parseCertificate(ca.certificate ?? new Uint8Array()).issuer.attributes[0]?.value).toBe(
     "External upper",
@@ -223,8 +227,8 @@ test("an externally signed CA is not rotated, and post-quantum keys are not offe
     code: "not_rotatable",
     facts: { reason: "externally_signed" },
   });
-  const wish = { ...caWish({ label: "pq" }), keyType: "ml-dsa-65" as const };
-  expect((await refusal(world.external.request(rootOrigin, defaultTenant, wish))).code).toBe(
+  const request = { ...caRequest({ label: "pq" }), keyType: "ml-dsa-65" as const };
+  expect((await refusal(world.external.request(rootOrigin, defaultTenant, request))).code).toBe(
     "key_type_unsupported",
   );
 });

@@ -16,12 +16,12 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import {
-  caWish,
+  caRequest,
   type CsrOptions,
   csr,
   dnsName,
   initRoot,
-  leafWish,
+  leafRequest,
   newKey,
   rootOrigin,
   spkiOf,
@@ -49,13 +49,13 @@ const under = (parent: CaRecord, alternativeKeyType?: KeyType) =>
   world.authorities.issueIntermediate(
     rootOrigin,
     parent,
-    caWish({ label: "issuing", alternativeKeyType }),
+    caRequest({ label: "issuing", alternativeKeyType }),
   );
 const issue = (
   ca: CaRecord,
   options: CsrOptions = { alternative: {} },
   profile = "hybrid-server",
-) => world.issuance.issue(rootOrigin, ca, leafWish({ csr: csr(options), profile }));
+) => world.issuance.issue(rootOrigin, ca, leafRequest({ csr: csr(options), profile }));
 const ledger = () => [...world.store.state.ledger.values()];
 const lastIntent = () => [...world.store.state.intents.values()].at(-1);
 
@@ -260,12 +260,12 @@ test("why a CA was not made is said also when its keys cannot be destroyed again
 
 test("nobody can have the second key of a CA certified", async () => {
   const key = spkiSha256(root.alternative?.spki ?? new Uint8Array(0));
-  const standing = world.store.read.keyChecks.standing({
+  const keyStatus = world.store.read.keyChecks.keyStatus({
     spkiSha256: key,
     tenant: defaultTenant,
     duplicate: undefined,
   });
-  expect(await standing).toMatchObject({ own: true });
+  expect(await keyStatus).toMatchObject({ own: true });
 });
 
 test("a second key that is not free is refused as a first one would be", async () => {
@@ -280,9 +280,9 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   const fresh = revokingWorld();
   const ca = await initRoot(fresh, { alternativeKeyType: "ml-dsa-44" });
   const id = ca.alternative?.key.id ?? "";
-  const held = fresh.keys.held.get(id);
+  const handle = fresh.keys.held.get(id);
   const attempt = () =>
-    codeOf(fresh.issuance.issue(rootOrigin, ca, leafWish({ csr: csr(), profile: "server" })));
+    codeOf(fresh.issuance.issue(rootOrigin, ca, leafRequest({ csr: csr(), profile: "server" })));
   fresh.keys.held.delete(id);
   expect(await attempt()).toBe("key_unavailable");
   const other = await fresh.keys.generate({
@@ -293,15 +293,15 @@ test("KEY-4: a hybrid CA whose second key is gone, or another one, signs nothing
   });
   fresh.keys.held.set(id, other);
   expect(await attempt()).toBe("key_unavailable");
-  if (held) fresh.keys.held.set(id, held);
+  if (handle) fresh.keys.held.set(id, handle);
   expect(await attempt()).toBe("accepted");
 });
 
 test("a rollover gives the successor two new keys, and a first key that is classical", async () => {
   const issuing = await under(root, "ml-dsa-87");
-  const wish = { label: undefined, keyType: undefined, validityDays: undefined };
+  const request = { label: undefined, keyType: undefined, validityDays: undefined };
   const rotate = (keyType: KeyType | undefined) =>
-    world.authorities.rotate(rootOrigin, issuing, { ...wish, keyType });
+    world.authorities.rotate(rootOrigin, issuing, { ...request, keyType });
   expect(await codeOf(rotate("ml-dsa-65"))).toBe("key_type_unsupported");
   expect(await codeOf(rotate("slh-dsa-sha2-128s"))).toBe("key_type_unsupported");
   const { successor } = await rotate(undefined);
@@ -315,8 +315,8 @@ test("a renewal keeps the second key, or takes the proven one of a new request",
   const { certificate, serial } = await issue(root);
   const before = alternativeIn(certificate, "certificate").spki;
   const renew = (csr: string | undefined) => {
-    const wish = { serial, csr, validityDays: undefined, caller: "interactive" as const };
-    return world.issuance.renew(rootOrigin, root, wish);
+    const request = { serial, csr, validityDays: undefined, caller: "interactive" as const };
+    return world.issuance.renew(rootOrigin, root, request);
   };
   const kept = await renew(undefined);
   expect(alternativeIn(kept.certificate, "certificate").spki).toEqual(before);
@@ -327,11 +327,11 @@ test("a renewal keeps the second key, or takes the proven one of a new request",
 });
 
 test("a preview without keys is not refused for the second one", async () => {
-  const wish = { profile: "hybrid-server", validityDays: undefined, mustStaple: undefined };
+  const request = { profile: "hybrid-server", validityDays: undefined, mustStaple: undefined };
   const subject = encodeName([{ type: "CN", value: "a.example" }]);
   const asked = { subject, sans: [dnsName("a.example")] };
-  const { accepted } = await world.issuance.preview(root, { ...wish, asked });
+  const { accepted } = await world.issuance.preview(root, { ...request, asked });
   expect(accepted).toBe(true);
-  const without = await world.issuance.preview(root, { ...wish, asked: { csr: csr() } });
+  const without = await world.issuance.preview(root, { ...request, asked: { csr: csr() } });
   expect(without.refusal?.code).toBe("key_usage_unsuitable");
 });

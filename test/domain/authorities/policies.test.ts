@@ -11,15 +11,15 @@ import { Problem } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseExtendedKeyUsage } from "#core/x509/extensions.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import type { CaWish } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issued } from "#domain/certificates/issue.ts";
 import {
-  caWish,
+  caRequest,
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -34,8 +34,8 @@ beforeEach(async () => {
 });
 
 const server = new ProfileSet().named("server");
-const under = (parent: CaRecord, label: string, wish: Partial<CaWish>) =>
-  world.authorities.issueIntermediate(rootOrigin, parent, caWish({ label, ...wish }));
+const under = (parent: CaRecord, label: string, request: Partial<CaRequest>) =>
+  world.authorities.issueIntermediate(rootOrigin, parent, caRequest({ label, ...request }));
 const policies = (more: Partial<CaPolicies> = {}): CaPolicies => ({
   oids: ["1.2.3.4"],
   cps: undefined,
@@ -51,7 +51,7 @@ const withPolicies = (name: string, ...names: readonly string[]): Profile => ({
   policies: { oids: names, cps: undefined, critical: false },
 });
 const issue = (ca: CaRecord, profile: string) =>
-  world.issuance.issue(rootOrigin, ca, leafWish({ profile, csr: csr() }));
+  world.issuance.issue(rootOrigin, ca, leafRequest({ profile, csr: csr() }));
 /** The reason of the gate, or that it let pass. */
 const objection = (promise: Promise<unknown>) =>
   promise.then(
@@ -156,10 +156,10 @@ test("purposes and policies outlive a rollover, and a cross certificate has them
   const ca = await under(root, "servers", { extKeyUsages: ["serverAuth"], policies: policies() });
   const own = parseCertificate(certificateOf(ca));
   const other = await initRoot(world, { label: "other" });
-  const wish = { validityDays: undefined, maxPathLength: undefined };
+  const request = { validityDays: undefined, maxPathLength: undefined };
   const cross = await new CrossSigning(world).sign(rootOrigin, other, {
     subject: { source: "local-ca", ca },
-    ...wish,
+    ...request,
   });
   const { successor } = await world.authorities.rotate(rootOrigin, ca, sameAgain);
   for (const der of [cross.certificate, certificateOf(successor)]) {
@@ -175,8 +175,8 @@ test("a public profile tells when the intermediate lacks what the public web wan
   const profile: Profile = { ...open, lint: { ...server.lint, public: true, disabled: true } };
   world.setProfiles([profile]);
   const said = async (ca: CaRecord) => {
-    const wish = { ...leafWish({ profile: "open" }), asked: { csr: csr() } };
-    const { gates } = await world.issuance.preview(ca, wish);
+    const request = { ...leafRequest({ profile: "open" }), asked: { csr: csr() } };
+    const { gates } = await world.issuance.preview(ca, request);
     return gates.find(({ name }) => name === "certificate_policy");
   };
   const bare = await under(root, "bare", {});

@@ -16,7 +16,14 @@ import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { parseKeyUsage } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, csr, dnsName, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import {
+  caRequest,
+  csr,
+  dnsName,
+  initRoot,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/issuance.ts";
 import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
 import { opensslText } from "#test/support/openssl.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
@@ -30,7 +37,7 @@ beforeEach(() => {
 });
 
 const under = (root: CaRecord, keyType: KeyType) =>
-  world.authorities.issueIntermediate(rootOrigin, root, caWish({ label: "issuing", keyType }));
+  world.authorities.issueIntermediate(rootOrigin, root, caRequest({ label: "issuing", keyType }));
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "accepted",
@@ -43,8 +50,8 @@ describe.skipIf(!node24Present)("as OpenSSL 3.5 sees it", () => {
     test(`RFC 9881: a whole ${keyType} hierarchy verifies, CRL and OCSP answers too`, async () => {
       const root = await initRoot(world, { keyType });
       const issuing = await under(root, keyType);
-      const wish = leafWish({ csr: csr({ keyType }), profile: "pqc-server" });
-      const { certificate, serial } = await world.issuance.issue(rootOrigin, issuing, wish);
+      const request = leafRequest({ csr: csr({ keyType }), profile: "pqc-server" });
+      const { certificate, serial } = await world.issuance.issue(rootOrigin, issuing, request);
       const path = [certificate, certificateOf(issuing), certificateOf(root)];
       expect(pathVerifies(path)).toBe(true);
       expect(pathVerifies([certificate, certificateOf(root)])).toBe(false);
@@ -139,8 +146,8 @@ test("KEY-3: keys of post-quantum CAs and of their responders are software-held,
 
 test("PQ-2: a post-quantum key gets signature usages only, whatever the profile asks for", async () => {
   const root = await initRoot(world, { keyType: "ml-dsa-65" });
-  const wish = leafWish({ csr: csr({ keyType: "ml-dsa-44" }), profile: "server" });
-  const { certificate } = await world.issuance.issue(rootOrigin, root, wish);
+  const request = leafRequest({ csr: csr({ keyType: "ml-dsa-44" }), profile: "server" });
+  const { certificate } = await world.issuance.issue(rootOrigin, root, request);
   const usage = extensionOf(parseCertificate(certificate), oids.keyUsage);
   expect(parseKeyUsage(usage?.value ?? new Uint8Array(0))).toEqual(["digitalSignature"]);
 });
@@ -149,8 +156,8 @@ test("the profile pqc-server refuses classical keys by name, and classical issue
   const quantum = await initRoot(world, { keyType: "ml-dsa-65" });
   const classical = await initRoot(world, { label: "classical" });
   const issue = (ca: CaRecord, keyType: KeyType) => {
-    const wish = leafWish({ csr: csr({ keyType }), profile: "pqc-server" });
-    return codeOf(world.issuance.issue(rootOrigin, ca, wish));
+    const request = leafRequest({ csr: csr({ keyType }), profile: "pqc-server" });
+    return codeOf(world.issuance.issue(rootOrigin, ca, request));
   };
   expect(await issue(quantum, "ml-dsa-44")).toBe("accepted");
   expect(await issue(quantum, "ecdsa-p256")).toBe("key_usage_unsuitable");
@@ -164,11 +171,11 @@ test("the gates are those of every CA: a name outside the constraints and a stol
   const nameConstraints = { permitted: dns, excluded: none, critical: true };
   const root = await initRoot(world, { keyType: "ml-dsa-65", nameConstraints });
   const issue = (options: Parameters<typeof csr>[0]) => {
-    const wish = leafWish({
+    const request = leafRequest({
       csr: csr({ keyType: "ml-dsa-65", ...options }),
       profile: "pqc-server",
     });
-    return codeOf(world.issuance.issue(rootOrigin, root, wish));
+    return codeOf(world.issuance.issue(rootOrigin, root, request));
   };
   const named = { subject: [], dns: ["a.allowed.example"] };
   expect(await issue(named)).toBe("accepted");

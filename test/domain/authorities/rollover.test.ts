@@ -10,7 +10,7 @@ import { chainBundle } from "#domain/authorities/bundle.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { rotationStatus } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, csr, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import {
   certificateOf,
   opensslVerifies,
@@ -24,9 +24,9 @@ beforeEach(async () => {
   world = await rolloverWorld();
 });
 
-const issue = (ca: CaRecord) => world.issuance.issue(rootOrigin, ca, leafWish());
-const rotate = (ca: CaRecord, wish = {}) =>
-  world.authorities.rotate(rootOrigin, ca, { ...sameAgain, ...wish });
+const issue = (ca: CaRecord) => world.issuance.issue(rootOrigin, ca, leafRequest());
+const rotate = (ca: CaRecord, request = {}) =>
+  world.authorities.rotate(rootOrigin, ca, { ...sameAgain, ...request });
 const retire = (ca: CaRecord, force = false) =>
   world.retirement.retire(rootOrigin, ca, { reason: "cessationOfOperation", force });
 const bundle = (ca: CaRecord) => chainBundle(world.store.read.cas, ca);
@@ -55,7 +55,7 @@ test("a rotation gives a new key the same name, place, path length and constrain
   const bound = await world.authorities.issueIntermediate(
     rootOrigin,
     world.root,
-    caWish({ label: "bound", maxPathLength: 3, policies }),
+    caRequest({ label: "bound", maxPathLength: 3, policies }),
   );
   const leaf = await issue(world.issuing);
   const { old, successor } = await rotate(bound);
@@ -145,7 +145,7 @@ test("no certificate is signed on a superseded key, however the rotation falls b
 
 test("a renewal, a new CA and a cross certificate wait out a rotation as an issue does", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caWish({ label: "upper" })] as const),
+    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
   );
   const leaf = await issue(upper);
   const renewed = { serial: leaf.serial, csr: undefined, validityDays: undefined };
@@ -153,14 +153,14 @@ test("a renewal, a new CA and a cross certificate wait out a rotation as an issu
     renew: async (ca) =>
       (await world.issuance.renew(rootOrigin, ca, { ...renewed, caller: "interactive" })).caId,
     create: async (ca) => {
-      const wish = caWish({ label: "below", maxPathLength: 0 });
-      return (await world.authorities.issueIntermediate(rootOrigin, ca, wish)).parent;
+      const request = caRequest({ label: "below", maxPathLength: 0 });
+      return (await world.authorities.issueIntermediate(rootOrigin, ca, request)).parent;
     },
     cross: async (ca) => {
-      const wish = { validityDays: undefined, maxPathLength: undefined };
+      const request = { validityDays: undefined, maxPathLength: undefined };
       const subject = { source: "local-ca" as const, ca: world.issuing };
       const crossSigning = new CrossSigning(world);
-      return (await crossSigning.sign(rootOrigin, ca, { ...wish, subject })).issuer;
+      return (await crossSigning.sign(rootOrigin, ca, { ...request, subject })).issuer;
     },
   };
   let ca: CaRecord = upper;
@@ -181,10 +181,10 @@ test("a renewal, a new CA and a cross certificate wait out a rotation as an issu
 
 test("a rotation waits out that of its parent, and leaves no key behind", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caWish({ label: "upper" })] as const),
+    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
   );
-  const wish = caWish({ label: "lower", maxPathLength: 0 });
-  const lower = await world.authorities.issueIntermediate(rootOrigin, upper, wish);
+  const request = caRequest({ label: "lower", maxPathLength: 0 });
+  const lower = await world.authorities.issueIntermediate(rootOrigin, upper, request);
   const signed = intentsOf(upper).length;
   rotateAfterLook(world, upper);
   const { old, successor } = await rotate(lower);
@@ -255,10 +255,10 @@ test("openssl accepts old and new leaves with the one bundle, in every state of 
 
 test("a bundle has a path for every member, also when the parent was rolled over in between", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caWish({ label: "upper" })] as const),
+    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
   );
   const lower = await world.authorities.issueIntermediate(
-    ...([rootOrigin, upper, caWish({ label: "lower" })] as const),
+    ...([rootOrigin, upper, caRequest({ label: "lower" })] as const),
   );
   const newUpper = (await rotate(upper)).successor;
   const newLower = (await rotate(lower)).successor;
@@ -296,11 +296,11 @@ test("retire revokes the old certificate under its parent, whose CRL says so bef
   expect(retired).toMatchObject({ outstanding: 0, parent: { id: world.root.id } });
   const crl = await world.publisher.current(world.root);
   expect(crl).toMatchObject({ number: retired.crlNumber, entries: 1 });
-  const standing = await world.store.read.revocations.standing(
+  const certStatus = await world.store.read.revocations.certStatus(
     world.root.id,
     old.serial ?? ("" as never),
   );
-  expect(standing).toMatchObject({ status: "revoked", reason: "cessationOfOperation" });
+  expect(certStatus).toMatchObject({ status: "revoked", reason: "cessationOfOperation" });
   // The base and the delta of the parent's full scope.
   const published = ["crl.publish", "crl.publish"];
   expect(actionsOf().slice(-4)).toEqual(["cert.revoke", "ca.retire", ...published]);
@@ -312,7 +312,7 @@ test("a client that names a retired CA is served by the active member of its lin
   const upper = await world.authorities.issueIntermediate(
     rootOrigin,
     world.root,
-    caWish({ label: "upper", maxPathLength: 2 }),
+    caRequest({ label: "upper", maxPathLength: 2 }),
   );
   const leaf = await issue(upper);
   const { old, successor } = await rotate(upper);
@@ -323,13 +323,13 @@ test("a client that names a retired CA is served by the active member of its lin
   const made = [
     (await issue(named)).caId,
     (await world.issuance.renew(rootOrigin, named, { ...renewed, caller: "interactive" })).caId,
-    (await world.authorities.issueIntermediate(rootOrigin, named, caWish({ label: "lower" })))
+    (await world.authorities.issueIntermediate(rootOrigin, named, caRequest({ label: "lower" })))
       .parent,
   ];
   expect(made).toEqual([successor.id, successor.id, successor.id]);
   const asked = { csr: csr() };
-  const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
-  expect((await world.issuance.preview(named, wish)).refusal).toBeUndefined();
+  const request = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
+  expect((await world.issuance.preview(named, request)).refusal).toBeUndefined();
   expect(await bundle(named)).toContain(encodePem("CERTIFICATE", certificateOf(successor)));
   expect((await rotate(named)).old.id).toBe(successor.id);
 });

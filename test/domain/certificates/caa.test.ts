@@ -20,7 +20,7 @@ import {
   dnsName,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -66,8 +66,8 @@ interface Outcome {
 
 async function issue(asked: CsrOptions = {}, facts?: CaaFacts): Promise<Outcome> {
   const before = [world.keys.signed.length, world.store.state.intents.size] as const;
-  const wish = leafWish({ csr: csr(asked), ...(facts && { caaFacts: facts }) });
-  const refusal = await world.issuance.issue(rootOrigin, root, wish).then(
+  const previewRequest = leafRequest({ csr: csr(asked), ...(facts && { caaFacts: facts }) });
+  const refusal = await world.issuance.issue(rootOrigin, root, previewRequest).then(
     () => undefined,
     (error: unknown) => error,
   );
@@ -274,15 +274,20 @@ describe("CAA-7: the modes", () => {
   test("a preview is decided by the same gate, and a renewal goes through it", async () => {
     const count = events().length;
     const asked = { csr: csr() };
-    const wish = { asked, profile: "server", validityDays: undefined, mustStaple: undefined };
-    const { accepted, gates } = await world.issuance.preview(root, wish);
+    const previewRequest = {
+      asked,
+      profile: "server",
+      validityDays: undefined,
+      mustStaple: undefined,
+    };
+    const { accepted, gates } = await world.issuance.preview(root, previewRequest);
     expect({ accepted, caa: gates.find(({ name }) => name === "caa")?.status }).toEqual({
       accepted: false,
       caa: "fail",
     });
     expect(events()).toHaveLength(count);
     server.zone.set("b.example", [caa("issue", us)]);
-    const request = leafWish({ csr: csr({ dns: ["b.example"], subject: [] }) });
+    const request = leafRequest({ csr: csr({ dns: ["b.example"], subject: [] }) });
     const { serial } = await world.issuance.issue(rootOrigin, root, request);
     server.zone.set("b.example", [caa("issue", ";")]);
     world.clock.advance(300);
@@ -298,8 +303,10 @@ describe("CAA-7: the modes", () => {
   });
 
   test("the answer shows name, clause and finding, and nothing of the event", async () => {
-    const wish = leafWish();
-    const error = await world.issuance.issue(rootOrigin, root, wish).catch((e: Problem) => e);
+    const previewRequest = leafRequest();
+    const error = await world.issuance
+      .issue(rootOrigin, root, previewRequest)
+      .catch((e: Problem) => e);
     if (!(error instanceof Problem)) throw new Error("the gate let it pass");
     const gates = error.facts.gates as readonly GateReport[]; // As `gate_refused` has them.
     expect(gates.find(({ name }) => name === "caa")).toEqual({

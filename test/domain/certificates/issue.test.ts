@@ -13,14 +13,14 @@ import { parseCsr } from "#core/x509/csr.ts";
 import { NothingWritten } from "#domain/store.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { drawSerial } from "#domain/certificates/serials.ts";
-import type { IssueWish } from "#domain/certificates/issue.ts";
+import type { IssueRequest } from "#domain/certificates/issue.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -32,8 +32,8 @@ beforeEach(async () => {
   root = await initRoot(world);
 });
 
-const issue = (wish: Partial<IssueWish> = {}) =>
-  world.issuance.issue(rootOrigin, root, leafWish(wish));
+const issue = (request: Partial<IssueRequest> = {}) =>
+  world.issuance.issue(rootOrigin, root, leafRequest(request));
 const codeOf = (promise: Promise<unknown>) =>
   promise.then(
     () => "accepted",
@@ -126,7 +126,7 @@ test("whoever is refused again and again leaves one trace a minute, of each set 
   const denied = () => events().filter(({ result }) => result === "denied");
   for (let time = 0; time < 20; time++) {
     expect(await codeOf(issue({ csr: bad }))).toBe("gate_refused");
-    const waiting = world.issuance.admissible(rootOrigin, root, leafWish({ csr: bad }));
+    const waiting = world.issuance.admissible(rootOrigin, root, leafRequest({ csr: bad }));
     expect(await codeOf(waiting)).toBe("gate_refused");
   }
   expect(denied().map(({ action }) => action)).toEqual(["cert.lint", "cert.issue"]);

@@ -11,13 +11,13 @@ import { caId } from "#core/ids.ts";
 import { secondsPerDay } from "#core/time.ts";
 import { mustStaple } from "#core/x509/extensions.ts";
 import type { Issued } from "#domain/certificates/issue.ts";
-import type { RenewWish } from "#domain/certificates/renew.ts";
+import type { RenewRequest } from "#domain/certificates/renew.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
   csr,
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   newKey,
   rootOrigin,
   type World,
@@ -37,14 +37,14 @@ beforeEach(async () => {
 });
 
 const issue = (profile = "server") =>
-  world.issuance.issue(rootOrigin, root, leafWish({ csr: csr({ ...identity, key }), profile }));
-const renew = (wish: Partial<RenewWish> = {}, ca = root) =>
+  world.issuance.issue(rootOrigin, root, leafRequest({ csr: csr({ ...identity, key }), profile }));
+const renew = (request: Partial<RenewRequest> = {}, ca = root) =>
   world.issuance.renew(rootOrigin, ca, {
     serial: old.serial,
     csr: undefined,
     validityDays: undefined,
     caller: "interactive",
-    ...wish,
+    ...request,
   });
 const refusalOf = (promise: Promise<unknown>) =>
   promise.then(
@@ -163,11 +163,14 @@ test("today's profile applies: its limit, its name policy, and its absence", asy
 
 test("must-staple is kept where the request decided it", async () => {
   const asked = csr({ ...identity, extensions: [mustStaple()] });
-  const wish = { ...leafWish({ csr: asked, profile: "server-muststaple" }), mustStaple: false };
-  old = await world.issuance.issue(rootOrigin, root, wish);
+  const request = {
+    ...leafRequest({ csr: asked, profile: "server-muststaple" }),
+    mustStaple: false,
+  };
+  old = await world.issuance.issue(rootOrigin, root, request);
   const renewed = await renew();
   expect(renewed.certificate.toHex()).not.toContain(tlsFeature);
-  const stapled = { ...wish, mustStaple: true };
+  const stapled = { ...request, mustStaple: true };
   old = await world.issuance.issue(rootOrigin, root, stapled);
   expect((await renew()).certificate.toHex()).toContain(tlsFeature);
 });

@@ -1,5 +1,5 @@
 /**
- * Issuing with certificate transparency: promises of real logs, every way they can fail, and what a
+ * Issuing with certificate transparency: SCTs of real logs, every way they can fail, and what a
  * crash leaves behind.
  */
 
@@ -17,7 +17,7 @@ import { withoutPoison } from "#core/x509/precertificate.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
-import { csr, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { opensslText, scratchDirectory } from "#test/support/openssl.ts";
 
 const refusalOf = async (issued: Promise<unknown>): Promise<Problem> => {
@@ -209,7 +209,7 @@ test("fail-open signs with the SCTs there are, and answer, record and event say 
   const one = await some.issue();
   expect(one.record.ct).toMatchObject({ status: "failed_open", sctCount: 1, operators: ["a"] });
   expect(some.events().at(-1)?.detail).toContain("ct=failed_open");
-  expect(some.promises()).toHaveLength(1);
+  expect(some.inclusions()).toHaveLength(1);
   await using none = await ctWorld({ "b-1": down }, { failOpen: true });
   const bare = await none.issue();
   const oids = parseCertificate(bare.certificate).extensions.map(({ oid }) => oid);
@@ -345,8 +345,8 @@ test("a CA that was superseded while logs thought signs no certificate, only the
 test("CT-6: under a hybrid CA a profile with transparency is refused before any log or key is asked", async () => {
   await using world = await ctWorld({ "a-1": {} });
   const hybrid = await initRoot(world, { label: "hybrid", alternativeKeyType: "ml-dsa-44" });
-  const wish = leafWish({ profile: "ct", csr: csr() });
-  const refusal = await refusalOf(world.issuance.issue(rootOrigin, hybrid, wish));
+  const request = leafRequest({ profile: "ct", csr: csr() });
+  const refusal = await refusalOf(world.issuance.issue(rootOrigin, hybrid, request));
   expect(refusal.code).toBe("gate_refused");
   expect(JSON.stringify(refusal.facts)).toContain("a hybrid issuer cannot use transparency logs");
   expect(world.log("a-1").submissions).toBe(0);

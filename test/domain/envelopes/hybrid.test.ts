@@ -36,9 +36,9 @@ function world(hybrid: boolean) {
     told.push(versions);
   };
   const keys = { ...openMemoryKeys(), keks: { ...secrets, halves, use } };
-  const ground = { store, keys, clock: testClock(), provider: "software", family: "kek" } as const;
+  const deps = { store, keys, clock: testClock(), provider: "software", family: "kek" } as const;
   const replica = (on: boolean) => {
-    const keks = new Keks({ ...ground, hybrid: on });
+    const keks = new Keks({ ...deps, hybrid: on });
     const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
     const parts = { store, random, keks, keys, envelopes, pause: Bun.sleep };
     return { keks, envelopes, rotation: new KekRotation(parts) };

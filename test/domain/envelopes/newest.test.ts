@@ -39,10 +39,10 @@ test("a key under a version that was retired meanwhile is made anew, once", asyn
       return await find(ref);
     },
   };
-  const held = await underNewest(shut, telling()).generate(wanted);
-  expect([...keys.held.keys()]).toEqual([held.ref.id]);
+  const handle = await underNewest(shut, telling()).generate(wanted);
+  expect([...keys.held.keys()]).toEqual([handle.ref.id]);
   missing = 2;
   const failed = underNewest(shut, telling()).generate({ ...wanted, label: "two" });
   await expect(failed).rejects.toMatchObject({ code: "key_unavailable" });
-  expect([...keys.held.keys()]).toEqual([held.ref.id]);
+  expect([...keys.held.keys()]).toEqual([handle.ref.id]);
 });

@@ -43,14 +43,14 @@ test("a key made by one after the other's rotation is under the new version, and
     ["before", 2],
   ]);
   for (const { keys } of [one, two]) {
-    for (const held of [before, after]) expect(await keys.find(held.ref)).toEqual(held);
+    for (const handle of [before, after]) expect(await keys.find(handle.ref)).toEqual(handle);
   }
 });
 
 test("the other takes up a rotation with its next look", async () => {
   const [one, two] = [await replica(), await replica()];
-  const held = await one.keys.generate({ ...wanted, label: "shared" });
+  const handle = await one.keys.generate({ ...wanted, label: "shared" });
   await one.rotation.rotate(rootOrigin);
   await two.rotation.finish();
-  expect(await two.keys.find(held.ref)).toEqual(held);
+  expect(await two.keys.find(handle.ref)).toEqual(handle);
 });

@@ -22,7 +22,7 @@ import {
   respondersFit,
 } from "#domain/preflight/keys.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
-import { caWish, initRoot, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, initRoot, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 import { smallCa } from "#test/support/small-ca.ts";
 import { defaultTenant } from "#core/ids.ts";
@@ -47,9 +47,9 @@ describe("keys.ca", () => {
   test("tests both keys of a hybrid CA, and that of a CA that waits for its certificate", async () => {
     const world = issuanceWorld();
     await initRoot(world, { alternativeKeyType: "ml-dsa-65" });
-    const { label, subject, keyType, maxPathLength } = caWish({ label: "below" });
-    const wish = { label, subject, keyType, maxPathLength };
-    await world.external.request(rootOrigin, defaultTenant, wish);
+    const { label, subject, keyType, maxPathLength } = caRequest({ label: "below" });
+    const request = { label, subject, keyType, maxPathLength };
+    await world.external.request(rootOrigin, defaultTenant, request);
     expect(await caKeysSign(world)).toMatchObject({
       status: "pass",
       detail: expect.stringContaining("3 CA keys"),

@@ -8,7 +8,7 @@ import { beforeEach, expect, test } from "bun:test";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
-import { initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 
 let world: ReturnType<typeof revokingWorld>;
@@ -20,14 +20,14 @@ beforeEach(async () => {
 
 const check = (shards = 2) =>
   partitionsServed({ store: world.store, now: world.clock.now(), shards, sample: 1000 });
-const issued = () => world.issuance.issue(rootOrigin, root, leafWish());
+const issued = () => world.issuance.issue(rootOrigin, root, leafRequest());
 const publish = () => world.publisher.publishAll(root, rootOrigin);
 
 test("there is nothing to look at while no certificate names a partition", async () => {
   expect((await check()).status).toBe("skip");
 });
 
-test("a partition that is stamped and not published yet warns, a published one with its entries passes", async () => {
+test("a partition that is named and not published yet warns, a published one with its entries passes", async () => {
   const { serial } = await issued();
   expect((await check()).status).toBe("warn");
   await world.revoker.revoke(

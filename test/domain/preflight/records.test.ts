@@ -16,16 +16,16 @@ import {
   casLive,
   crlsFresh,
   leavesRenewed,
-  promisesKept,
+  sctsKept,
   respondersLive,
 } from "#domain/preflight/certificates.ts";
-import { eventsHold, ledgerHolds, orphansSettled } from "#domain/preflight/records.ts";
+import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import { ctWorld } from "#test/support/ct-world.ts";
 import {
   initRoot,
   issuanceWorld,
-  leafWish,
+  leafRequest,
   rootOrigin,
   type World,
 } from "#test/support/issuance.ts";
@@ -36,7 +36,7 @@ let root: CaRecord;
 beforeEach(async () => {
   world = issuanceWorld();
   root = await initRoot(world);
-  for (let n = 0; n < 3; n++) await world.issuance.issue(rootOrigin, root, leafWish());
+  for (let n = 0; n < 3; n++) await world.issuance.issue(rootOrigin, root, leafRequest());
 });
 const day = secondsPerDay;
 const limits = { warnDays: 30, failDays: 7 };
@@ -45,7 +45,7 @@ const limits = { warnDays: 30, failDays: 7 };
 const powerCut = () => refuse("storage_unavailable", { retry_after: 2 });
 
 describe("audit.chain_head", () => {
-  const check = (sample = 1000) => eventsHold(world.store, sample);
+  const check = (sample = 1000) => eventsIntact(world.store, sample);
 
   test("passes for any sample of a chain that holds", async () => {
     expect(await check()).toMatchObject({
@@ -53,7 +53,7 @@ describe("audit.chain_head", () => {
       detail: "The newest 4 events link, up to 4.",
     });
     expect((await check(2)).detail).toContain("newest 2 events");
-    expect((await eventsHold(issuanceWorld().store, 10)).status).toBe("skip");
+    expect((await eventsIntact(issuanceWorld().store, 10)).status).toBe("skip");
   });
 
   test("fails for an event that was changed, one that is missing, a tail that was cut, another head", async () => {
@@ -78,7 +78,7 @@ describe("audit.chain_head", () => {
     if (last === undefined) throw new Error("there are events");
     // The stored head row stays what it was.
     const audit = { ...read.audit, eventHead: async () => head };
-    const checked = async () => (await eventsHold({ read: { ...read, audit } }, 1000)).detail;
+    const checked = async () => (await eventsIntact({ read: { ...read, audit } }, 1000)).detail;
     const forged = { ...last, actor: "mallory" };
     events.set(head.seq, { ...forged, hash: eventHash(forged) });
     expect(await checked()).toContain("not the one the head names");
@@ -88,7 +88,7 @@ describe("audit.chain_head", () => {
 });
 
 describe("ledger.head", () => {
-  const check = (sample = 1000) => ledgerHolds(world.store, sample, world.clock.now());
+  const check = (sample = 1000) => ledgerIntact(world.store, sample, world.clock.now());
 
   test("passes for a ledger whose entries link, are closed, and whose artefacts are there", async () => {
     expect((await check()).status).toBe("pass");
@@ -99,7 +99,7 @@ describe("ledger.head", () => {
     world.store.beforeWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+    await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({
       code: "storage_unavailable",
     });
     world.clock.advance(60);
@@ -138,7 +138,7 @@ describe("issuance.orphans", () => {
     world.store.beforeWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
-    await expect(world.issuance.issue(rootOrigin, root, leafWish())).rejects.toMatchObject({
+    await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({
       code: "storage_unavailable",
     });
     await world.store.atomically((tx) => tx.certificates.orphanOpenIntents());
@@ -199,7 +199,7 @@ describe("certs.expiring", () => {
       status: "fail",
       detail: expect.stringContaining("not renewed: 3"),
     });
-    const { record } = await world.issuance.issue(rootOrigin, root, leafWish());
+    const { record } = await world.issuance.issue(rootOrigin, root, leafRequest());
     expect(record.notAfter).toBeGreaterThan(world.clock.now());
     // The three had its subject and profile: it stands in for them.
     expect((await check()).status).toBe("pass");
@@ -247,12 +247,11 @@ describe("crl.freshness and certs.responder_expiry", () => {
   });
 });
 
-test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and fails for a broken promise", async () => {
+test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and fails for a broken SCT", async () => {
   await using logs = await ctWorld({ "a-1": {} }, { minScts: 1 });
-  const check = (minutes: number | undefined) =>
-    promisesKept(logs.store, logs.clock.now(), minutes);
+  const check = (minutes: number | undefined) => sctsKept(logs.store, logs.clock.now(), minutes);
   expect((await check(60)).status).toBe("skip");
-  await logs.issuance.issue(rootOrigin, logs.root, leafWish({ profile: "ct" }));
+  await logs.issuance.issue(rootOrigin, logs.root, leafRequest({ profile: "ct" }));
   expect((await check(60)).status).toBe("pass");
   logs.clock.advance(30 * day);
   expect(await check(60)).toMatchObject({
@@ -260,11 +259,12 @@ test("ct.inclusion warns of a monitor that stands and of logs nobody knows, and 
     detail: expect.stringContaining("stands"),
   });
   expect((await check(undefined)).detail).toContain("switched off");
-  const [promise] = (await logs.store.read.transparency.inclusions({ reach: "platform" }, 1)).items;
-  if (promise === undefined) throw new Error("there is a promise");
+  const [inclusion] = (await logs.store.read.transparency.inclusions({ reach: "platform" }, 1))
+    .items;
+  if (inclusion === undefined) throw new Error("there is an SCT");
   const become = (status: "failed" | "unknown_log") =>
     logs.store.atomically((tx) =>
-      tx.transparency.update({ ...promise, status, dueAt: addSeconds(logs.clock.now(), day) }),
+      tx.transparency.update({ ...inclusion, status, dueAt: addSeconds(logs.clock.now(), day) }),
     );
   await become("unknown_log");
   expect(await check(60)).toMatchObject({

@@ -11,7 +11,7 @@ import { refuse } from "#core/problems.ts";
 import {
   type Check,
   type Checks,
-  type PreflightWish,
+  type PreflightRequest,
   runPreflight,
 } from "#domain/preflight/run.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -24,7 +24,7 @@ const deps = {
   configPath: "/etc/pkid/pkid.yaml",
   missing: {},
 };
-const wish: PreflightWish = {
+const request: PreflightRequest = {
   deep: true,
   only: [],
   timeoutSeconds: 5,
@@ -43,7 +43,7 @@ test("every row of the table is run once and reported in its order", async () =>
     runs += 1;
     return passed("good");
   };
-  const report = await runPreflight(deps, all(counted), wish);
+  const report = await runPreflight(deps, all(counted), request);
   expect(report.checks.map(({ name }) => name)).toEqual([...checkNames]);
   expect([runs, report.summary.pass, report.ok]).toEqual([
     checkNames.length,
@@ -66,7 +66,7 @@ test("one that throws is a failure with its sentence, and the others go on", asy
       throw refuse("key_unavailable");
     },
   };
-  const report = await runPreflight(deps, checks, wish);
+  const report = await runPreflight(deps, checks, request);
   expect(report.summary).toMatchObject({ fail: 2, pass: checkNames.length - 2 });
   const said = (name: string) => report.checks.find((check) => check.name === name)?.detail;
   expect(said("disk.space")).toBe("statfs: EIO");
@@ -78,7 +78,7 @@ test("one that does not end is a failure when its time is up, and holds up nobod
     ...all(() => passed("good")),
     "disk.space": () => new Promise(() => {}),
   };
-  const report = await runPreflight(deps, checks, { ...wish, timeoutSeconds: 0.01 });
+  const report = await runPreflight(deps, checks, { ...request, timeoutSeconds: 0.01 });
   expect(report.summary).toMatchObject({ fail: 1, pass: checkNames.length - 1 });
   expect(report.checks.find(({ status }) => status === "fail")?.detail).toContain("did not end");
 });
@@ -94,17 +94,17 @@ test("they run at the same time", async () => {
       await promise;
       return passed("good");
     }),
-    wish,
+    request,
   );
   expect(report.summary.pass).toBe(checkNames.length);
 });
 
 describe("passed over", () => {
-  const run = (wanted: Partial<PreflightWish>, missing = {}) =>
+  const run = (wanted: Partial<PreflightRequest>, missing = {}) =>
     runPreflight(
       { ...deps, missing },
       all(() => passed("good")),
-      { ...wish, ...wanted },
+      { ...request, ...wanted },
     );
 
   test("is what was not asked for", async () => {

@@ -126,8 +126,8 @@ test("a partition beyond crl.shards that no certificate names is refused", async
     expect([refused.code, refused.facts]).toEqual(["bad_partition", { shard_count: 3 }]);
   }
   const notAfter = instant(small.clock.at + 1000);
-  const stamp = { caId: ca.id, partition: 7, url: "http://old.example/7", notAfter };
-  await small.store.atomically((tx) => tx.revocations.stamp(stamp));
+  const shardUrl = { caId: ca.id, partition: 7, url: "http://old.example/7", notAfter };
+  await small.store.atomically((tx) => tx.revocations.keepShardUrl(shardUrl));
   expect(await scopes.named(ca.id, "7")).toBe("partition-7");
   expect(await scopes.all(ca.id)).toHaveLength(5);
   small.clock.advance(2 * 86_400);
@@ -141,7 +141,7 @@ test("CRL-10: a partition names every URL that is in a valid certificate, and le
   const url = `http://old.example/api/ca/${ca.id}/crl/partition/1`;
   const notAfter = instant(small.clock.at + 1000);
   await store.atomically((tx) =>
-    tx.revocations.stamp({ caId: ca.id, partition: 1, url, notAfter }),
+    tx.revocations.keepShardUrl({ caId: ca.id, partition: 1, url, notAfter }),
   );
   await refresh.renewals();
   const head = await store.read.revocations.crlHead(ca.id, "partition-1", "base");

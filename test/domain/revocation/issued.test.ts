@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "bun:test";
 import { encodePem } from "#core/asn1/pem.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
-import { initRoot, issuanceWorld, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { initRoot, issuanceWorld, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { openssl } from "#test/support/relying-party.ts";
 import { revocationDefaults } from "#test/support/small-ca.ts";
@@ -25,7 +25,7 @@ const revocation = openRevocation({
   counts: { add: () => {} },
   clockAhead: () => false,
   clockBelieved: () => true,
-  signCertificate: (wish) => certifyResponder(world, wish),
+  signCertificate: (request) => certifyResponder(world, request),
   onFailure: (_what, error) => {
     throw error;
   },
@@ -33,7 +33,7 @@ const revocation = openRevocation({
 
 test("openssl believes an answer about an issued certificate, and the CRL that revokes it", async () => {
   const root = await initRoot(world);
-  const { record } = await world.issuance.issue(rootOrigin, root, leafWish());
+  const { record } = await world.issuance.issue(rootOrigin, root, leafRequest());
   const { serial } = record;
   const ca = bench.write("ca.pem", encodePem("CERTIFICATE", root.certificate ?? new Uint8Array(0)));
   const leaf = bench.write("leaf.pem", encodePem("CERTIFICATE", record.certificate));

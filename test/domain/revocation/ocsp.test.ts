@@ -287,7 +287,7 @@ test("where nobody else can have revoked, what is in memory goes on without the 
   const kept = await ask(serial);
   const away = () => Promise.reject(refuse("storage_unavailable", { retry_after: 2 }));
   const { revocations } = small.store.read;
-  spyOn(revocations, "standing").mockImplementation(away);
+  spyOn(revocations, "certStatus").mockImplementation(away);
   expect(await ask(serial)).toBe(kept);
   expect(await ask(other.serial)).toMatchObject({ status: "tryLater" });
   small.clock.advance(3600);

@@ -26,7 +26,7 @@ import { revocationDefaults, rootOrigin, type SmallCa, smallCa } from "#test/sup
 interface Known {
   readonly serial: Serial;
   readonly kind: "leaf" | "ca" | "bare";
-  readonly stamp: number | undefined;
+  readonly namedShard: number | undefined;
 }
 
 interface World {
@@ -120,16 +120,19 @@ async function play(world: World, step: Step): Promise<void> {
 async function issue(world: World, kind: Known["kind"]): Promise<void> {
   const { small, shards } = world;
   const serial = parseSerial(String(1000 + world.known.length * 7919));
-  const stamp = kind === "leaf" && shards > 0 ? partition(serial, shards) : undefined;
-  world.known.push({ serial, kind, stamp });
+  const namedShard = kind === "leaf" && shards > 0 ? partition(serial, shards) : undefined;
+  world.known.push({ serial, kind, namedShard });
   if (kind === "bare") return;
   const row = await small.issue({ serial, kind });
-  small.store.state.certificates.set(`${small.ca.id}/${serial}`, { ...row, crlPartition: stamp });
-  if (stamp === undefined) return;
-  const url = `http://crl.example/api/ca/${small.ca.id}/crl/partition/${stamp}`;
+  small.store.state.certificates.set(`${small.ca.id}/${serial}`, {
+    ...row,
+    crlPartition: namedShard,
+  });
+  if (namedShard === undefined) return;
+  const url = `http://crl.example/api/ca/${small.ca.id}/crl/partition/${namedShard}`;
   const { notAfter } = row;
   await small.store.atomically((tx) =>
-    tx.revocations.stamp({ caId: small.ca.id, partition: stamp, url, notAfter }),
+    tx.revocations.keepShardUrl({ caId: small.ca.id, partition: namedShard, url, notAfter }),
   );
 }
 
@@ -204,12 +207,17 @@ async function agree(world: World, scope: string): Promise<void> {
   expect(told).toEqual(new Map(inScope.map(({ serial }) => [serial, listed.get(serial) ?? ""])));
 }
 
-function belongs(world: World, { serial, kind, stamp }: Known, scope: string, modulus: number) {
+function belongs(
+  world: World,
+  { serial, kind, namedShard }: Known,
+  scope: string,
+  modulus: number,
+) {
   const number = partitionNumber(scope);
   if (number === undefined) return true;
   if (kind === "ca") return false;
   if (kind === "bare") return [...world.used].some((count) => partition(serial, count) === number);
-  return stamp === number || (modulus > 0 && partition(serial, modulus) === number);
+  return namedShard === number || (modulus > 0 && partition(serial, modulus) === number);
 }
 
 function checkOrder(world: World, scope: string, base: ParsedCrl, delta: ParsedCrl | undefined) {

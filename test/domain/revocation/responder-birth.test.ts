@@ -16,10 +16,10 @@ import { addSeconds } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import type { Subtrees } from "#core/x509/name-constraints.ts";
 import { commonName, encodeName, type NameAttribute, nameText } from "#core/x509/names.ts";
-import type { CaWish } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { externalRoot } from "#test/support/external-root.ts";
-import { caWish, initRoot, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, initRoot, rootOrigin } from "#test/support/issuance.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 import { opensslVerifies } from "#test/support/rollover.ts";
 
@@ -52,7 +52,7 @@ const only = (permitted: Partial<Subtrees>) => ({
 const directory = (...attributes: NameAttribute[]) => encodeName(attributes).der;
 const organization: NameAttribute = { type: "O", value: "Example Ltd" };
 
-const wishes: Record<string, Partial<CaWish>> = {
+const requests: Record<string, Partial<CaRequest>> = {
   "a common name of 49 characters": { subject: cn("n".repeat(49)) },
   "a common name of 50 characters": { subject: cn("n".repeat(50)) },
   "a common name of 64 characters beyond the BMP": { subject: cn("𝒩".repeat(64)) },
@@ -99,8 +99,8 @@ const wishes: Record<string, Partial<CaWish>> = {
 };
 
 describe("a CA answers from its first moment, with a responder OpenSSL trusts, when it has", () => {
-  test.each(Object.entries(wishes))("%s", async (_what, wish) => {
-    const ca = await initRoot(world, wish);
+  test.each(Object.entries(requests))("%s", async (_what, request) => {
+    const ca = await initRoot(world, request);
     const responder = await certificateOf(ca);
     expect([...commonName(responder.subject)].length).toBeLessThanOrEqual(64);
     expect(commonName(responder.subject)).toEndWith("OCSP Responder");
@@ -126,7 +126,7 @@ test("a successor has its responder from the rotation on, under the constraints 
   const issuing = await world.authorities.issueIntermediate(
     rootOrigin,
     root,
-    caWish({ label: "issuing", subject: [organization, ...cn("Issuing")] }),
+    caRequest({ label: "issuing", subject: [organization, ...cn("Issuing")] }),
   );
   const { successor } = await world.authorities.rotate(rootOrigin, issuing, {
     label: undefined,
@@ -153,8 +153,8 @@ test("a CA that was certified this very second has a responder that begins with 
   });
   const chainPem = elsewhere.upperPem + elsewhere.rootPem;
   world.clock.at = addSeconds(notBefore, 5);
-  const wish = { certificatePem, chainPem, replace: false };
-  const { ca } = await world.external.certify(rootOrigin, pending, wish);
+  const request = { certificatePem, chainPem, replace: false };
+  const { ca } = await world.external.certify(rootOrigin, pending, request);
   const responder = await certificateOf(ca);
   expect(responder.notBefore).toBeGreaterThanOrEqual(ca.notBefore ?? 0);
   expect(responder.extensions.some(({ oid }) => oid === oids.ocspNoCheck)).toBe(true);

@@ -13,7 +13,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { policyFactsOf } from "#core/x509/path-policies.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caWish, initRoot, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, initRoot, rootOrigin } from "#test/support/issuance.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { revokingWorld } from "#test/support/revoking-world.ts";
 import { certificateOf } from "#test/support/rollover.ts";
@@ -38,7 +38,7 @@ const under = (parent: CaRecord, label: string, more: Partial<CaPolicies> | unde
   world.authorities.issueIntermediate(
     rootOrigin,
     parent,
-    caWish({ label, policies: more && policies(more) }),
+    caRequest({ label, policies: more && policies(more) }),
   );
 async function responderOf(ca: CaRecord): Promise<Uint8Array> {
   const found = await world.store.read.revocations.responder(ca.id);

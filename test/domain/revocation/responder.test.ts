@@ -38,7 +38,7 @@ test("callers at once share one new responder, known to OCSP and announced in th
   expect(one).toBe(two);
   expect(small.store.state.responders.size).toBe(1);
   const { serial } = await stored();
-  expect(await small.store.read.revocations.standing(small.ca.id, serial)).toMatchObject({
+  expect(await small.store.read.revocations.certStatus(small.ca.id, serial)).toMatchObject({
     status: "good",
   });
   const entries = [...small.store.state.ledger.values()];
@@ -50,13 +50,13 @@ test("callers at once share one new responder, known to OCSP and announced in th
 });
 
 test("KCK-2: the key of a responder is the instance's own", async () => {
-  const { held } = await signer();
+  const { handle } = await signer();
   const question = {
-    spkiSha256: spkiSha256(held.spki),
+    spkiSha256: spkiSha256(handle.spki),
     tenant: defaultTenant,
     duplicate: undefined,
   };
-  expect((await small.store.read.keyChecks.standing(question)).own).toBe(true);
+  expect((await small.store.read.keyChecks.keyStatus(question)).own).toBe(true);
 });
 
 test("the certificate has the extensions of a responder and no pointers", async () => {

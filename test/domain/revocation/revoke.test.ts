@@ -152,7 +152,7 @@ test("when the event cannot be appended the revocation does not happen", async (
   };
   expect(small.revoker.revoke(asked(serial), "superseded")).rejects.toThrow("audit is down");
   expect((await small.store.read.certificates.bySerial(small.ca.id, serial))?.status).toBe("good");
-  expect(await small.store.read.revocations.standing(small.ca.id, serial)).toMatchObject({
+  expect(await small.store.read.revocations.certStatus(small.ca.id, serial)).toMatchObject({
     status: "good",
   });
 });

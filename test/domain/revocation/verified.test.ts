@@ -13,7 +13,7 @@ import { parseCrl } from "#core/x509/crl.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { partitionScope } from "#domain/revocation/scopes.ts";
-import { caWish, initRoot, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 import { node24Present, signatureVerifies } from "#test/support/node24.ts";
 import { scratchDirectory } from "#test/support/openssl.ts";
 import { openssl } from "#test/support/relying-party.ts";
@@ -67,10 +67,10 @@ async function verdict(world: World, root: CaRecord, issuing: CaRecord, leaf: Ce
 async function hierarchy(keyType: KeyType, shards: number) {
   const world = revokingWorld({ urlBase, shards });
   const root = await initRoot(world, { keyType });
-  const wish = caWish({ label: "issuing", keyType });
-  const issuing = await world.authorities.issueIntermediate(rootOrigin, root, wish);
+  const request = caRequest({ label: "issuing", keyType });
+  const issuing = await world.authorities.issueIntermediate(rootOrigin, root, request);
   const issue = async (): Promise<CertificateRecord> => {
-    const { serial } = await world.issuance.issue(rootOrigin, issuing, leafWish());
+    const { serial } = await world.issuance.issue(rootOrigin, issuing, leafRequest());
     const row = await world.store.read.certificates.bySerial(issuing.id, serial);
     if (row === undefined) throw new Error("an issued certificate is in the inventory");
     return row;

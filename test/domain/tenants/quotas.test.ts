@@ -11,7 +11,7 @@ import { type Instant, instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Quotas } from "#domain/tenants/store.ts";
 import { type GovernedWorld, governedWorld, refusal } from "#test/support/governed-world.ts";
-import { csr, leafWish, rootOrigin } from "#test/support/issuance.ts";
+import { csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
 
 let world: GovernedWorld;
 let ca: CaRecord;
@@ -20,7 +20,7 @@ beforeEach(async () => {
   ca = await world.ca("web-issuing");
 });
 
-const issue = () => world.issuance.issue(rootOrigin, ca, leafWish());
+const issue = () => world.issuance.issue(rootOrigin, ca, leafRequest());
 const limit = (quotas: Partial<Quotas>) =>
   world.store.atomically(async (tx) => {
     const tenant = await tx.tenants.lock(tenantId("web"));
@@ -87,7 +87,7 @@ describe("the daily quota", () => {
     await limit({ maxCertsPerDay: 1 });
     await issue();
     const lab = await world.ca("lab-issuing");
-    await world.issuance.issue(rootOrigin, lab, leafWish());
+    await world.issuance.issue(rootOrigin, lab, leafRequest());
     expect(await refusal(issue())).toMatchObject({ code: "quota_exceeded" });
   });
 });

@@ -90,7 +90,7 @@ test("a CA is not stored in a tenant that was deleted while its key was being ma
     name: undefined,
     kekLabel: undefined,
   });
-  const wish = {
+  const request = {
     label: "late",
     subject: [{ type: "CN" as const, value: "Late" }],
     keyType: "ecdsa-p256" as const,
@@ -103,7 +103,7 @@ test("a CA is not stored in a tenant that was deleted while its key was being ma
     const tenant = await world.store.read.tenants.named(id);
     if (tenant !== undefined) await tenants.remove(rootOrigin, tenant);
   };
-  const made = world.authorities.initRoot(rootOrigin, id, wish);
+  const made = world.authorities.initRoot(rootOrigin, id, request);
   await expect(made).rejects.toMatchObject({ code: "tenant_suspended" });
   expect(await world.store.read.cas.byLabel("late")).toBeUndefined();
 });

@@ -1,5 +1,5 @@
 /**
- * The inclusion monitor against real logs: promises kept, broken, unknown, and trees that were
+ * The inclusion monitor against real logs: SCTs kept, broken, unknown, and trees that were
  * rewritten.
  */
 
@@ -11,22 +11,22 @@ import { leafOf } from "#test/support/reference-tree.ts";
 
 const day = 86_400;
 
-/** A world with one promise that is due. */
-async function promisedWorld(log: NamedLogs[string], before = 0) {
+/** A world with one SCT that is due. */
+async function dueWorld(log: NamedLogs[string], before = 0) {
   const world = await ctWorld({ "a-1": log });
   world.log("a-1").grow(before);
   const { serial } = await world.issue();
   world.clock.advance(day);
   const one = () => {
-    const [row] = world.promises();
-    if (row === undefined) throw new Error("there is no promise");
+    const [row] = world.inclusions();
+    if (row === undefined) throw new Error("there is no SCT");
     return row;
   };
   const alerts = () => world.events().filter(({ action }) => action === "ct.inclusion");
   return { world, serial, one, alerts, log: world.log("a-1") };
 }
 
-test("a promise is not looked at before its maximum merge delay", async () => {
+test("an SCT is not looked at before its maximum merge delay", async () => {
   await using world = await ctWorld({ "a-1": {} });
   await world.issue();
   world.clock.advance(day - 1);
@@ -36,8 +36,8 @@ test("a promise is not looked at before its maximum merge delay", async () => {
 });
 
 for (const api of ["rfc6962", "static"] as const) {
-  test(`a kept promise of a ${api} log is proven once and never asked again`, async () => {
-    const { world, one, alerts, log } = await promisedWorld({ api }, 300);
+  test(`an SCT of a ${api} log that keeps it is proven once and never asked again`, async () => {
+    const { world, one, alerts, log } = await dueWorld({ api }, 300);
     await using _held = world;
     log.grow(250);
     expect(await world.transparency.monitor.run()).toMatchObject({ included: 1, failed: 0 });
@@ -49,7 +49,7 @@ for (const api of ["rfc6962", "static"] as const) {
   });
 
   test(`a leaf a ${api} log does not show is pending for a day and then failed, with one event`, async () => {
-    const { world, serial, one, alerts, log } = await promisedWorld({ api }, 3);
+    const { world, serial, one, alerts, log } = await dueWorld({ api }, 3);
     await using _held = world;
     log.shown = 3;
     await world.transparency.monitor.run();
@@ -67,7 +67,7 @@ for (const api of ["rfc6962", "static"] as const) {
   });
 
   test(`a ${api} log that grew between two looks is believed, one that was rewritten is not`, async () => {
-    const { world, alerts, log } = await promisedWorld({ api }, 5);
+    const { world, alerts, log } = await dueWorld({ api }, 5);
     await using _held = world;
     expect(await world.transparency.monitor.run()).toMatchObject({ included: 1 });
     log.grow(20);
@@ -85,7 +85,7 @@ for (const api of ["rfc6962", "static"] as const) {
   });
 
   test(`a ${api} mirror that is behind what was seen is checked against it`, async () => {
-    const { world, log } = await promisedWorld({ api }, 9);
+    const { world, log } = await dueWorld({ api }, 9);
     await using _held = world;
     await world.transparency.monitor.run();
     await world.issue();
@@ -99,8 +99,8 @@ for (const api of ["rfc6962", "static"] as const) {
   });
 }
 
-test("a log that does not answer leaves its promises pending, however long it takes", async () => {
-  const { world, one, log } = await promisedWorld({});
+test("a log that does not answer leaves its SCTs pending, however long it takes", async () => {
+  const { world, one, log } = await dueWorld({});
   await using _held = world;
   await log.stop();
   world.clock.advance(10 * day);
@@ -108,8 +108,8 @@ test("a log that does not answer leaves its promises pending, however long it ta
   expect(one()).toMatchObject({ status: "pending", lastError: "the log cannot be reached" });
 });
 
-test("a head that another key has signed proves nothing and breaks every promise that is due", async () => {
-  const { world, one, alerts } = await promisedWorld({ forgedHeads: true });
+test("a head that another key has signed proves nothing and breaks every SCT that is due", async () => {
+  const { world, one, alerts } = await dueWorld({ forgedHeads: true });
   await using _held = world;
   await world.transparency.monitor.run();
   expect(one()).toMatchObject({
@@ -120,7 +120,7 @@ test("a head that another key has signed proves nothing and breaks every promise
 });
 
 test("a log that left the registry is unknown, and known again when it returns", async () => {
-  const { world, one, log } = await promisedWorld({});
+  const { world, one, log } = await dueWorld({});
   await using _held = world;
   world.running.delete("a-1");
   expect(await world.transparency.monitor.run()).toMatchObject({ unknown: 1 });
@@ -138,8 +138,8 @@ test("a run takes no more than it may, the longest due first", async () => {
   }
   world.clock.advance(day);
   expect(await world.transparency.monitor.run(2)).toMatchObject({ checked: 2, included: 2 });
-  const rest = world.promises().filter(({ status }) => status === "pending");
+  const rest = world.inclusions().filter(({ status }) => status === "pending");
   expect(rest).toHaveLength(1);
-  const newest = Math.max(...world.promises().map((row) => row.sctTimestamp));
+  const newest = Math.max(...world.inclusions().map((row) => row.sctTimestamp));
   expect(Number(rest[0]?.sctTimestamp)).toBe(newest);
 });

@@ -25,8 +25,8 @@ export function accessReads(connection: Connection): AccessReads {
     .where(eq(t.tokens.tokenHash, sql.placeholder("hash")))
     .prepare();
   return {
-    tokenByHash: async (hash) => first(await byHash.execute({ hash })),
-    tokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
+    apiTokenByHash: async (hash) => first(await byHash.execute({ hash })),
+    apiTokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
     tokens: async (reach, tenant, limit, after) => {
       const { createdAt, id } = t.tokens;
       const named = tenant === undefined ? undefined : eq(t.tokens.tenant, tenant);
@@ -43,7 +43,7 @@ export function accessReads(connection: Connection): AccessReads {
     },
     ...grantReads(connection),
     ...passkeyReads(connection),
-    activeTokens: async (now) => {
+    activeApiTokens: async (now) => {
       const alive = or(isNull(t.tokens.expiresAt), gt(t.tokens.expiresAt, now));
       const active = and(isNull(t.tokens.revokedAt), alive);
       const [sum] = await db.select({ total: counted }).from(t.tokens).where(active);
@@ -57,10 +57,10 @@ export function accessWrites(connection: Connection): AccessWrites {
   const { db, t } = connection;
   const insertToken = inserter(connection, t.tokens);
   return {
-    insertToken: async (token) => {
+    insertApiToken: async (token) => {
       await insertToken(row(token));
     },
-    revokeToken: async (id, at, by) => {
+    revokeApiToken: async (id, at, by) => {
       const revoked = await db
         .update(t.tokens)
         .set({ revokedAt: at, revokedBy: by })
@@ -68,14 +68,14 @@ export function accessWrites(connection: Connection): AccessWrites {
         .returning({ id: t.tokens.id });
       return revoked.length === 1;
     },
-    revokeTokensOf: async (tenant, at, by) => {
+    revokeApiTokensOf: async (tenant, at, by) => {
       const living = and(eq(t.tokens.tenant, tenant), isNull(t.tokens.revokedAt));
       const set = { revokedAt: at, revokedBy: by };
       return (await db.update(t.tokens).set(set).where(living).returning()).map(record);
     },
     ...grantWrites(connection),
     ...passkeyWrites(connection),
-    touchToken: async (id, at, ip) => {
+    touchApiToken: async (id, at, ip) => {
       await db.update(t.tokens).set({ lastUsedAt: at, lastUsedIp: ip }).where(eq(t.tokens.id, id));
     },
   };
@@ -96,7 +96,7 @@ function row({ person, ...facts }: ApiTokenRecord) {
 }
 
 /**
- * Only `insertToken` fills the table, so its texts are the closed words the record's types name.
+ * Only `insertApiToken` fills the table, so its texts are the closed words the record's types name.
  */
 function record(stored: Row): ApiTokenRecord {
   const { personSubject, personVoucher, personIssuer, personAddress, ...facts } = stored;

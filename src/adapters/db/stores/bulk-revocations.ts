@@ -16,7 +16,7 @@ import type {
   CandidateRange,
   Target,
 } from "#domain/revocation/bulk-store.ts";
-import type { OperationKey } from "#domain/running.ts";
+import type { OperationKey } from "#domain/operation-runs.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 import {
   breath,

@@ -83,13 +83,20 @@ const listedEntry = ([serial, revokedAt, reason, expiresAt, sequence]: readonly 
     expiresAt: expiresAt === null ? undefined : Number(expiresAt),
   }) as ListedEntry; // See above.
 
-const placed = ([serial, sequence, revokedAt, expiresAt, kind, stamp]: readonly unknown[]) => ({
+const placed = ([
+  serial,
+  sequence,
+  revokedAt,
+  expiresAt,
+  kind,
+  namedShard,
+]: readonly unknown[]) => ({
   serial,
   sequence: Number(sequence),
   revokedAt: Number(revokedAt),
   kind: kind ?? undefined,
   expiresAt: expiresAt === null ? undefined : Number(expiresAt),
-  stamp: stamp === null ? undefined : Number(stamp),
+  namedShard: namedShard === null ? undefined : Number(namedShard),
 });
 
 const placedEntry = (row: readonly unknown[]) =>

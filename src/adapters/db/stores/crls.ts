@@ -1,4 +1,4 @@
-/** Published CRLs, the numbers given out for them, and the partitions stamped into certificates. */
+/** Published CRLs, the numbers given out for them, and the partitions that certificates name. */
 
 import { and, asc, desc, eq, gte, isNull, lt, sql } from "drizzle-orm";
 
@@ -10,14 +10,14 @@ import type {
   CrlHead,
   RevocationReads,
   RevocationWrites,
-  StampRecord,
+  ShardUrlRecord,
 } from "#domain/revocation/store.ts";
 import { inserter, placeholder, type Connection } from "#adapters/db/engine/connection.ts";
 
-type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "stamps">;
+type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "shardUrls">;
 type CrlWrites = Pick<
   RevocationWrites,
-  "stamp" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
 >;
 
 /** Reads of the committed state. */
@@ -55,11 +55,11 @@ export function crlReads(connection: Connection): CrlReads {
       const rows = await db.selectDistinct({ scope: heads.scope }).from(heads).where(ofCa);
       return rows.map(({ scope }) => scope);
     },
-    stamps: async (ca, at) => {
+    shardUrls: async (ca, at) => {
       const s = t.crlShards;
       const valid = and(eq(s.caId, ca), gte(s.notAfter, at));
       const rows = await db.select().from(s).where(valid).orderBy(asc(s.partition), asc(s.url));
-      return rows as unknown as readonly StampRecord[]; // Only `stamp` fills the table.
+      return rows as unknown as readonly ShardUrlRecord[]; // Only `keepShardUrl` fills the table.
     },
   };
 }
@@ -69,9 +69,9 @@ export function crlWrites(connection: Connection): CrlWrites {
   const { db, t } = connection;
   const insertHead = inserter(connection, t.crlHeads);
   const insertPiece = inserter(connection, t.crlPieces);
-  const stamp = stamping(connection);
+  const keepShardUrl = shardUrlWrite(connection);
   return {
-    stamp,
+    keepShardUrl,
     indexPartitions: indexing(connection),
     reserveCrl: async (caId, scope, { at, wanted, believed }, sequence) => {
       const c = t.crlReservations;
@@ -123,7 +123,7 @@ export function crlWrites(connection: Connection): CrlWrites {
  * One statement for each certificate, which changes nothing for most: the row holds the end of a
  * day.
  */
-function stamping(connection: Connection): RevocationWrites["stamp"] {
+function shardUrlWrite(connection: Connection): RevocationWrites["keepShardUrl"] {
   const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(connection, at));
   const text = `insert into crl_stamps (ca_id, partition, url, not_after) values (${ca}, ${partition}, ${url}, ${until})
 on conflict (ca_id, partition, url) do update set not_after = excluded.not_after where crl_stamps.not_after < excluded.not_after`;

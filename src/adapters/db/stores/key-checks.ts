@@ -29,7 +29,7 @@ export function keyCheckReads(connection: Connection): KeyCheckReads {
   const { db, t } = connection;
   const { blockedKeys, certificates } = t;
   return {
-    standing: standingOf(connection),
+    keyStatus: standingOf(connection),
     blocked: async (id) => {
       const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
       return row && record(row);
@@ -102,7 +102,7 @@ export function keyClaim(connection: Connection): KeyCheckWrites["claim"] {
 }
 
 /** Asked for every certificate: one statement, each part of it a lookup in an index. */
-function standingOf(connection: Connection): KeyCheckReads["standing"] {
+function standingOf(connection: Connection): KeyCheckReads["keyStatus"] {
   const mark = (at: number) => placeholder(connection, at);
   const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
   const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and (subject <> ${mark(6)} or (subject = '' and sans <> ${mark(7)})) and not_after >= ${mark(8)})`;

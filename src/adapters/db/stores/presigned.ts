@@ -129,7 +129,7 @@ left join presigned p on p.ca_id = q.ca and p.serial = q.serial and p.hash = q.h
     const row = (read instanceof Promise ? await read : read) ?? [];
     const standing = standingFrom(row);
     const [response, responder, producedAt, thisUpdate, nextUpdate, at, reason] = row.slice(3);
-    if (!(response instanceof Uint8Array)) return { standing, presigned: undefined };
+    if (!(response instanceof Uint8Array)) return { certStatus: standing, presigned: undefined };
     const named = { caId, serial: asked, hash: of, responder: responder ?? undefined };
     const revoked = at == null ? undefined : { at: instant(Number(at)), reason };
     const times = {
@@ -139,7 +139,7 @@ left join presigned p on p.ca_id = q.ca and p.serial = q.serial and p.hash = q.h
     };
     // Only `keep` fills the table.
     const presigned = { ...named, response, ...times, revoked } as PresignedRecord;
-    return { standing, presigned };
+    return { certStatus: standing, presigned };
   };
 }
 
@@ -209,7 +209,7 @@ function candidates(connection: Connection) {
           serial: row.serial,
           notAfter: row.notAfter ?? undefined,
           inventoried: row.profile !== null,
-          standing: standingFrom([row.revokedAt, row.reason, row.profile]),
+          certStatus: standingFrom([row.revokedAt, row.reason, row.profile]),
           signed: times.get(row.serial) ?? {},
           // Rows of these tables have a standing, and the words the types name.
         }) as PresignCandidate,

@@ -9,7 +9,7 @@ import type {
   RevocationReads,
   RevocationRecord,
   RevocationWrites,
-  Standing,
+  CertStatus,
 } from "#domain/revocation/store.ts";
 import { revokedList } from "#adapters/db/inventory/revoked-list.ts";
 import {
@@ -22,7 +22,7 @@ import {
 
 type EntryReads = Pick<
   RevocationReads,
-  "bySerial" | "standing" | "page" | "sequence" | "lastChange" | "responder"
+  "bySerial" | "certStatus" | "page" | "sequence" | "lastChange" | "responder"
 >;
 type EntryWrites = Pick<
   RevocationWrites,
@@ -37,7 +37,7 @@ export function revocationReads(
   const { db, t } = connection;
   return {
     bySerial: preparedBySerial(connection),
-    standing: standingOf(connection),
+    certStatus: standingOf(connection),
     page: revokedList(connection, record),
     sequence,
     lastChange: async (ca) => {
@@ -145,7 +145,7 @@ function preparedBySerial({ db, t }: Connection): RevocationReads["bySerial"] {
  * One statement sees one state of both tables: between a hold and its release there is no third
  * answer.
  */
-function standingOf(connection: Connection): RevocationReads["standing"] {
+function standingOf(connection: Connection): RevocationReads["certStatus"] {
   const text = `select r.revoked_at, r.reason, c.profile from
 (select cast(${placeholder(connection, 1)} as text) as ca, cast(${placeholder(connection, 2)} as text) as serial) q
 left join certificates c on c.ca_id = q.ca and c.serial = q.serial
@@ -160,7 +160,7 @@ left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
  * The standing told by time and reason of a revocation and the profile of a certificate, each
  * absent without a row.
  */
-export function standingFrom([at, reason, named]: readonly unknown[]): Standing {
+export function standingFrom([at, reason, named]: readonly unknown[]): CertStatus {
   const profile = typeof named === "string" ? named : undefined;
   if (at === null || at === undefined) {
     return profile === undefined ? { status: "unknown" } : { status: "good", profile };

@@ -134,7 +134,9 @@ function readsOf(
     transparency: guardedMethods(transparencyReads(reader)),
     envelopes: guardedMethods(envelopeReads(reader, owner)),
     tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
-    access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
+    access: guardedMethods(
+      memo === undefined ? access : remembered(memo, access, ["apiTokenByHash"]),
+    ),
     approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLog.reads),
@@ -146,7 +148,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
   const cas = caWrites(writer);
   const access = accessWrites(writer);
   const tenants = tenantWrites(writer);
-  const { standing, used, cas: casOf } = tenants; // These change nothing.
+  const { state: standing, used, cas: casOf } = tenants; // These change nothing.
   return {
     // Reading the status, which every issue does, changes nothing.
     cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
@@ -162,7 +164,9 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | 
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer, owner),
     tenants:
-      memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
+      memo === undefined
+        ? tenants
+        : { ...touching(memo, tenants), state: standing, used, cas: casOf },
     access: memo === undefined ? access : touching(memo, access),
     approvals: approvalWrites(writer, owner),
     audit: journal,

@@ -8,7 +8,7 @@ import type { Instant } from "#core/time.ts";
 import { dayOf } from "#domain/tenants/quotas.ts";
 import type {
   DayUsage,
-  Standing,
+  TenantState,
   TenantReads,
   TenantRecord,
   TenantWrites,
@@ -80,21 +80,21 @@ export function tenantWrites(connection: Connection): TenantWrites {
       await db.delete(t.tenants).where(eq(t.tenants.id, id));
       await db.delete(t.tenantCounts).where(eq(t.tenantCounts.tenant, id));
     },
-    standing: standingOf(connection),
+    state: standingOf(connection),
     used: usedBy(connection),
     cas: (tenant) => casOf(connection, tenant),
   };
 }
 
 /** Asked by every issue, so without the query builder. */
-function standingOf(connection: Connection): TenantWrites["standing"] {
+function standingOf(connection: Connection): TenantWrites["state"] {
   const text = `select status, max_certs_per_day, max_active_certs from tenants where id = ${placeholder(connection, 1)}`;
   return async (id) => {
     const found = await connection.row(text, [id]);
     if (found === undefined) return undefined;
     const [status, perDay, active] = found;
     return {
-      status: status as Standing["status"], // Only `tenantWrites` fills the column.
+      status: status as TenantState["status"], // Only `tenantWrites` fills the column.
       maxCertsPerDay: Number(perDay),
       maxActiveCerts: Number(active),
     };

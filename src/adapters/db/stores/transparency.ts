@@ -120,7 +120,7 @@ export function transparencyWrites(connection: Connection): TransparencyWrites {
         .update(i)
         .set({
           ...facts,
-          promisedIndex: row.promisedIndex ?? null,
+          sctLeafIndex: row.sctLeafIndex ?? null,
           treeSize: row.treeSize ?? null,
           leafIndex: row.leafIndex ?? null,
           includedAt: row.includedAt ?? null,
@@ -153,7 +153,7 @@ function matching({ t }: Connection, filter: InclusionFilter): SQL | undefined {
 function inclusion(row: Connection["t"]["inclusions"]["$inferSelect"]): InclusionRecord {
   return {
     ...row,
-    promisedIndex: row.promisedIndex ?? undefined,
+    sctLeafIndex: row.sctLeafIndex ?? undefined,
     treeSize: row.treeSize ?? undefined,
     leafIndex: row.leafIndex ?? undefined,
     includedAt: row.includedAt ?? undefined,

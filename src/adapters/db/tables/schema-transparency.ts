@@ -34,7 +34,7 @@ export function transparencyTables(k: Kit) {
       logName: k.text("log_name").notNull(),
       sctTimestamp: k.int("sct_timestamp").notNull(),
       leafHash: k.text("leaf_hash").notNull(),
-      promisedIndex: k.int("promised_index"),
+      sctLeafIndex: k.int("promised_index"),
       status: k.text("status").notNull(),
       dueAt: k.int("due_at").notNull(),
       treeSize: k.int("tree_size"),

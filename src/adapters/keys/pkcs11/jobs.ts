@@ -2,7 +2,7 @@
 
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, ListedKey } from "#domain/keys.ts";
+import type { KekHandle, KeyHandle, ListedKey } from "#domain/keys.ts";
 import type { RefusalBody, RestartCause } from "#adapters/keys/requests.ts";
 import type { DekUse, LocalRef } from "#adapters/keys/signer/provider.ts";
 
@@ -41,8 +41,8 @@ export type Work =
 
 export type Outcome =
   | { readonly status: "signed"; readonly signature: Uint8Array; readonly elapsedMs: number }
-  | { readonly status: "held"; readonly held: HeldKey }
-  | { readonly status: "kek"; readonly held: HeldKek }
+  | { readonly status: "held"; readonly held: KeyHandle }
+  | { readonly status: "kek"; readonly held: KekHandle }
   | { readonly status: "wrapped"; readonly wrapped: WrappedDek }
   | { readonly status: "unwrapped"; readonly dek: Uint8Array }
   | { readonly status: "listed"; readonly keys: readonly ListedKey[] }

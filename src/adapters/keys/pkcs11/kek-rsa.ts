@@ -7,7 +7,7 @@ import { constants, createPublicKey, publicEncrypt, randomBytes } from "node:cry
 
 import { type Problem, refuse } from "#core/problems.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKek } from "#domain/keys.ts";
+import type { KekHandle } from "#domain/keys.ts";
 
 import { cka, ckgMgf1, ckk, ckm, ckoPrivate, ckoPublic } from "./ck.ts";
 import { opening, proveKept, proveRoundTrip } from "./kek-proof.ts";
@@ -16,7 +16,7 @@ import { readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
 
 /** A new pair, proven. */
-interface Made extends Pick<HeldKek, "spki"> {
+interface Made extends Pick<KekHandle, "spki"> {
   readonly id: string;
   readonly keyType: "rsa-3072" | "rsa-4096";
 }

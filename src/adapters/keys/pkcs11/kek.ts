@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 
 import type { WrappedDek } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import type { HeldKek } from "#domain/keys.ts";
+import type { KekHandle } from "#domain/keys.ts";
 
 import { cka, ckoPrivate, ckoSecret } from "./ck.ts";
 import { generateAesKek, unwrapAes, wrapAes } from "./kek-aes.ts";
@@ -36,7 +36,7 @@ export function generateKekOnHsmToken(
   p11: P11,
   tokenSession: Handle,
   { label, serial: deviceSerial }: { readonly label: string; readonly serial: string },
-): HeldKek {
+): KekHandle {
   for (const kind of [ckoSecret, ckoPrivate]) {
     const taken = [
       { type: cka.class, value: kind },

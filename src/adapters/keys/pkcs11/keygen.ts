@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { refuse } from "#core/problems.ts";
 import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 
 import { cka, ckk, ckm, ckoPrivate, ckoPublic } from "./ck.ts";
 import { waysOut } from "./extraction.ts";
@@ -29,7 +29,7 @@ export function generateOnHsmToken(
   p11: P11,
   tokenSession: Handle,
   wanted: { readonly label: string; readonly keyType: KeyType; readonly serial: string },
-): HeldKey {
+): KeyHandle {
   const { label, keyType, serial } = wanted;
   const taken = [
     { type: cka.class, value: ckoPrivate },

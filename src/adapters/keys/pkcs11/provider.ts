@@ -6,7 +6,7 @@
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { KekHandle, KeyHandle, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { RestartNeeded, type RestartCause } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings, Presenting } from "#adapters/keys/settings.ts";
 import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
@@ -74,14 +74,14 @@ class Pkcs11Provider implements SigningProvider {
     return { provider: "pkcs11", available: true, deviceSerial, manufacturer, model, keyTypes };
   }
 
-  async generate(label: string, keyType: KeyType): Promise<HeldKey> {
+  async generate(label: string, keyType: KeyType): Promise<KeyHandle> {
     if (!this.#hsmToken.keyTypes.includes(keyType)) {
       throw refuse("key_type_unsupported", { key_type: keyType });
     }
     return this.#held(await this.#pool.run({ operation: "generate", label, keyType }));
   }
 
-  async find(ref: LocalRef): Promise<HeldKey> {
+  async find(ref: LocalRef): Promise<KeyHandle> {
     return this.#held(await this.#pool.run({ operation: "find", ref }));
   }
 
@@ -104,7 +104,7 @@ class Pkcs11Provider implements SigningProvider {
     if (outcome.status !== "done") throw this.#failure(outcome);
   }
 
-  async generateKek(label: string): Promise<HeldKek> {
+  async generateKek(label: string): Promise<KekHandle> {
     const outcome = await this.#pool.run({ operation: "kek.generate", label });
     if (outcome.status === "kek") return outcome.held;
     throw this.#failure(outcome);
@@ -138,7 +138,7 @@ class Pkcs11Provider implements SigningProvider {
     if (this.#missed) this.#deps.restart("a key that was missing is looked for again");
   }
 
-  #held(outcome: Outcome): HeldKey {
+  #held(outcome: Outcome): KeyHandle {
     if (outcome.status === "held") return outcome.held;
     throw this.#failure(outcome);
   }

@@ -4,7 +4,7 @@ import { refuse } from "#core/problems.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { WrappedDek } from "#core/envelope.ts";
-import type { HeldKey, ListedKey } from "#domain/keys.ts";
+import type { KeyHandle, ListedKey } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
@@ -20,7 +20,7 @@ import { returnValueOf } from "./rv.ts";
 
 /** A key on the token, found. */
 export interface HsmTokenKey {
-  readonly held: HeldKey;
+  readonly held: KeyHandle;
   readonly privateKey: Handle;
   readonly publicKey: Handle | undefined;
 }
@@ -57,7 +57,7 @@ export class TokenSession {
   }
 
   /** The key as the token holds it now: exactly one private object of this id and label (KEY-2). */
-  find(ref: LocalRef): HeldKey {
+  find(ref: LocalRef): KeyHandle {
     return this.#healing(() => {
       this.#found.delete(nameOf(ref));
       return this.#key(ref).held;

@@ -3,9 +3,9 @@
 import type { HybridHeader, WrappedDek } from "#core/envelope.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type {
-  HeldKek,
-  HeldKey,
-  HybridWish,
+  KekHandle,
+  KeyHandle,
+  HybridRequest,
   KekInUse,
   KeyRef,
   ListedKey,
@@ -34,8 +34,8 @@ export const useContext: Readonly<Record<DekUse, Buffer>> = {
  */
 export interface SigningProvider {
   facts(): ProviderFacts;
-  generate(label: string, keyType: KeyType): Promise<HeldKey>;
-  find(ref: LocalRef): Promise<HeldKey>;
+  generate(label: string, keyType: KeyType): Promise<KeyHandle>;
+  find(ref: LocalRef): Promise<KeyHandle>;
   /**
    * Fast signatures come at once, slow ones later; `message` must not be read after the call
    * returned.
@@ -45,7 +45,7 @@ export interface SigningProvider {
   /** Takes a fresh look where a key was missing; may end the process for it. */
   lookAgain(): void;
   destroy(ref: LocalRef): Promise<void>;
-  generateKek(label: string): Promise<HeldKek>;
+  generateKek(label: string): Promise<KekHandle>;
   wrap(kek: LocalRef, dek: Uint8Array, use: DekUse): Promise<WrappedDek>;
   /** Refuses with `key_unavailable`, whatever the reason. */
   unwrap(kek: LocalRef, wrapped: WrappedDek, use: DekUse): Promise<Uint8Array>;
@@ -62,7 +62,7 @@ export interface SigningProvider {
 export interface KekHalves {
   generate(kek: LocalRef): Promise<string>;
   fingerprint(kek: LocalRef): Promise<string>;
-  wrap(kek: LocalRef, request: HybridWish, use: DekUse): Promise<HybridHeader>;
+  wrap(kek: LocalRef, request: HybridRequest, use: DekUse): Promise<HybridHeader>;
   unwrap(kek: LocalRef, header: HybridHeader, share: Uint8Array, use: DekUse): Promise<Uint8Array>;
   remove(kek: LocalRef): void;
 }

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import type { WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, ListedKey } from "#domain/keys.ts";
+import type { KekHandle, ListedKey } from "#domain/keys.ts";
 import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
 
 import { SealedFiles, type SealedDeps } from "./sealed-files.ts";
@@ -22,7 +22,7 @@ export class SealedKeks {
   }
 
   /** Refuses `already_exists` for a label in use. */
-  add(label: string): HeldKek {
+  add(label: string): KekHandle {
     if (this.#files.list().some((other) => other.label === label)) throw taken();
     const id = randomBytes(idBytes).toString("hex");
     const secret = randomBytes(keyBytes);

@@ -15,7 +15,7 @@ import { sha256Hex } from "#core/crypto.ts";
 import type { HybridHeader } from "#core/envelope.ts";
 import { openUnderBoth, wrapUnderBoth } from "#core/hybrid-wrap.ts";
 import { refuse } from "#core/problems.ts";
-import type { HybridWish } from "#domain/keys.ts";
+import type { HybridRequest } from "#domain/keys.ts";
 import type { DekUse, KekHalves, LocalRef } from "#adapters/keys/signer/provider.ts";
 
 import { SealedFiles, type SealedDeps } from "./sealed-files.ts";
@@ -43,7 +43,7 @@ export class SealedHalves implements KekHalves {
     return await this.#files.using(kek, (pkcs8) => sha256Hex(spkiOf(privateKeyIn(pkcs8))));
   }
 
-  async wrap(kek: LocalRef, request: HybridWish, use: DekUse): Promise<HybridHeader> {
+  async wrap(kek: LocalRef, request: HybridRequest, use: DekUse): Promise<HybridHeader> {
     const { family, version, dek, share, wrappedShare } = request;
     const spki = await this.#files.using(kek, (pkcs8) => spkiOf(privateKeyIn(pkcs8)));
     const publicKey = await kem.importKey("spki", spki, algorithm, false, ["encapsulateBits"]);

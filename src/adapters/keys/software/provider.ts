@@ -16,7 +16,7 @@ import { refuse } from "#core/problems.ts";
 import { slhDsaSet } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
-import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type { KekHandle, KeyHandle, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type {
@@ -69,13 +69,13 @@ class SoftwareProvider implements SigningProvider {
     };
   }
 
-  async generate(label: string, keyType: KeyType): Promise<HeldKey> {
+  async generate(label: string, keyType: KeyType): Promise<KeyHandle> {
     const slow = slhDsaSet(keyType);
     const secret = slow ? await this.#slow.generate(slow) : await newSecret(keyType);
     return (await this.#store.add(label, keyType, secret)).held;
   }
 
-  async find(ref: LocalRef): Promise<HeldKey> {
+  async find(ref: LocalRef): Promise<KeyHandle> {
     this.#forget(ref);
     return (await this.#load(ref)).held;
   }
@@ -116,7 +116,7 @@ class SoftwareProvider implements SigningProvider {
   /** Nothing to do: files are looked for whenever a key is not open. */
   lookAgain(): void {}
 
-  async generateKek(label: string): Promise<HeldKek> {
+  async generateKek(label: string): Promise<KekHandle> {
     return this.#store.keks.add(label);
   }
 

@@ -17,7 +17,7 @@ import {
 import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { HeldKey, KekInUse, ListedKey } from "#domain/keys.ts";
+import type { KeyHandle, KekInUse, ListedKey } from "#domain/keys.ts";
 import type { Resealed } from "#adapters/keys/requests.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
@@ -42,7 +42,7 @@ import { unseal } from "./seal.ts";
 
 /** A key, opened. */
 export interface OpenKey {
-  readonly held: HeldKey;
+  readonly held: KeyHandle;
   readonly secret: Secret;
 }
 
@@ -251,7 +251,7 @@ export class SealedKeys {
   #held(
     { id, label, keyType }: Pick<KeyFile, "id" | "label" | "keyType">,
     spki: Uint8Array,
-  ): HeldKey {
+  ): KeyHandle {
     const ref = { provider: "software", label, id } as const;
     return { ref, keyType, spki, deviceSerial: `software:${this.storeId}` };
   }

@@ -16,7 +16,7 @@ export const formRules: readonly LintRule[] = [
   { id: "serial_entropy",        severity: "error", fixed: true,  scope: "all",  clause: "BR 7.1.2.7",            check: serialDrawn },
   { id: "extension_der",         severity: "error", fixed: true,  scope: "all",  clause: "X.690",                 check: extensionDer },
   { id: "name_constraints_form", severity: "error", fixed: true,  scope: "ca",   clause: "RFC 5280 4.2.1.10",     check: nameConstraintsForm },
-  { id: "cdp_stamp",             severity: "error", fixed: true,  scope: "all",  clause: "EXT-3",                 check: cdpStamp },
+  { id: "cdp_stamp",             severity: "error", fixed: true,  scope: "all",  clause: "EXT-3",                 check: cdpAsRecorded },
   { id: "policy_unique",         severity: "error", fixed: false, scope: "all",  clause: "RFC 5280 4.2.1.4",      check: policyUnique },
   { id: "policy_cps_uri",        severity: "error", fixed: false, scope: "all",  clause: "RFC 5280 4.2.1.4",      check: policyCps },
   { id: "tls_feature_form",      severity: "error", fixed: false, scope: "all",  clause: "RFC 7633 4",            check: tlsFeatureForm },
@@ -44,14 +44,14 @@ function nameConstraintsForm({ extension }: Linted) {
   return undefined;
 }
 
-function cdpStamp({ made, extension }: Linted) {
+function cdpAsRecorded({ made, extension }: Linted) {
   if (made === undefined) return undefined;
-  const stamped = extension(oids.crlDistributionPoints)?.value;
+  const written = extension(oids.crlDistributionPoints)?.value;
   const recorded = made.distributionPoints;
   const same =
-    stamped === undefined || recorded === undefined
-      ? stamped === recorded
-      : sameOctets(stamped, recorded);
+    written === undefined || recorded === undefined
+      ? written === recorded
+      : sameOctets(written, recorded);
   return same ? undefined : "the CRL pointer is not the one recorded for the serial";
 }
 

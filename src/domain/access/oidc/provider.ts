@@ -2,7 +2,7 @@
  * An identity provider: where it is, which keys it signs with now, and whether a token is its own.
  */
 
-import { claimsHold } from "#core/jose/claims.ts";
+import { claimsValid } from "#core/jose/claims.ts";
 import type { ProviderKey } from "#core/jose/keys.ts";
 import { type Jws, parseJws, verifyJws } from "#core/jose/jws.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -53,7 +53,7 @@ export interface Redemption {
 }
 
 /** What came of verifying a token. `unavailable`: without the provider's keys nobody can say. */
-export type TokenJudgement =
+export type JwtJudgement =
   | { readonly verdict: "good"; readonly claims: Jws["claims"] }
   | { readonly verdict: "bad_signature" | "bad_claims" | "unavailable" };
 
@@ -87,16 +87,16 @@ export class Provider {
    * Whether the provider signed this for `audience`, now. Keys are asked for only when everything
    * else holds, so that nonsense costs the provider nothing.
    */
-  async judge(token: string, audience: string, use: "id" | "bearer"): Promise<TokenJudgement> {
+  async judge(token: string, audience: string, use: "id" | "bearer"): Promise<JwtJudgement> {
     const { issuer, clock } = this.#deps;
     const jws = parseJws(token);
     if (jws === undefined) return { verdict: "bad_signature" };
-    const held = claimsHold(jws, { issuer, audience, now: clock.now(), use });
-    if (use === "bearer" && !held) return { verdict: "bad_claims" };
+    const valid = claimsValid(jws, { issuer, audience, now: clock.now(), use });
+    if (use === "bearer" && !valid) return { verdict: "bad_claims" };
     const verdict = await this.#verify(jws);
     if (verdict === "bad") return { verdict: "bad_signature" };
     if (verdict === "unavailable") return { verdict };
-    return held ? { verdict: "good", claims: jws.claims } : { verdict: "bad_claims" };
+    return valid ? { verdict: "good", claims: jws.claims } : { verdict: "bad_claims" };
   }
 
   /** A key nobody knows may be new: the set is asked for again, at most once in its pause. */

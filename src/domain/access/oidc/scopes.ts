@@ -4,15 +4,15 @@
  */
 
 /**
- * The scopes of a login. `wished` is the operator's own list, asked for as it is, for a provider
- * need not list all it has (Discovery §3); without one the usual scopes, as far as `listed` has
- * them, and groups where it has that.
+ * The scopes of a login. `configured` is the operator's own list, asked for as it is, since a
+ * provider need not list all it has (Discovery §3); without one the usual scopes, as far as
+ * `listed` has them, and groups where it has that.
  */
 export function wantedScopes(
-  wished: readonly string[] | undefined,
+  configured: readonly string[] | undefined,
   listed: readonly string[] | undefined,
 ): readonly string[] {
-  if (wished !== undefined) return wished;
+  if (configured !== undefined) return configured;
   if (listed === undefined) return usual;
   // Without openid the answer would say nothing of who it is, so it is asked for in any case.
   return [...usual, "groups"].filter((scope) => scope === "openid" || listed.includes(scope));
@@ -20,9 +20,9 @@ export function wantedScopes(
 
 /** Those of the operator's own list that the provider does not list; it may refuse them. */
 export const unlistedScopes = (
-  wished: readonly string[] | undefined,
+  configured: readonly string[] | undefined,
   listed: readonly string[] | undefined,
 ): readonly string[] =>
-  listed === undefined ? [] : (wished ?? []).filter((scope) => !listed.includes(scope));
+  listed === undefined ? [] : (configured ?? []).filter((scope) => !listed.includes(scope));
 
 const usual: readonly string[] = ["openid", "profile", "email"];

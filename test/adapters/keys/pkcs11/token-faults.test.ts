@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
-import type { HeldKey } from "#domain/keys.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { newFaultyModule } from "#test/support/faulty-module.ts";
 import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
@@ -242,7 +242,10 @@ function declareAll(module: string): void {
   });
 }
 
-async function clientWithKey(settings: Pkcs11Settings, keyType: HeldKey["keyType"] = "ecdsa-p256") {
+async function clientWithKey(
+  settings: Pkcs11Settings,
+  keyType: KeyHandle["keyType"] = "ecdsa-p256",
+) {
   const { client, faults } = clientFor(settings);
   await client.start();
   const held = await client.generate({ provider: "pkcs11", label: "ca", keyType, role: "ca" });
@@ -265,7 +268,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
   return { client, faults };
 }
 
-async function signs(client: SignerClient, held: HeldKey): Promise<boolean> {
+async function signs(client: SignerClient, held: KeyHandle): Promise<boolean> {
   const message = Buffer.from("anything");
   const signature = await client.sign(ticketFor(held, "ecdsa-sha256", message), message);
   return verifies(held, "ecdsa-sha256", message, signature);

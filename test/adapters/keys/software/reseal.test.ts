@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { SealedKeys } from "#adapters/keys/software/store.ts";
-import type { HeldKey, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyHandle, KekInUse, KeyRef } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
 import { noLink, sealedStore, writeLegacyKey } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
@@ -171,7 +171,7 @@ describe("a signer that is killed while it brings keys over", () => {
     try {
       let active = await newVersion(client, 1);
       await client.keks.use([active]);
-      const keys: HeldKey[] = [];
+      const keys: KeyHandle[] = [];
       for (let n = 0; n < 60; n += 1) {
         const wanted = { provider: "software", keyType: "ecdsa-p256", role: "ca" } as const;
         keys.push(await client.generate({ ...wanted, label: `ca ${n}` }));

@@ -15,11 +15,11 @@ export interface OperationKey {
   readonly id: string;
 }
 
-/** Operations at work; what another process works on, the store knows. */
-export class RunningOperations {
+/** Operations under way; what another process works on, the store knows. */
+export class OperationRuns {
   readonly #keys = new Set<string>();
 
-  /** True while this one is at work here. */
+  /** True while this one is under way here. */
   has(key: OperationKey): boolean {
     return this.#keys.has(textOf(key));
   }

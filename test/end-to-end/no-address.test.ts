@@ -12,13 +12,13 @@ import { binary, Instance } from "#test/support/instance.ts";
 const told = /^warning: Certificates of this instance carry no CRL and no OCSP address[^\n]*\n$/;
 const instances: Instance[] = [];
 let bare: Instance;
-let stamping: Instance;
+let addressed: Instance;
 beforeAll(async () => {
   bare = await Instance.start();
   instances.push(bare);
   const server = { public_url: "https://pki.example.test" };
-  stamping = await Instance.start({ config: { server } });
-  instances.push(stamping);
+  addressed = await Instance.start({ config: { server } });
+  instances.push(addressed);
 }, 60_000);
 afterAll(async () => {
   for (const instance of instances) await instance.dispose();
@@ -38,7 +38,7 @@ const root = (label: string) => ["init-root", "--label", label, "--cn", label];
 const below = (label: string) =>
   ["issue-intermediate", "--parent", label, "--label", `${label}-2`].concat(["--cn", "I"]);
 
-test("a server that stamps nothing has it said, asked from here and from elsewhere", async () => {
+test("a server that names no address has it said, asked from here and from elsewhere", async () => {
   for (const words of [root("far"), below("far")]) {
     const far = await remotely(bare, ...words);
     expect([far.code, far.stderr]).toEqual([0, expect.stringMatching(told)]);
@@ -49,11 +49,11 @@ test("a server that stamps nothing has it said, asked from here and from elsewhe
   }
 }, 60_000);
 
-test("a server that stamps addresses has nothing to say", async () => {
+test("a server that names addresses has nothing to say", async () => {
   for (const words of [root("far"), below("far")]) {
-    const far = await remotely(stamping, ...words);
+    const far = await remotely(addressed, ...words);
     expect([far.code, far.stderr]).toEqual([0, ""]);
   }
-  const near = await stamping.cli("ca", ...root("near"));
+  const near = await addressed.cli("ca", ...root("near"));
   expect([near.code, near.stderr]).toEqual([0, ""]);
 }, 60_000);

@@ -1,5 +1,5 @@
 /**
- * The step between precertificate and certificate: the precertificate kept, promises of logs
+ * The step between precertificate and certificate: the precertificate kept, the SCTs of logs
  * collected, the final octets made.
  */
 
@@ -19,18 +19,18 @@ import type { CaSigner } from "#domain/authorities/signers.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { LogClient, LogRegistry } from "#domain/transparency/logs.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
-import { type Collected, collectPromises, type Promised } from "#domain/transparency/submission.ts";
+import { type Collected, collectScts, type LogSct } from "#domain/transparency/submission.ts";
 import type { CertificateRecord, CtFacts } from "./store.ts";
 
-/** Octets to be signed in place of the precertificate's, with what they promise. */
+/** Octets to be signed in place of the precertificate's, and what is recorded of their SCTs. */
 export interface FinalPlan {
   readonly tbs: Uint8Array;
   readonly facts: CtFacts;
-  /** The promises to watch, once there is a certificate. */
+  /** The SCTs to watch, once there is a certificate. */
   readonly inclusions: (certificate: CertificateRecord) => readonly InclusionRecord[];
 }
 
-export interface PromiseDeps {
+export interface SctDeps {
   readonly client: LogClient;
   readonly registry: () => LogRegistry;
   readonly clock: Clock;
@@ -42,11 +42,11 @@ export interface PromiseDeps {
   readonly lost: () => Promise<void>;
 }
 
-/** Collects the promises for precertificates of one instance. */
-export class Promises {
-  readonly #deps: PromiseDeps;
+/** Collects the SCTs for precertificates of one instance. */
+export class SctCollector {
+  readonly #deps: SctDeps;
 
-  constructor(deps: PromiseDeps) {
+  constructor(deps: SctDeps) {
     this.#deps = deps;
   }
 
@@ -61,7 +61,7 @@ export class Promises {
     const needs = ctNeeds(policy, (plan.notAfter - plan.notBefore) / 1000 + 1);
     const tbs = withoutPoison(cleared.tbs);
     const entry = { issuerKeyHash: Uint8Array.fromHex(issuer.spkiSha256), tbs };
-    const collected = await collectPromises(this.#deps, {
+    const collected = await collectScts(this.#deps, {
       logs: this.#deps.registry().selected(policy.logs),
       entry,
       needs,
@@ -71,13 +71,13 @@ export class Promises {
     if (!collected.met && !policy.failOpen) {
       throw refuse("ct_policy_unmet", {
         required: needs.scts,
-        received: collected.promised.length,
+        received: collected.scts.length,
         logs: collected.outcomes,
       });
     }
-    const scts = collected.promised.map(({ sct }) => sct);
+    const scts = collected.scts.map(({ sct }) => sct);
     const list = scts.length === 0 ? undefined : sctList(scts);
-    const operators = collected.promised.map(({ log }) => log.operator);
+    const operators = collected.scts.map(({ log }) => log.operator);
     // sct_list_form: what is going to be signed is read back before it is.
     const count = list === undefined ? 0 : parseSctList(list.value).length;
     assert(count === scts.length, "an SCT list reads back");
@@ -85,7 +85,7 @@ export class Promises {
     return {
       tbs: finalTbs(cleared.tbs, list),
       facts: factsOf(collected),
-      inclusions: (certificate) => this.#inclusions(certificate, collected.promised, entry),
+      inclusions: (certificate) => this.#inclusions(certificate, collected.scts, entry),
     };
   }
 
@@ -104,11 +104,11 @@ export class Promises {
 
   #inclusions(
     certificate: CertificateRecord,
-    promised: readonly Promised[],
+    logScts: readonly LogSct[],
     entry: PrecertEntry,
   ): readonly InclusionRecord[] {
     const { caId, tenant, serial } = certificate;
-    return promised.map(({ log, sct }) => ({
+    return logScts.map(({ log, sct }) => ({
       id: this.#deps.random.uuid(),
       caId,
       tenant,
@@ -118,7 +118,7 @@ export class Promises {
       sctTimestamp: sct.timestamp,
       status: "pending" as const,
       leafHash: entryLeafHash(sct, entry).toHex(),
-      promisedIndex: indexOf(sct.extensions),
+      sctLeafIndex: indexOf(sct.extensions),
       dueAt: addSeconds(sct.timestamp, log.mmdSeconds),
       treeSize: undefined,
       leafIndex: undefined,
@@ -132,21 +132,21 @@ export class Promises {
   }
 }
 
-function factsOf({ met, promised, outcomes }: Collected): CtFacts {
-  const operators = promised.map(({ log }) => log.operator);
+function factsOf({ met, scts: logScts, outcomes }: Collected): CtFacts {
+  const operators = logScts.map(({ log }) => log.operator);
   return {
     status: met ? "submitted" : "failed_open",
-    sctCount: promised.length,
+    sctCount: logScts.length,
     operators: [...new Set(operators)],
     logs: outcomes,
   };
 }
 
-/** A leaf index that cannot be read is one the log did not promise; the SCT stands without it. */
+/** A leaf index that cannot be read is one the log did not give; the SCT stands without it. */
 function indexOf(extensions: Uint8Array): number | undefined {
   try {
     return leafIndexOf(extensions);
   } catch {
-    return undefined; // See above: the monitor fails such a promise of a static log.
+    return undefined; // See above: the monitor fails such an SCT of a static log.
   }
 }

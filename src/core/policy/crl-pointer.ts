@@ -1,5 +1,5 @@
 /**
- * Stamps the CRL pointer into a plan once its serial is known: the serial decides the partition
+ * Writes the CRL pointer into a plan once its serial is known: the serial decides the partition
  * (CRL-8, EXT-3).
  */
 
@@ -8,19 +8,19 @@ import type { Serial } from "#core/ids.ts";
 import { crlDistributionPoints } from "#core/x509/extensions.ts";
 import { partitionOf } from "#core/x509/partitions.ts";
 
-import type { CrlStamp, Issuer, Plan } from "./plan.ts";
+import type { CrlPointer, Issuer, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 
 /**
  * The pointer for this kind of certificate and this serial (EXT-5); CA certificates are on the full
  * CRL (CRL-9).
  */
-export function crlStampFor(
+export function crlPointerFor(
   { kind }: Pick<Plan, "kind">,
   { repeated: { crl } }: Pick<Issuer, "repeated">,
   profile: Pick<Profile, "omitRevocationPointers"> | undefined,
   serial: Serial,
-): CrlStamp | undefined {
+): CrlPointer | undefined {
   const absent = kind === "root" || kind === "responder" || profile?.omitRevocationPointers;
   if (absent || crl === undefined) return undefined;
   if (kind !== "leaf" || crl.shards < 2) return { partition: undefined, url: crl.url };
@@ -28,12 +28,12 @@ export function crlStampFor(
   return { partition, url: `${crl.url}/partition/${partition}` };
 }
 
-/** The plan with its pointer to the full CRL, if it has one, replaced by that of the stamp. */
-export function stamped(plan: Plan, stamp: CrlStamp | undefined): Plan {
-  if (stamp?.partition === undefined) return plan;
-  const pointer = crlDistributionPoints([stamp.url]);
-  const extensions = plan.extensions.map((extension) =>
-    extension.oid === oids.crlDistributionPoints ? pointer : extension,
+/** The plan with its pointer to the full CRL, if it has one, replaced by that to the partition. */
+export function withCrlPointer(plan: Plan, pointer: CrlPointer | undefined): Plan {
+  if (pointer?.partition === undefined) return plan;
+  const extension = crlDistributionPoints([pointer.url]);
+  const extensions = plan.extensions.map((each) =>
+    each.oid === oids.crlDistributionPoints ? extension : each,
   );
   return { ...plan, extensions };
 }

@@ -1,5 +1,5 @@
 /**
- * The addresses a certificate was stamped with: where its issuer says what became of it (RFC 5280
+ * The addresses a certificate names: where its issuer says what became of it (RFC 5280
  * §4.2.2.1, §4.2.1.13).
  */
 
@@ -11,14 +11,14 @@ import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { readGeneralName } from "#core/x509/general-names.ts";
 
 /** Lists of URLs, each empty when there is none. */
-export interface StampedUrls {
+export interface PointerUrls {
   readonly ocsp: readonly string[];
   readonly ca_issuers: readonly string[];
   readonly crl: readonly string[];
 }
 
 /** Those of a certificate in PEM; undefined for what is none or cannot be read. */
-export function stampedUrls(pem: string): StampedUrls | undefined {
+export function pointerUrls(pem: string): PointerUrls | undefined {
   const der = decodePem(pem, ["CERTIFICATE"]);
   if (der === undefined) return undefined;
   try {
