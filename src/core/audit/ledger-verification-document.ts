@@ -109,15 +109,16 @@ export function readDocumentEntry(value: unknown, combined: boolean): DocumentEn
     deviceSerial: textIn(value, "device_serial"),
     keyLabel: textIn(value, "key_label"),
     signerFingerprint: textIn(value, "signer_fingerprint"),
-    // Closed words were compared above; a purpose this binary does not know hashes like any other.
+    // Closed words were compared above.
     role: textIn(value, "role") as LedgerEntry["role"],
-    operation: textIn(value, "operation") as LedgerEntry["operation"],
+    operation: textIn(value, "operation") as LedgerEntry["operation"], // Compared above.
     algorithm: textIn(value, "algorithm"),
     digest: textIn(value, "digest"),
+    // A purpose this binary does not know hashes like any other, and its artefact is unproven.
     purpose: textIn(value, "purpose") as LedgerEntry["purpose"],
     caId: textIn(value, "ca_id"),
     artifact: textIn(value, "artifact"),
-    result: textIn(value, "result") as LedgerEntry["result"],
+    result: textIn(value, "result") as LedgerEntry["result"], // Compared above.
     signatureSha256: textIn(value, "signature_sha256"),
     error: textIn(value, "error"),
     count: value.count === undefined ? "" : String(value.count),
