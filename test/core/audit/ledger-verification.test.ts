@@ -152,6 +152,43 @@ describe("LED-4: one damage for each rule", () => {
     expect(verified.rules[5]?.detail).toContain("entries 12");
   });
 
+  test("V6: an unknown outcome is reported, and matches at most one artefact", () => {
+    const lost = (parts: LedgerParts) => {
+      const opId = "0b4e7a3c-0000-4000-8000-888888888888";
+      const { signature_sha256: _signature, ...outcome } = at(parts.entries, 13);
+      parts.entries.push({ ...at(parts.entries, 12), op_id: opId });
+      parts.entries.push({ ...outcome, op_id: opId, sign_audit_id: opId, result: "unknown" });
+      at(Object.values(parts.counts), 0).unknown = 1;
+    };
+    const parts = world.parts();
+    lost(parts);
+    const verified = verifyLedger(documentOctets(world.sealed(parts)), world.pinned);
+    if (typeof verified === "string") throw new Error(verified);
+    expect(verified.rules[5]).toMatchObject({ status: "partly", unproven: 1 });
+    expect(verified.rules[5]?.detail).toContain("entries 18");
+    const twice = (damaged: LedgerParts) => {
+      lost(damaged);
+      const again = "0b4e7a3c-0000-4000-8000-777777777777";
+      damaged.entries.push({ ...at(damaged.entries, 12), op_id: again });
+      damaged.entries.push({ ...at(damaged.entries, 13), op_id: again, sign_audit_id: again });
+      damaged.operations.push({ ...at(damaged.operations, 4), id: again });
+    };
+    expect(resealed(twice)).toBe("V6 at 18");
+  });
+
+  test("V5: a signature whose public key no artefact carries is unproven, not passed", () => {
+    const parts = world.parts();
+    // Only the list is left: it carries no key.
+    const [list] = parts.operations.splice(3, 1);
+    parts.operations = list === undefined ? [] : [list];
+    parts.entries = parts.entries.slice(0, 4).concat(parts.entries.slice(10, 12));
+    const [key, counted] = at(Object.entries(parts.counts), 0);
+    parts.counts = { [key]: { ...counted, sign: 1 } };
+    const verified = verifyLedger(documentOctets(world.sealed(parts)), world.pinned);
+    if (typeof verified === "string") throw new Error(verified);
+    expect(verified.rules[4]).toMatchObject({ status: "partly", checked: 0, unproven: 1 });
+  });
+
   test("V7: a count that is not the sum, and a total that does not follow", () => {
     expect(resealed(({ counts }) => Object.assign(at(Object.values(counts), 0), { sign: 5 }))).toBe(
       "V7 at undefined",
