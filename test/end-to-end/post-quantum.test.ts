@@ -126,6 +126,21 @@ test.skipIf(!node24Present)(
   60_000,
 );
 
+test("LED-4: `hsm verify-log` proves both signatures of hybrid CAs, and those of SLH-DSA", async () => {
+  await init("ledger-hybrid", ["--algorithm", "hybrid", "--key-type", "ecdsa-p256"]);
+  await init("ledger-slh", [...pqc, "slh-dsa-sha2-128s"]);
+  expect((await instance.cli("preflight", "--deep", "--json")).code).toBeLessThan(2);
+  const file = join(folder, "ledger.json");
+  expect((await instance.cli("hsm", "log", "--combined", "--out", file)).code).toBe(0);
+  const [first] = (await Bun.file(file).json()).hsm_entries;
+  const key = ["--key", String(first.signer_fingerprint)];
+  const ran = await instance.cli("hsm", "verify-log", file, ...key, "--json");
+  expect([ran.code, ran.stderr]).toEqual([0, ""]);
+  const [, , , , proven] = JSON.parse(ran.stdout).rules;
+  expect(proven).toMatchObject({ rule: "V5", status: "passed", unproven: 0 });
+  expect(proven.checked).toBeGreaterThan(4);
+}, 60_000);
+
 interface Made {
   readonly id: string;
   readonly label: string;

@@ -258,6 +258,73 @@ describe("the combined document", () => {
   });
 });
 
+describe("`pkid hsm verify-log`", () => {
+  /** Runs it in a folder that has nothing of the instance. */
+  async function verified(text: string, key: string) {
+    const file = saved(instance.home, "to-verify.json", text);
+    const ran = await instance.cli("hsm", "verify-log", file, "--key", key, "--json");
+    return { code: ran.code, stderr: ran.stderr, text: ran.stdout };
+  }
+  const statuses = (text: string) => {
+    const { rules } = JSON.parse(text) as { rules: readonly { rule: string; status: string }[] };
+    return rules.map(({ rule, status }) => `${rule} ${status}`);
+  };
+  const pinnedIn = (text: string) => {
+    const document = JSON.parse(text) as Document;
+    return (document.entries ?? document.hsm_entries)?.[0]?.signer_fingerprint ?? "";
+  };
+  const open = ["V4 not_covered", "V5 not_covered", "V6 not_covered", "V7 passed"];
+
+  test("LED-4: the shell verifies its own document, and says which rule an edited one breaks", async () => {
+    const plain = await exported();
+    const passed = await verified(plain, pinnedIn(plain));
+    expect([passed.code, passed.stderr]).toEqual([0, ""]);
+    expect(statuses(passed.text)).toEqual(
+      ["V1 passed", "V2 passed", "V3 passed"].concat(open, "V8 not_covered", "V9 partly"),
+    );
+    const edited = plain.replace('"result":"success"', '"result":"error"');
+    const refused = await verified(edited, pinnedIn(plain));
+    expect(refused.code).toBe(1);
+    expect(statuses(refused.text).slice(0, 2)).toEqual(["V1 violated", "V2 not_judged"]);
+    expect(refused.text).toContain("its hash does not recompute");
+    const other = await verified(plain, "0".repeat(64));
+    expect([other.code, statuses(other.text)[1]]).toEqual([1, "V2 violated"]);
+    expect(other.text).toContain("not the pinned one");
+    expect((await verified(plain.slice(0, -20), pinnedIn(plain))).stderr).toContain(
+      "is no ledger document",
+    );
+  });
+
+  test("LED-4: every artefact of the combined document is found to be what was signed", async () => {
+    const text = await exported("--combined");
+    const passed = await verified(text, pinnedIn(text));
+    expect([passed.code, passed.stderr]).toEqual([0, ""]);
+    expect(statuses(passed.text)).toEqual(
+      ["V1 passed", "V2 passed", "V3 passed", "V4 passed", "V5 passed"].concat(
+        expect.stringMatching(/^V6 (passed|partly)$/),
+        ["V7 passed", "V8 partly", "V9 partly"],
+      ),
+    );
+    const edited = text.replace('"user_sub":"local:', '"user_sub":"other:');
+    expect(edited).not.toBe(text);
+    const refused = await verified(edited, pinnedIn(text));
+    expect(refused.code).toBe(1);
+    expect(statuses(refused.text)[1]).toBe("V2 violated");
+    const file = saved(instance.home, "to-verify.json", edited);
+    const told = await instance.cli("hsm", "verify-log", file, "--key", pinnedIn(text));
+    expect(told.stdout).toMatch(/^V1 +passed /m);
+    expect(told.stderr).toContain("V2 is violated: the signature of the document does not verify");
+  });
+
+  test("LED-4: of a part it says what lies before it, and passes nothing it does not see", async () => {
+    const whole = await exported();
+    const head = String((JSON.parse(whole) as Document).last_number);
+    const passed = await verified(await exported("--combined", "--from", head), pinnedIn(whole));
+    expect([passed.code, passed.stderr]).toEqual([0, ""]);
+    expect(statuses(passed.text)).toContain("V9 partly");
+  });
+});
+
 test("a part of it has the link to what comes before, and a part that holds nothing is refused", async () => {
   const whole = JSON.parse(await exported()) as Document;
   const text = await exported("--from", "3", "--to", "5");

@@ -5,6 +5,8 @@ import { type Command, command } from "#cli/command.ts";
 import { openOut } from "#cli/out-file.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 
+import { hsmVerifyLog } from "./hsm-verify-log.ts";
+
 export const hsmVerbs: Readonly<Record<string, Command>> = {
   status: command({
     summary: "Tell whether the key store answers, and what it is; exit 1 when it does not.",
@@ -49,6 +51,7 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       write(await client.fetch(name, { query }));
     },
   }),
+  "verify-log": hsmVerifyLog,
   entries: command({
     summary: "List the entries of the sign ledger, newest first.",
     args: {
