@@ -28,7 +28,10 @@ const args = {
   "validity-days": number("Validity in days, within the limits of the profile.", "days"),
   ...outArgs,
   daemon: toggle("Stay, and renew the certificate file in place whenever it is due."),
-  within: value("With --daemon: renew when so much is left, not a third of its life.", "duration"),
+  within: value(
+    "With --daemon: renew when so much is left, at most two thirds of its life, not a third.",
+    "duration",
+  ),
   every: valueOr("With --daemon: how often to look.", "duration", "1h"),
   exec: value("With --daemon: line of the shell to run after each renewal.", "line"),
 } as const satisfies Args;
@@ -58,7 +61,10 @@ export const needsRenewal: Command = command({
   local: true,
   args: {
     file: word(),
-    within: value("Due when so much is left, not a third of its life.", "duration"),
+    within: value(
+      "Due when so much is left, at most two thirds of its life, not a third.",
+      "duration",
+    ),
   },
   run: async ({ args: { file, within }, io, print }) => {
     const seconds = within === undefined ? undefined : secondsOf("--within", within);
