@@ -120,11 +120,23 @@ async function perform(
       given,
       print,
       note,
+      complain: (sentence, error) => complain(io, globals.json, sentence, error),
       patiently: wait,
     });
   } finally {
     await client.close();
   }
+}
+
+/** What failed while a command goes on, as `report` tells what ends one. */
+function complain({ stderr }: Io, json: boolean, sentence: string, error: unknown): void {
+  if (!json) {
+    stderr.write(`${printableLines(sentence)}\n`);
+    return;
+  }
+  const facts = error instanceof Refusal ? error.body : error instanceof Failure ? error.facts : {};
+  const code = error instanceof Failure ? error.code : "failed";
+  stderr.write(`${JSON.stringify({ code, ...facts, error: sentence })}\n`);
 }
 
 const fittedTo = (table: Table, columns: number | undefined): string =>

@@ -95,6 +95,11 @@ export interface Invocation<A extends Args> {
   print(document: unknown, human: string | Table): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
+  /**
+   * Says on stderr what failed while the command goes on, `--quiet` or not; with `--json` as one
+   * document in a line, as an error that ends a command is.
+   */
+  complain(sentence: string, error?: unknown): void;
   /** Waits for long work outside the client, which does so by itself, and tells that it goes on. */
   patiently<T>(work: Promise<T>): Promise<T>;
 }

@@ -161,6 +161,24 @@ test("flags of the daemon are refused without it, and the other way round", asyn
   }
 });
 
+test("a daemon says what failed, also when it is told to be quiet or to speak JSON", async () => {
+  const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+  const renew = ["cert", "renew", at("over.pem"), "--ca", id, "--daemon", "--every", "1s"];
+  for (const flag of ["--quiet", "--json"]) {
+    let looks = 0;
+    const answers = () => {
+      // What is no answer of a server is a bug, and the only way to end a daemon from inside.
+      if (++looks > 1) throw new Error("over");
+      return Response.json({ error: "Not now.", code: "ca_not_active" }, { status: 409 });
+    };
+    const { stdout, stderr } = await shell([...renew, flag], { answers });
+    const [said = "", ...more] = stderr.trim().split("\n");
+    expect([stdout, more]).toEqual(["", [expect.stringContaining("over")]]);
+    expect(said).toContain("over.pem was not renewed: Not now.");
+    if (flag === "--json") expect(JSON.parse(said)).toMatchObject({ code: "ca_not_active" });
+  }
+});
+
 test("a daemon does not begin with a file it could not replace", async () => {
   const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
   const both = readFileSync(at("leaf.key"), "utf8") + readFileSync(at("leaf.pem"), "utf8");
