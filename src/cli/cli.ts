@@ -19,7 +19,7 @@ import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, secondsOf } from "./open-reach.ts";
 import { patiently } from "./progress.ts";
 import { printableLines } from "./rows.ts";
-import type { Table } from "./table.ts";
+import type { Fitting } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
 /**
@@ -139,8 +139,8 @@ function complain({ stderr }: Io, json: boolean, sentence: string, error: unknow
   stderr.write(`${JSON.stringify({ code, ...facts, error: sentence })}\n`);
 }
 
-const fittedTo = (table: Table, columns: number | undefined): string =>
-  columns === undefined ? String(table) : table.fitted(columns);
+const fittedTo = (human: Fitting, columns: number | undefined): string =>
+  columns === undefined ? String(human) : human.fitted(columns);
 
 type Found =
   | { readonly help: string; readonly code: number }
