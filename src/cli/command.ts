@@ -90,7 +90,8 @@ export interface Invocation<A extends Args> {
   /** True when the flag stands on the line, by its name without dashes: a default is not given. */
   given(name: string): boolean;
   /**
-   * Prints the result: the document with `--json`, else `human`, laid out for the terminal where it can be.
+   * Prints the result: the document with `--json`, else `human`, laid out for the terminal where it
+   * can be.
    */
   print(document: unknown, human: string | Fitting): void;
   /** Prints a sentence on stderr unless `--quiet`. */

@@ -71,7 +71,7 @@ function hasOtherText(text: string): boolean {
   return false;
 }
 
-/** True where every certificate has issued the one before it, or begins another path of the first. */
+/** True where every certificate has issued the one before it, or begins another path. */
 function isOneLineage(ders: readonly Uint8Array[]): boolean {
   let path: readonly ParsedCertificate[] = [];
   const isRead = reads(() => {
