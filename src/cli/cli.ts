@@ -16,7 +16,7 @@ import { Failure, ReaderGone, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
-import { openReach, secondsOf } from "./open-reach.ts";
+import { openReach, credentialFlags, secondsOf } from "./open-reach.ts";
 import { patiently } from "./progress.ts";
 import { printableLines } from "./rows.ts";
 import type { Fitting } from "./table.ts";
@@ -62,6 +62,14 @@ async function dispatch(
   checkComplete(line, path.join(" "), command.args);
   if (command.local && line.given.has("--url")) {
     throw new UsageError(`pkid ${path.join(" ")} runs on this machine only; leave --url out.`);
+  }
+  const idle = command.local
+    ? credentialFlags.find((name) => line.given.has(`--${name}`))
+    : undefined;
+  if (idle !== undefined && !Object.hasOwn(command.args, idle)) {
+    throw new UsageError(
+      `pkid ${path.join(" ")} runs on this machine only; --${idle} is for a remote server.`,
+    );
   }
   let code: number | undefined;
   const tree = commandTree(nouns, async (chosen, parsed) => {

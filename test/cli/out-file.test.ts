@@ -230,6 +230,10 @@ const ignored = [
   [["ca", "list", "--url", "https://a.test", "--data-dir", "x"],           "--data-dir names an instance of this machine"],
   [["ca", "list", "--url", "https://a.test", "--config", "x"],             "--config names an instance of this machine"],
   [["quickstart", "--csr", "x", "--issue", "y"],                           "Only one of --issue and --csr"],
+  [["init", "--config", "x"],                                              "leave --config out"],
+  [["init", "--token", "pki_pat_a"],                                       "--token is for a remote server"],
+  [["serve", "--ca-file", "x"],                                            "--ca-file is for a remote server"],
+  [["config", "check", "--client-cert", "x"],                              "--client-cert is for a remote server"],
   [["init", "--public-url", "ftp://x"],                                    "--public-url must be an address with http or https."],
   [["init", "--public-url", "http://x.test/pki"],                          "must have no path"],
 ] as const;
@@ -237,6 +241,19 @@ test.each(ignored)("what would be passed over is refused: %p", async (argv, sent
   const { code, stderr, asked } = await shell(argv);
   expect({ code, asked }).toEqual({ code: 2, asked: [] });
   expect(stderr).toContain(sentence);
+});
+
+test("PKID_URL is never passed over by what begins or serves an instance of this machine", async () => {
+  const env = { PKID_URL: "https://pki.test", PKID_DATA_DIR: undefined };
+  let served = 0;
+  const deps = { serve: async () => served++ };
+  for (const line of ["serve", `init --out ${at("elsewhere.yaml")}`, "quickstart"]) {
+    const { code, stderr } = await shell(line.split(" "), { env, deps });
+    expect([line, code, stderr]).toEqual([line, 2, expect.stringContaining("PKID_URL")]);
+  }
+  expect([served, existsSync(at("elsewhere.yaml"))]).toEqual([0, false]);
+  const named = ["init", "--out", at("named.yaml"), "--data-dir", at("named")];
+  expect((await shell(named, { env })).code).toBe(0);
 });
 
 test("a flag that names an instance here goes before PKID_URL", async () => {
