@@ -50,6 +50,19 @@ test("a full device is exit 1 with a sentence, for short and long results", asyn
   }
 });
 
+test("where exit 1 is an answer, a full device is exit 2", async () => {
+  const home = newHome();
+  const config = writeConfig(home, {});
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout a.key";
+  const made = `openssl req -x509 ${key} -subj /CN=a -days 90 -out a.pem`;
+  expect((await ran(made.split(" "), { cwd: home })).code).toBe(0);
+  for (const words of ["cert needs-renewal a.pem", `preflight --no-network --config ${config}`]) {
+    const script = `${binary} ${words} > /dev/full`;
+    const { code, stderr } = await ran(["bash", "-c", script], { cwd: home });
+    expect([words, code, stderr]).toEqual([words, 2, expect.stringContaining("ENOSPC")]);
+  }
+});
+
 test("a reader that goes away ends the command without a word and not as a success", async () => {
   const { stdout, stderr } = await line("$PKID | head -c 1 > /dev/null; echo $PIPESTATUS");
   expect({ stdout, stderr }).toEqual({ stdout: "1\n", stderr: "" });

@@ -20,6 +20,7 @@ import { outFile } from "#cli/out-file.ts";
 import { caArg } from "#cli/references.ts";
 import { renewalDue } from "#cli/renewal.ts";
 import { facts, type Row, textAt } from "#cli/rows.ts";
+import { printVerdict } from "#cli/verdict.ts";
 
 const args = {
   serial: word(),
@@ -79,7 +80,7 @@ export const needsRenewal: Command = command({
       not_after: timestamp(certificate.notAfter),
       remaining_seconds: found.remainingSeconds,
     };
-    print(told, facts(told, Object.keys(told)));
+    printVerdict(() => print(told, facts(told, Object.keys(told))));
     return found.due ? 0 : 1;
   },
 });

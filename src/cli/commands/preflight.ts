@@ -8,6 +8,7 @@ import { noInstance, readHere, refuseElsewhere, secondsOf } from "#cli/open-reac
 import { socketReach } from "#cli/reach.ts";
 import { printable, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 import type { Fitting } from "#cli/table.ts";
+import { printVerdict } from "#cli/verdict.ts";
 import { wrapped } from "#cli/wrapped.ts";
 import { near } from "#config/nearest.ts";
 import { type CheckName, checkNames } from "#core/preflight/checks.ts";
@@ -31,7 +32,7 @@ export const preflight = command({
   run: async (invocation) => {
     const { globals, io, print } = invocation;
     const report = await invocation.patiently(reported(invocation, wishOf(invocation.args)));
-    print(report, shownReport(report, colours({ globals, io })));
+    printVerdict(() => print(report, shownReport(report, colours({ globals, io }))));
     const summary = rowOf(report.summary);
     if (Number(summary.fail) > 0) return 2;
     return Number(summary.warn) > 0 ? 1 : 0;
