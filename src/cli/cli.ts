@@ -18,7 +18,7 @@ import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
 import { openReach, credentialFlags, secondsOf } from "./open-reach.ts";
 import { patiently } from "./progress.ts";
-import { printableLines } from "./rows.ts";
+import { jsonFor, printableLines } from "./rows.ts";
 import type { Fitting } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
@@ -104,7 +104,7 @@ async function perform(
   const print: Invocation<Args>["print"] = (document, human) => {
     const { columns } = io.stdout;
     const text = typeof human === "string" ? human : fittedTo(human, columns);
-    io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : text);
+    io.stdout.write(globals.json ? `${jsonFor(io.stdout, document)}\n` : text);
   };
   const note = (sentence: string) => {
     if (!globals.quiet && !globals.json) io.stderr.write(`${printableLines(sentence)}\n`);
@@ -144,7 +144,7 @@ function complain({ stderr }: Io, json: boolean, sentence: string, error: unknow
   }
   const facts = error instanceof Refusal ? error.body : error instanceof Failure ? error.facts : {};
   const code = error instanceof Failure ? error.code : "failed";
-  stderr.write(`${JSON.stringify({ code, ...facts, error: sentence })}\n`);
+  stderr.write(`${jsonFor(stderr, { code, ...facts, error: sentence })}\n`);
 }
 
 const fittedTo = (human: Fitting, columns: number | undefined): string =>
@@ -200,7 +200,7 @@ function version(rest: readonly string[], io: Io, deps: CliDeps): number {
 function report(error: unknown, io: Io, json: boolean): number {
   if (error instanceof ReaderGone) return 1;
   if (error instanceof Refusal) {
-    io.stderr.write(json ? `${JSON.stringify(error.body)}\n` : refusalText(error));
+    io.stderr.write(json ? `${jsonFor(io.stderr, error.body)}\n` : refusalText(error));
     return 1;
   }
   const usage = error instanceof UsageError;
@@ -208,7 +208,7 @@ function report(error: unknown, io: Io, json: boolean): number {
   const shown = printableLines(message);
   const code = usage ? "usage" : error instanceof Failure ? error.code : "failed";
   const facts = error instanceof Failure ? error.facts : {};
-  if (json) io.stderr.write(`${JSON.stringify({ error: message, code, ...facts })}\n`);
+  if (json) io.stderr.write(`${jsonFor(io.stderr, { error: message, code, ...facts })}\n`);
   else
     io.stderr.write(
       error instanceof Failure && error.code === "config" ? shown : `error: ${shown}\n`,
