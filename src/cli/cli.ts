@@ -226,7 +226,8 @@ function sentenceOf(error: unknown): string {
 function known<T>(what: string, word: string, table: Readonly<Record<string, T>>): T {
   const found = Object.hasOwn(table, word) ? table[word] : undefined;
   if (found !== undefined) return found;
-  const close = near(word, Object.keys(table));
+  const own = what === "command" ? ["version", "help"] : [];
+  const close = near(word, [...Object.keys(table), ...own]);
   const hint = close === undefined ? "pkid --help lists them." : `Did you mean ${close}?`;
   throw new UsageError(`There is no ${what} ${word}. ${hint}`);
 }
