@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { Instance } from "#test/support/instance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
@@ -85,7 +85,7 @@ row("raw SQLite commits, synchronous=FULL", `${commits.toFixed(0)}/s`);
 const bare = await bareServer(seconds);
 row("bare Bun.serve, 1.6 kB answer, cleartext", `${bare.toFixed(0)}/s`);
 
-const token = await createToken();
+const token = await createHsmToken();
 const scenarios: readonly Scenario[] = [
   { name: "software keys", config: {}, env: {}, keyType: "ecdsa-p256" },
   { name: "SoftHSM keys", config: token.config, env: token.env, keyType: "ecdsa-p256" },

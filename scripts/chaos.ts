@@ -8,7 +8,7 @@
 import { chaos } from "#test/support/chaos.ts";
 import { everyFault, newStore, sweepFaults } from "#test/support/disk-faults.ts";
 import { newFaultyDisk } from "#test/support/faulty-disk.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 const option = (name: string, fallback: number): number =>
   Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);
@@ -28,7 +28,7 @@ if (process.argv.includes("--disk")) {
 
 const kills = option("kills", 50);
 const clients = option("clients", 32);
-const token = process.argv.includes("--softhsm") ? await createToken() : undefined;
+const token = process.argv.includes("--softhsm") ? await createHsmToken() : undefined;
 console.log(`${kills} kills under ${clients} clients, ${token ? "SoftHSM" : "software"} keys`);
 const report = await chaos({
   kills,

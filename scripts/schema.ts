@@ -23,7 +23,7 @@ for (const dialect of ["sqlite", "postgresql"] as const) {
       "--dialect",
       dialect,
       "--schema",
-      `src/adapters/db/schema.${folder}.ts`,
+      `src/adapters/db/tables/schema.${folder}.ts`,
       "--out",
       `${out}/${folder}`,
       "--name",

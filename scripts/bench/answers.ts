@@ -7,7 +7,7 @@ import { Instance } from "#test/support/instance.ts";
 import { createChain } from "#test/support/first-certificate.ts";
 import { newCsr } from "#test/support/relying-party.ts";
 import { freePort } from "#test/support/free-port.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 import { bareServer, rawSigning, tokenSigning } from "./floors.ts";
 import type { Load } from "./load.ts";
 import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";
@@ -21,7 +21,7 @@ import { bold, row } from "./print.ts";
  */
 export async function answers(seconds: number): Promise<void> {
   await unrecorded(seconds);
-  const token = await createToken();
+  const token = await createHsmToken();
   const ways = [
     { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
     {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import type { Config } from "#config/schema.ts";
+import { Problem } from "#core/problems.ts";
 import type { Store } from "#domain/store.ts";
 
 /**
@@ -137,7 +138,11 @@ export class PlaceIdentity {
       return [`the token holds keys of one (${labels.slice(0, labelsNamed).join(", ")}${more})`];
     } catch (error) {
       if (certain) return [];
-      throw error;
+      if (!(error instanceof Problem)) throw error;
+      throw new InstanceSplit(
+        "No instance is here yet, and the token cannot be asked whether it holds keys of one: " +
+          `${error.message} Nothing was changed; \`pkid serve --found-anew\` begins without asking it.`,
+      );
     }
   }
 

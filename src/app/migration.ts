@@ -1,7 +1,7 @@
 /** `pkid migrate`: brings the schema up to the binary, or says what that would do. */
 
 import { holdDirectory } from "#adapters/data-directory.ts";
-import { migrationState } from "#adapters/db/migration-state.ts";
+import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { MigrationMode, MigrationReport } from "#cli/command.ts";

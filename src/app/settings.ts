@@ -157,11 +157,11 @@ async function pkcs11Settings(config: Config, secrets: SecretSources): Promise<P
   }
   return {
     modulePath: pkcs11.module_path,
-    tokenLabel: uri.token ?? pkcs11.token_label,
-    tokenSerial: uri.serial ?? pkcs11.token_serial,
-    tokenManufacturer: uri.manufacturer ?? pkcs11.token_manufacturer,
+    hsmTokenLabel: uri.token ?? pkcs11.token_label,
+    hsmTokenSerial: uri.serial ?? pkcs11.token_serial,
+    hsmTokenManufacturer: uri.manufacturer ?? pkcs11.token_manufacturer,
     pinSource,
-    sessions: pkcs11.session_pool_size,
+    tokenSessions: pkcs11.session_pool_size,
     operationTimeoutSeconds: pkcs11.operation_timeout_seconds,
   };
 }

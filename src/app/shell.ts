@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import { newestSchema } from "#adapters/db/migration-state.ts";
+import { newestSchema } from "#adapters/db/engine/migration-state.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";

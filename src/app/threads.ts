@@ -2,10 +2,10 @@
 
 import { workerData } from "node:worker_threads";
 
-import { runAccessLogJob } from "#adapters/db/access-log-job.ts";
-import { isAccessLogJob } from "#adapters/db/access-log-thread.ts";
-import { runIntegrityJob } from "#adapters/db/integrity-job.ts";
-import { isIntegrityJob } from "#adapters/db/integrity-thread.ts";
+import { runAccessLogJob } from "#adapters/db/stores/access-log-job.ts";
+import { isAccessLogJob } from "#adapters/db/stores/access-log-thread.ts";
+import { runIntegrityJob } from "#adapters/db/engine/integrity-job.ts";
+import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
 import { runPathJob } from "#adapters/paths/job.ts";
 import { isPathJob } from "#adapters/paths/thread.ts";
 import { runSignerWorker } from "#adapters/keys/signer/main.ts";

@@ -5,10 +5,10 @@
 
 import { expect, test } from "bun:test";
 
-import type { Engine } from "#adapters/db/engine.ts";
-import { isStorageFault, saysNotCommitted } from "#adapters/db/faults.ts";
-import type { Journal } from "#adapters/db/journal.ts";
-import { GroupCommit } from "#adapters/db/queue.ts";
+import type { Engine } from "#adapters/db/engine/engine.ts";
+import { isStorageFault, saysNotCommitted } from "#adapters/db/engine/faults.ts";
+import type { Journal } from "#adapters/db/engine/journal.ts";
+import { GroupCommit } from "#adapters/db/engine/queue.ts";
 import { NothingWritten, nothingWritten } from "#domain/store.ts";
 
 const heads = {

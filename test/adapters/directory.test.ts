@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 30_000);
 afterAll(() => slapd?.stop());
 
-function settings(wishes: Partial<DirectorySettings> = {}): DirectorySettings {
+function settings(changed: Partial<DirectorySettings> = {}): DirectorySettings {
   return {
     servers: [{ host: "localhost", port: slapd.ldapsPort, encryption: "tls" }],
     tls: {
@@ -50,7 +50,7 @@ function settings(wishes: Partial<DirectorySettings> = {}): DirectorySettings {
     },
     groupAttribute: "memberOf",
     groupSearch: undefined,
-    ...wishes,
+    ...changed,
   };
 }
 
@@ -61,11 +61,11 @@ const searching = (secret = servicePassword, filter = "(uid=%s)") =>
     people: { baseDn: peopleDn, filter },
   }) as const;
 
-const identify = (name: string, password: string, wishes?: Partial<DirectorySettings>) =>
-  ldapDirectory(settings(wishes)).identify(name, password);
+const identify = (name: string, password: string, changed?: Partial<DirectorySettings>) =>
+  ldapDirectory(settings(changed)).identify(name, password);
 
-const alice = (wishes?: Partial<DirectorySettings>) =>
-  identify("alice", passwordOf("alice"), wishes);
+const alice = (changed?: Partial<DirectorySettings>) =>
+  identify("alice", passwordOf("alice"), changed);
 
 const faultOf = async (work: Promise<unknown>): Promise<string> => {
   const outcome = await work.then(
@@ -290,8 +290,8 @@ describe.skipIf(slapdPath === undefined)("the connection", () => {
   });
 
   test("is looked at with the eyes of the service: an account that reads nobody is found out", async () => {
-    const looked = async (wishes: Partial<DirectorySettings>) =>
-      (await lookAtDirectory(settings(wishes), () => 0))[0];
+    const looked = async (changed: Partial<DirectorySettings>) =>
+      (await lookAtDirectory(settings(changed), () => 0))[0];
     const own = {
       ...searching(passwordOf("alice")),
       service: { dn: `UID=alice, ${peopleDn}`, password: async () => passwordOf("alice") },
@@ -312,8 +312,8 @@ describe.skipIf(slapdPath === undefined)("the connection", () => {
 
   test("says why its answer was no, and a wrong attribute is a fault of ours", async () => {
     const whys: string[] = [];
-    const said = (name: string, password: string, wishes?: Partial<DirectorySettings>) =>
-      ldapDirectory(settings(wishes), (why) => whys.push(why)).identify(name, password);
+    const said = (name: string, password: string, changed?: Partial<DirectorySettings>) =>
+      ldapDirectory(settings(changed), (why) => whys.push(why)).identify(name, password);
     expect(await said("alice", "wrong")).toBeUndefined();
     expect(await said("nobody", "wrong")).toBeUndefined();
     const all = searching(servicePassword, "(|(uid=%s)(objectClass=person))");

@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
-import { PostgresEngine } from "#adapters/db/postgres.ts";
+import { PostgresEngine } from "#adapters/db/engine/postgres.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { NothingWritten, type Store } from "#domain/store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";

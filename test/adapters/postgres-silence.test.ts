@@ -6,7 +6,7 @@
 import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
-import type { Patience } from "#adapters/db/postgres-link.ts";
+import type { Patience } from "#adapters/db/engine/postgres-link.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type FrozenPath, openPath } from "#test/support/frozen-path.ts";

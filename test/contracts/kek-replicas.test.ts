@@ -108,7 +108,7 @@ test("nobody waits for a replica that has ended", async () => {
 test("a key made by one that was cut off while its version was retired is made anew before anybody knows it", async () => {
   const { one, other, close, database } = await two({ hears: false });
   const cut = other.keys.generate({ ...slow, label: "cut off" });
-  // As if the network had lost its session: nobody waits for it, and it hears of nothing.
+  // As if the network had lost its connection: nobody waits for it, and it hears of nothing.
   await database.query(
     "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'",
   );
@@ -123,20 +123,20 @@ test.skipIf(softHsmModule === undefined)(
   "KEK-5: a replica whose key store lacks the half of a new version is waited for, and the old one goes on opening",
   async () => {
     const database = await postgresDatabase(server);
-    const token = newSoftHsm().settings;
+    const hsmToken = newSoftHsm().settings;
     const stores = [await database.open(), await database.open()] as const;
     const [one, other] = await Promise.all(
       stores.map(async (store) => {
         // One token, and a key store each.
-        const keys = await openKeys({ ...newKeyStore(), pkcs11: token });
-        const ground = {
+        const keys = await openKeys({ ...newKeyStore(), pkcs11: hsmToken });
+        const deps = {
           store,
           keys,
           clock: testClock(),
           provider: "pkcs11",
           family: "own",
         } as const;
-        return { keys, plain: new Keks(ground), hybrid: new Keks({ ...ground, hybrid: true }) };
+        return { keys, plain: new Keks(deps), hybrid: new Keks({ ...deps, hybrid: true }) };
       }),
     );
     if (one === undefined || other === undefined) throw new Error("there are two stores");

@@ -21,9 +21,9 @@ import { defaultTenant } from "#core/ids.ts";
 if (softHsmModule === undefined) describe.todo("KEKs by RSA: SoftHSM is not installed here");
 else {
   const real = softHsmModule;
-  const { settings: token } = newSoftHsm();
+  const { settings: hsmToken } = newSoftHsm();
   const modulePath = newOaepModule(real, "sha256");
-  const settings = { ...newKeyStore(), pkcs11: { ...token, modulePath } };
+  const settings = { ...newKeyStore(), pkcs11: { ...hsmToken, modulePath } };
 
   keksContract("a token with OAEP and no AES-GCM", {
     provider: "pkcs11",
@@ -61,7 +61,7 @@ else {
     ["that takes SHA-256 and means SHA-1", "sha1"],
   ] as const) {
     test(`KEK-3: a token ${what}, gets no KEK, and nothing is left on it`, async () => {
-      const pkcs11 = { ...token, modulePath: newOaepModule(real, hash) };
+      const pkcs11 = { ...hsmToken, modulePath: newOaepModule(real, hash) };
       const keys = await openKeys({ ...newKeyStore(), pkcs11 });
       try {
         const before = await keys.list("pkcs11");

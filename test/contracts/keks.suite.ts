@@ -125,14 +125,14 @@ export function keksContract(
         await expect(again).rejects.toMatchObject({ code: "already_exists" });
         expect(await keys.keks.halves.fingerprint(kek)).toBe(half);
         const { key: bare } = await keys.keks.generate({ provider, label: "without-half" });
-        const wish = { key: bare, family: "f", version: 1 };
-        await expect(wrapHybrid(keys, wish, { dek, random })).rejects.toMatchObject(unavailable);
+        const request = { key: bare, family: "f", version: 1 };
+        await expect(wrapHybrid(keys, request, { dek, random })).rejects.toMatchObject(unavailable);
         await expect(keys.keks.halves.fingerprint(bare)).rejects.toMatchObject(unavailable);
         const made = await keys.keks.halves.generate(bare);
         expect(made).not.toBe(half);
-        const header = await wrapHybrid(keys, wish, { dek, random });
+        const header = await wrapHybrid(keys, request, { dek, random });
         await keys.keks.halves.destroy(bare);
-        await expect(unwrapHybrid(keys, wish, header)).rejects.toMatchObject(unavailable);
+        await expect(unwrapHybrid(keys, request, header)).rejects.toMatchObject(unavailable);
         await keys.keks.destroy(bare);
       });
     });

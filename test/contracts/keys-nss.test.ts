@@ -21,8 +21,8 @@ else {
   });
 
   test("KEY-2: on a token that gives new keys away none is made", async () => {
-    const token = newNss();
-    const keys = await openKeys({ ...newKeyStore(), pkcs11: token.settings });
+    const hsmToken = newNss();
+    const keys = await openKeys({ ...newKeyStore(), pkcs11: hsmToken.settings });
     for (const keyType of ["ecdsa-p256", "rsa-2048"] as const) {
       const wanted = { provider: "pkcs11", label: "ca", keyType, role: "ca" } as const;
       const refusal = keys.generate(wanted);
@@ -36,6 +36,6 @@ else {
     await expect(kek).rejects.toThrow(/it was destroyed/);
     expect(await keys.list("pkcs11")).toEqual([]);
     await keys.close();
-    expect(token.privateKeys()).toBe(0);
+    expect(hsmToken.privateKeys()).toBe(0);
   }, 60_000);
 }

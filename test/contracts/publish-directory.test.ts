@@ -34,9 +34,9 @@ publishTargetSuite("directory", () => {
   };
 });
 
-async function publish(path: string, stamp: string, text: string, keepSnapshots = 2) {
+async function publish(path: string, name: string, text: string, keepSnapshots = 2) {
   const target = directoryTarget({ path, keepSnapshots });
-  const snapshot = await target.begin(stamp, await target.previous());
+  const snapshot = await target.begin(name, await target.previous());
   await snapshot.write(artefact("a/crl.der", text), [Buffer.from(text)]);
   const artefacts = [artefact("a/crl.der", text)];
   await snapshot.publish(manifestOf({ generatedAt: noon, cas: [], artefacts }));
@@ -44,7 +44,7 @@ async function publish(path: string, stamp: string, text: string, keepSnapshots 
 
 test("the newest snapshots stay, and `current` is a link to the newest", async () => {
   const path = fresh();
-  for (const stamp of ["1", "2", "3", "4"]) await publish(path, stamp, stamp);
+  for (const name of ["1", "2", "3", "4"]) await publish(path, name, name);
   expect(readdirSync(join(path, "snapshots")).sort()).toEqual(["3", "4"]);
   expect(readlinkSync(join(path, "current"))).toBe(join("snapshots", "4"));
 });

@@ -39,9 +39,9 @@ publishTargetSuite("S3", () => ({
   },
 }));
 
-async function publish(stamp: string, artefacts: readonly Artefact[], text = "one") {
+async function publish(name: string, artefacts: readonly Artefact[], text = "one") {
   const target = open();
-  const snapshot = await target.begin(stamp, await target.previous());
+  const snapshot = await target.begin(name, await target.previous());
   for (const one of artefacts) await snapshot.write(one, [Buffer.from(text)]);
   return { snapshot, manifest: manifestOf({ generatedAt: noon, cas: [], artefacts }) };
 }

@@ -93,10 +93,10 @@ export function publishTargetSuite(name: string, create: () => TargetUnderTest):
 
 async function publish(
   target: PublishTarget,
-  stamp: string,
+  name: string,
   files: Readonly<Record<string, string>>,
 ) {
-  const snapshot = await target.begin(stamp, await target.previous());
+  const snapshot = await target.begin(name, await target.previous());
   const artefacts = Object.entries(files).map(([path, text]) => artefact(path, text));
   for (const one of artefacts) await snapshot.write(one, [Buffer.from(files[one.path] ?? "")]);
   const manifest = manifestOf({ generatedAt: noon, cas: [], artefacts });

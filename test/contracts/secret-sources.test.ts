@@ -273,7 +273,7 @@ describe("a secret that is JSON", () => {
     ],
   ] as const;
   for (const [name, of, secrets, key] of kinds) {
-    test(`gives the wanted member, and is refused without a wish, in ${name}`, async () => {
+    test(`gives the wanted member, and is refused when none is asked for, in ${name}`, async () => {
       secrets.set(key, JSON.stringify({ pin: theSecret, n: 1 }));
       const get = (field?: string) => fetched(of(field), server.caFile);
       expect(await get("pin")).toBe(theSecret);

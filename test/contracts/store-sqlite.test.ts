@@ -5,10 +5,10 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { embeddedMigrations } from "#adapters/db/migrations.ts";
+import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openStore } from "#adapters/db/open.ts";
-import { openSqlite } from "#adapters/db/sqlite.ts";
-import { migrateSqlite } from "#adapters/db/sqlite-migrate.ts";
+import { openSqlite } from "#adapters/db/engine/sqlite.ts";
+import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { certificate, issue } from "#test/support/records.ts";
 import { sqliteDatabase, startWriter } from "#test/support/stores.ts";

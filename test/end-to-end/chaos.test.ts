@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { chaos } from "#test/support/chaos.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 test("SIGKILL under 32 clients and across a rollover loses no certificate, no revocation and no link of the chain", async () => {
   const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600, rotateAt: 2 });
@@ -22,7 +22,7 @@ test("SIGKILL under bulk issue and transparency, across a rollover: nothing is l
 }, 180_000);
 
 test("SIGKILL loses nothing either when the keys are in a token", async () => {
-  const { config, env, remove } = await createToken();
+  const { config, env, remove } = await createHsmToken();
   try {
     const report = await chaos({ kills: 2, clients: 8, loadMsMax: 300, options: { config, env } });
     expect(report.broken).toEqual([]);

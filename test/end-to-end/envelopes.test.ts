@@ -11,7 +11,7 @@ import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import type { KeyRef } from "#domain/keys.ts";
 import { binary, Instance, newHome, writeConfig } from "#test/support/instance.ts";
 import { sealedStore, writeLegacyKey } from "#test/support/sealed-store.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 const homes: string[] = [];
 afterAll(() => {
@@ -59,7 +59,7 @@ for (const [where, withToken] of [
   ["on a token", true],
 ] as const) {
   test(`KEK-4: a rotation of a KEK ${where} is finished after power cuts at any moment, and every CA signs`, async () => {
-    const token = withToken ? await createToken() : undefined;
+    const token = withToken ? await createHsmToken() : undefined;
     const home = ownHome();
     const provider = { type: "pkcs11", roles: { ca: "software", responder: "software" } };
     const secret = { kek_label: "pkid-kek" };

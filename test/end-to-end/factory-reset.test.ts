@@ -3,13 +3,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { Instance } from "#test/support/instance.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let serial: string;
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   instance = await Instance.start({ config: token.config, env: token.env });
   expect((await instance.cli("ca", "init-root", "--label", "r", "--cn", "R")).code).toBe(0);
   serial = (await instance.admin<{ serial: string }>("GET", "/api/hsm/info")).serial;

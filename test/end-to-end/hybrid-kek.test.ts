@@ -9,7 +9,7 @@ import { readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { failedStart, Instance, runCli } from "#test/support/instance.ts";
-import { createToken } from "#test/support/soft-token.ts";
+import { createHsmToken } from "#test/support/soft-token.ts";
 
 const on = { kek_label: "pkid-kek", pqc_hybrid: true };
 const off = { kek_label: "pkid-kek", pqc_hybrid: false };
@@ -45,7 +45,7 @@ async function rotated(instance: Instance): Promise<void> {
 }
 
 test("KEK-5: on a token from the start, everything needs both halves, over rotation and restart", async () => {
-  const token = await createToken();
+  const token = await createHsmToken();
   const roles = { ca: "software", responder: "software" };
   const keyProvider = { key_provider: { type: "pkcs11", roles } };
   const options = { config: { ...token.config, ...keyProvider, secret: on }, env: token.env };

@@ -10,14 +10,14 @@ import { join } from "node:path";
 
 import { failedStart, Instance } from "#test/support/instance.ts";
 import { newOaepModule } from "#test/support/oaep-module.ts";
-import { createToken, softHsmModule, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 describe("with a label, on the token", () => {
-  let token: SoftToken;
+  let token: SoftHsmToken;
   let instance: Instance;
   const secret = { kek_label: "pkid-kek" };
   beforeAll(async () => {
-    token = await createToken();
+    token = await createHsmToken();
     instance = await Instance.start({ config: { ...token.config, secret }, env: token.env });
   }, 60_000);
   afterAll(async () => {
@@ -137,7 +137,7 @@ describe("with a label, on the token", () => {
 });
 
 test("KEK-3: on a token without AES-GCM it is RSA with OAEP, rotated like any other, and CAs sign under it", async () => {
-  const token = await createToken();
+  const token = await createHsmToken();
   const roles = { ca: "software", responder: "software" };
   const config = {
     ...token.config,

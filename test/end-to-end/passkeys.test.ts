@@ -64,7 +64,7 @@ async function confirm(person: Person, key = passkey, lies: Lies = {}) {
 }
 
 const token = { name: "t", roles: ["auditor"] };
-const createToken = (person: Person) => send(person, "POST", "/api/tokens", token);
+const createHsmToken = (person: Person) => send(person, "POST", "/api/tokens", token);
 
 async function latest(action: string): Promise<Record<string, string>> {
   const path = `/api/events?action=${action}`;
@@ -75,7 +75,7 @@ async function latest(action: string): Promise<Record<string, string>> {
 describe("registering", () => {
   test("is for a fresh login, and without a passkey there is nothing to confirm with", async () => {
     const person = await logIn();
-    expect(await createToken(person)).toMatchObject({
+    expect(await createHsmToken(person)).toMatchObject({
       status: 403,
       said: { code: "step_up_required", operation: "token.create" },
     });
@@ -188,8 +188,8 @@ describe("confirming", () => {
       result: "success",
       detail: `credential=${passkey.id}`,
     });
-    expect((await createToken(person)).status).toBe(201);
-    expect((await createToken(other)).said.code).toBe("step_up_required");
+    expect((await createHsmToken(person)).status).toBe(201);
+    expect((await createHsmToken(other)).said.code).toBe("step_up_required");
     const session = await send(person, "GET", "/auth/session");
     expect(session.said as unknown).toMatchObject({
       step_up: true,
@@ -230,7 +230,7 @@ describe("confirming", () => {
     const forged = { ...two, signature: one.signature };
     const refused = await send(person, "POST", "/auth/webauthn/stepup/finish", forged);
     expect(refused.said.reason).toBe("signature");
-    expect((await createToken(person)).said.code).toBe("step_up_required");
+    expect((await createHsmToken(person)).said.code).toBe("step_up_required");
   });
 
   test("is answered once, in the session and the ceremony it was asked in", async () => {
@@ -265,7 +265,7 @@ describe("confirming", () => {
     const basic = { authorization: `Basic ${btoa(`root:${password}`)}` };
     const bearer = { authorization: `Token ${secret}` };
     for (const person of [basic, bearer]) {
-      expect((await createToken(person)).status).toBe(201);
+      expect((await createHsmToken(person)).status).toBe(201);
       for (const path of ["register/begin", "stepup/begin"]) {
         const refused = await send(person, "POST", `/auth/webauthn/${path}`);
         expect([refused.status, refused.said.code]).toEqual([401, "no_session"]);

@@ -18,14 +18,14 @@ import { csr } from "#test/support/issuance.ts";
 import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
 import { alternativeIn } from "#test/support/pre-tbs.ts";
 import { saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let folder = "";
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
   folder = join(instance.home, "saved");

@@ -10,14 +10,14 @@ import { join } from "node:path";
 import { command } from "#test/support/first-certificate.ts";
 import { writeConfig } from "#test/support/instance.ts";
 import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let home: string;
 const checks = ["keyprovider.ca", "pin.source", "pkcs11.uris", "keys.ca", "keys.extractable"];
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   home = await stoppedHome({ config: token.config, env: token.env }, async (instance) => {
     await command(instance, ["ca", "init-root", "--label", "root", "--cn", "Root"]);
   });

@@ -15,16 +15,16 @@ import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 let issuer: ParsedCertificate;
 let csr: string;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const config = {
     ...token.config,
     presign: { enabled: true, validity_minutes: 60 },

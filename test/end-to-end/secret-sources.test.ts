@@ -30,7 +30,7 @@ import {
   startSlapd,
   suffix,
 } from "#test/support/slapd.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 const vault = startSecretServer();
 afterAll(() => vault.stop());
@@ -61,16 +61,16 @@ function seen(instance: Instance): string {
 
 describe("a PIN in Vault", () => {
   const pin = "SecretPin-7c1f-of-the-token";
-  let token: SoftToken;
+  let token: SoftHsmToken;
   let instance: Instance;
   const config = (more: object = {}) => {
     const { pkcs11, ...rest } = token.config;
-    const members = pkcs11 as object; // Written by `createToken`.
+    const members = pkcs11 as object; // Written by `createHsmToken`.
     return { ...rest, pkcs11: { ...members, pin_source: source("pkid/hsm", "pin", more) } };
   };
 
   beforeAll(async () => {
-    token = await createToken(pin);
+    token = await createHsmToken(pin);
     vault.vault.set("secret/pkid/hsm", { pin });
     const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
     instance = await Instance.start({ config: { ...config(), server }, env: token.env });
@@ -132,26 +132,23 @@ describe("a PIN in Vault", () => {
       VAULT_TOKEN: "unneeded",
     };
     const approle = { token: undefined, auth_method: "approle" };
-    const other = await Instance.start({ config: config(approle), env });
-    try {
-      const variables = other.signers().map((pid) =>
-        readFileSync(`/proc/${pid}/environ`, "utf8")
-          .split("\0")
-          .map((entry) => entry.split("=")[0])
-          .filter((name) => /^(VAULT|AWS)/.test(name ?? ""))
-          .sort(),
-      );
-      const wanted: unknown[] = [["VAULT_ROLE_ID", "VAULT_SECRET_ID"], []];
-      expect(variables.sort((a, b) => b.length - a.length)).toEqual(wanted as string[][]);
-    } finally {
-      await other.dispose();
-    }
+    await instance.stop();
+    instance = await Instance.start({ config: config(approle), env, home: instance.home });
+    const variables = instance.signers().map((pid) =>
+      readFileSync(`/proc/${pid}/environ`, "utf8")
+        .split("\0")
+        .map((entry) => entry.split("=")[0])
+        .filter((name) => /^(VAULT|AWS)/.test(name ?? ""))
+        .sort(),
+    );
+    const wanted: unknown[] = [["VAULT_ROLE_ID", "VAULT_SECRET_ID"], []];
+    expect(variables.sort((a, b) => b.length - a.length)).toEqual(wanted as string[][]);
   }, 60_000);
 });
 
 test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its signer alone was given", async () => {
   const pin = "SecretPin-3d77-of-the-cloud";
-  const token = await createToken(pin);
+  const token = await createHsmToken(pin);
   vault.aws.set("pkid/hsm", JSON.stringify({ pin }));
   vault.azure.set("phrase", "SecretPassphrase-of-the-cloud-40");
   const aws = { region: "eu-test-1", secret_id: "pkid/hsm", field: "pin" };
@@ -160,7 +157,7 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
   const instance = await Instance.start({
     config: {
       outbound: { ca_file: vault.caFile },
-      // Both written by `createToken`.
+      // Both written by `createHsmToken`.
       pkcs11: { ...(pkcs11 as object), pin_source: { type: "aws", aws } },
       key_provider: {
         ...(key_provider as object), // As above.
@@ -198,7 +195,7 @@ test("a PIN in AWS and a passphrase in Azure unlock keys, each with what its sig
 
 test("preflight of a running server tells whether a PIN in a file is there, and does not read it", async () => {
   const pin = "SecretPin-5b0e-in-a-file";
-  const token = await createToken(pin);
+  const token = await createHsmToken(pin);
   const instance = await Instance.start({ config: token.config, env: token.env });
   try {
     const file = join(token.folder, "pin");

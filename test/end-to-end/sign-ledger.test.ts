@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
 import { Instance } from "#test/support/instance.ts";
 import { openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 interface Entry {
   readonly number: number;
@@ -66,11 +66,11 @@ interface Document {
   readonly device_cert_pem: string;
 }
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   const options = { config: { ...token.config, server }, env: token.env };
   instance = await Instance.start(options);

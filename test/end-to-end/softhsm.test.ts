@@ -11,14 +11,14 @@ import { type Chain, createChain, walkCertificate } from "#test/support/first-ce
 import { failedStart, Instance } from "#test/support/instance.ts";
 import { newLockingModule } from "#test/support/locking-module.ts";
 import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createToken, softHsmModule, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   instance = await Instance.start({ config: { ...token.config, server }, env: token.env });
   chain = await createChain(instance, "ecdsa-p256");
@@ -84,9 +84,10 @@ test("a token that is pulled out is a 503 until it is back, without a restart", 
 
 describe("a wrong PIN", () => {
   test("leaves the instance alive but not ready, is presented to the token once, and is read again on SIGHUP", async () => {
-    const other = await createToken();
+    const other = await createHsmToken();
+    const home = await founded(other);
     writeFileSync(join(other.folder, "pin"), "4321\n");
-    const wrong = await Instance.start({ config: other.config, env: other.env });
+    const wrong = await Instance.start({ config: other.config, env: other.env, home });
     try {
       expect((await wrong.fetch("/healthz")).status).toBe(200);
       const readiness = await wrong.fetch("/readyz");
@@ -119,14 +120,15 @@ describe("a wrong PIN", () => {
 });
 
 test("log, readyz and preflight tell a wrong PIN, the last try and a locked token apart, and SIGHUP brings it back", async () => {
-  const other = await createToken();
+  const other = await createHsmToken();
   const module = newLockingModule(softHsmModule, "1234");
   module.set(3, 3);
-  const { pkcs11 } = other.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = other.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const config = { ...other.config, pkcs11: { ...pkcs11, module_path: module.path } };
   const write = (pin: string) => writeFileSync(join(other.folder, "pin"), `${pin}\n`);
+  const home = await founded(other);
   write("4321");
-  const wrong = await Instance.start({ config, env: other.env });
+  const wrong = await Instance.start({ config, env: other.env, home });
   const told = async (sentence: string) => {
     while (!(await (await wrong.fetch("/readyz")).text()).includes(sentence)) await Bun.sleep(100);
     const preflight = await wrong.cli("preflight", "--only", "keyprovider.ca", "--json");
@@ -159,12 +161,19 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
 }, 60_000);
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
-  const { pkcs11 } = token.config as { pkcs11: object }; // As `createToken` makes it.
+  const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
   const other = { ...token.config, pkcs11: { ...pkcs11, token_label: "another" } };
   const refused = await failedStart({ config: other, env: token.env });
   expect([refused.code, refused.stdout]).toEqual([1, ""]);
   expect(refused.stderr).toContain("No token matches the settings.");
 }, 60_000);
+
+/** Where an instance with this token has begun, and ended. */
+async function founded({ config, env }: SoftHsmToken): Promise<string> {
+  const instance = await Instance.start({ config, env });
+  await instance.stop();
+  return instance.home;
+}
 
 async function ready(of: Instance): Promise<void> {
   while ((await of.fetch("/readyz")).status !== 200) await Bun.sleep(50);

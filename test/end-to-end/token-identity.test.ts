@@ -9,9 +9,9 @@ import { join } from "node:path";
 
 import { isOurs } from "#app/token-keys.ts";
 import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
-let token: SoftToken;
+let token: SoftHsmToken;
 const home = newHome();
 const place = join(home, "data");
 const options = () => ({
@@ -23,7 +23,7 @@ const kekVersion = async (instance: Instance) =>
   (await instance.admin<{ version: number }>("GET", "/api/kek")).version;
 
 beforeAll(async () => {
-  token = await createToken();
+  token = await createHsmToken();
   foreignKey("payroll-v1");
 }, 60_000);
 
@@ -100,6 +100,17 @@ test("a token that cannot be asked is no reason to begin", async () => {
   const { code, stderr } = await failedStart({ ...options(), env: elsewhere });
   expect([code, existsSync(join(place, "pkid.db"))]).toEqual([1, false]);
   expect(stderr).not.toContain("at ");
+}, 60_000);
+
+test("a first start with a PIN that the token refuses says so, and begins nothing", async () => {
+  forget();
+  const pin = join(token.folder, "pin");
+  writeFileSync(pin, "4321\n");
+  const { code, stderr } = await failedStart(options());
+  writeFileSync(pin, "1234\n");
+  expect([code, existsSync(join(place, "pkid.db"))]).toEqual([1, false]);
+  expect(stderr).toContain("whether it holds keys of one: The token refused the PIN.");
+  expect(stderr).not.toContain("4321");
 }, 60_000);
 
 test("who means it founds another instance, whose KEK takes the next name", async () => {

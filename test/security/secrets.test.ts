@@ -9,20 +9,20 @@ import { join } from "node:path";
 
 import { createChain } from "#test/support/first-certificate.ts";
 import { Instance, newHome, runCli } from "#test/support/instance.ts";
-import { createToken, type SoftToken } from "#test/support/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 const password = "SecretRootPassword-7f3a";
 const passphrase = "SecretPassphrase-91bc";
 const clientSecret = "SecretOfTheClient-55d0";
 const pin = "SecretPin-4471";
 
-let hsm: SoftToken;
+let hsm: SoftHsmToken;
 let instance: Instance;
 let apiToken: string;
 const bodies: string[] = [];
 
 beforeAll(async () => {
-  hsm = await createToken(pin);
+  hsm = await createHsmToken(pin);
   const home = newHome();
   const file = (name: string, secret: string) => {
     const path = join(home, name);

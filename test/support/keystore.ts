@@ -17,9 +17,9 @@ export const signerCommand = [process.execPath, join(import.meta.dir, "signer-en
  */
 export function opener(
   settings: KeySettings,
-  wish: { provider?: ProviderName; hooks?: KeyHooks; hybrid?: boolean } = {},
+  request: { provider?: ProviderName; hooks?: KeyHooks; hybrid?: boolean } = {},
 ): () => Promise<Keys> {
-  const { provider = "software", hooks = {}, hybrid = false } = wish;
+  const { provider = "software", hooks = {}, hybrid = false } = request;
   let active: KekInUse | undefined;
   return async () => {
     const keys = await openKeys(settings, hooks);

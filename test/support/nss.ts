@@ -49,8 +49,8 @@ export function newNss(): Nss {
   const names = "certPrefix='' keyPrefix='' secmod='secmod.db'";
   const settings: Pkcs11Settings = {
     modulePath: nssModule,
-    tokenLabel: "NSS Certificate DB",
-    sessions: 2,
+    hsmTokenLabel: "NSS Certificate DB",
+    tokenSessions: 2,
     pinSource: { type: "file", path: passwordFile },
     operationTimeoutSeconds: 10,
     libraryParameters: `configdir='sql:${directory}' ${names}`,

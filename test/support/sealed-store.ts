@@ -17,7 +17,7 @@ import type { KeyRef } from "#domain/keys.ts";
 
 /** Nobody holds a KEK but the store itself. */
 export const noLink = {
-  wish: async (): Promise<never> => {
+  request: async (): Promise<never> => {
     throw refuse("key_unavailable", { retry_after: 2 });
   },
   tally: () => {},

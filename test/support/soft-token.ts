@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export interface SoftToken {
+export interface SoftHsmToken {
   readonly folder: string;
   /** YAML members for `Instance.start`. */
   readonly config: Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export interface SoftToken {
 export const softHsmModule = "/usr/lib/softhsm/libsofthsm2.so";
 
 /** Initialises a token `pkid` in a private directory. */
-export async function createToken(userPin = "1234"): Promise<SoftToken> {
+export async function createHsmToken(userPin = "1234"): Promise<SoftHsmToken> {
   const folder = mkdtempSync(join(tmpdir(), "pkid-token-"));
   const tokens = join(folder, "tokens");
   mkdirSync(tokens);

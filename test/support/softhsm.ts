@@ -41,14 +41,14 @@ export function newSoftHsm(changes: Partial<Pkcs11Settings> = {}): SoftHsm {
   const lines = [`directories.tokendir = ${tokens}`, "objectstore.backend = file"];
   writeFileSync(configurationFile, `${[...lines, "log.level = ERROR"].join("\n")}\n`);
   process.env.SOFTHSM2_CONF = configurationFile;
-  initToken("pkid test", configurationFile);
+  initHsmToken("pkid test", configurationFile);
   return {
     pin,
     configurationFile,
     settings: {
       modulePath: softHsmModule,
-      tokenLabel: "pkid test",
-      sessions: 2,
+      hsmTokenLabel: "pkid test",
+      tokenSessions: 2,
       pinSource: { type: "value", value: pin },
       operationTimeoutSeconds: 10,
       ...changes,
@@ -59,7 +59,7 @@ export function newSoftHsm(changes: Partial<Pkcs11Settings> = {}): SoftHsm {
 }
 
 /** Makes a further token beside the first. */
-export function initToken(label: string, configurationFile: string): void {
+export function initHsmToken(label: string, configurationFile: string): void {
   const command = ["softhsm2-util", "--init-token", "--free", "--label", label];
   const made = Bun.spawnSync([...command, "--pin", pin, "--so-pin", "so-secret"], {
     env: { ...process.env, SOFTHSM2_CONF: configurationFile },

@@ -5,12 +5,12 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import type { StoreDependencies } from "#adapters/db/heads.ts";
+import type { StoreDependencies } from "#adapters/db/engine/heads.ts";
 import { openStore } from "#adapters/db/open.ts";
-import type { Session } from "#adapters/db/session.ts";
-import { sqliteSession } from "#adapters/db/sqlite-connection.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
+import { connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
 import { TurnShare } from "#core/turns.ts";
-import type { Administration } from "#adapters/db/store.ts";
+import type { Administration } from "#adapters/db/stores/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
 import { eachLine } from "./child.ts";
@@ -54,11 +54,11 @@ export function sqliteDatabase(): DatabaseUnderTest {
   };
 }
 
-/** A session over a connection of the test's own. */
-export const sessionOn = (
+/** Typed queries over a connection of the test's own. */
+export const connectionOn = (
   database: Database,
   share = new TurnShare(() => performance.now()),
-): Session => sqliteSession(() => ({ compiled: (text) => database.query(text) }), share);
+): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
 
 /** A database on the server; migrated when it is opened. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {

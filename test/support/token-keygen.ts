@@ -19,10 +19,10 @@ const { libraryParameters = "" } = settings;
 p11.C_Initialize({ flags: ckf.osLockingOk, libraryParameters: `${libraryParameters} ` });
 const slot = p11
   .C_GetSlotList(true)
-  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.tokenLabel);
+  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.hsmTokenLabel);
 if (slot === undefined) throw new Error("the token is there");
-const session = p11.C_OpenSession(slot, ckf.serialSession | ckf.rwSession);
-p11.C_Login(session, ckuUser, resolveSecret(settings.pinSource, "PIN"));
+const tokenSession = p11.C_OpenSession(slot, ckf.serialSession | ckf.rwSession);
+p11.C_Login(tokenSession, ckuUser, resolveSecret(settings.pinSource, "PIN"));
 
 const [family, bits] = keyTypes[keyType];
 const rsa = family === "rsa";
@@ -39,7 +39,7 @@ const size = rsa
     ]
   : [{ type: cka.ecParams, value: Buffer.from(curveParameters[keyType] ?? "", "hex") }];
 const pair = p11.C_GenerateKeyPair(
-  session,
+  tokenSession,
   { mechanism: rsa ? ckm.rsaKeyPairGen : ckm.ecKeyPairGen },
   [...names, { type: cka.verify, value: true }, ...size],
   [
@@ -49,14 +49,14 @@ const pair = p11.C_GenerateKeyPair(
     { type: cka.sign, value: true },
   ],
 );
-const half = readPublicHalf(p11, session, pair.publicKey);
+const half = readPublicHalf(p11, tokenSession, pair.publicKey);
 if (half === undefined) throw new Error("the public half is readable");
 const id = keyIdOf(half.spki);
 for (const object of [pair.privateKey, pair.publicKey]) {
-  p11.C_SetAttributeValue(session, object, [{ type: cka.id, value: Buffer.from(id, "hex") }]);
+  p11.C_SetAttributeValue(tokenSession, object, [{ type: cka.id, value: Buffer.from(id, "hex") }]);
 }
 const spki = Buffer.from(half.spki).toString("base64");
 const deviceSerial = p11.C_GetTokenInfo(slot).serialNumber.trim();
 const ref = { provider: "pkcs11", label, id };
 console.log(JSON.stringify({ ref, keyType: half.keyType, spki, deviceSerial }));
-p11.C_CloseSession(session);
+p11.C_CloseSession(tokenSession);

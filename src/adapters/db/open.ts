@@ -1,18 +1,18 @@
 /** Opens the store: connect, bring the schema up to date or refuse, verify where the chains end. */
 
 import type { Store } from "#domain/store.ts";
-import type { AccessLogTarget } from "./access-log.ts";
-import { fileTarget } from "./access-log-targets.ts";
-import { storedHeads } from "./audit.ts";
-import type { Engine } from "./engine.ts";
-import { fillEmpty, type StoreDependencies, verifyHeads } from "./heads.ts";
-import { Journal } from "./journal.ts";
-import { appliedMigrations } from "./migrations.ts";
-import { PostgresEngine, type PostgresOptions } from "./postgres.ts";
-import { migratePostgres } from "./postgres-migrate.ts";
-import { accessLogPath, openSqlite, type SqliteOptions } from "./sqlite.ts";
-import { migrateSqlite } from "./sqlite-migrate.ts";
-import { type Administration, storeOver } from "./store.ts";
+import type { AccessLogTarget } from "#adapters/db/stores/access-log.ts";
+import { fileTarget } from "#adapters/db/stores/access-log-targets.ts";
+import { storedHeads } from "#adapters/db/stores/audit.ts";
+import type { Engine } from "#adapters/db/engine/engine.ts";
+import { fillEmpty, type StoreDependencies, verifyHeads } from "#adapters/db/engine/heads.ts";
+import { Journal } from "#adapters/db/engine/journal.ts";
+import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
+import { PostgresEngine, type PostgresOptions } from "#adapters/db/engine/postgres.ts";
+import { migratePostgres } from "#adapters/db/engine/postgres-migrate.ts";
+import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
+import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { type Administration, storeOver } from "#adapters/db/stores/store.ts";
 
 export type StoreOptions = SqliteOptions | PostgresOptions;
 
@@ -59,7 +59,7 @@ async function started(
 ): Promise<Store & Administration> {
   try {
     const uuid = () => deps.random.uuid();
-    const journal = new Journal({ session: engine.writer, owner, uuid });
+    const journal = new Journal({ connection: engine.writer, owner, uuid });
     await migrate(async () => {
       await deps.beforeFilling?.();
       await fillEmpty(engine.writer, deps);

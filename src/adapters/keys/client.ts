@@ -23,7 +23,7 @@ import { launchSigner, type Signer, type WaitingSigner } from "./launch.ts";
 import {
   type CallRequest,
   hybridHeaderBody,
-  hybridWishBody,
+  hybridRequestBody,
   type KekTally,
   LaunchFault,
   readFault,
@@ -35,7 +35,7 @@ import {
   refusalBody,
   type Resealed,
   unforeseen,
-  type Wish,
+  type CarriedRequest,
   wrappedBody,
 } from "./requests.ts";
 import { SignHeads } from "./sign-heads.ts";
@@ -50,8 +50,8 @@ export interface ClientDeps {
   readonly hooks: KeyHooks;
   /** As in `Presenting`; undefined is false. */
   readonly lookingOnly?: boolean | undefined;
-  /** Has a wish of this signer fulfilled by another; refuses when there is none. */
-  readonly grant: (wish: Wish) => Promise<unknown>;
+  /** Has a request of this signer served by another; refuses when there is none. */
+  readonly carry: (request: CarriedRequest) => Promise<unknown>;
 }
 
 /**
@@ -144,8 +144,8 @@ export class SignerClient implements Keys {
       },
       fingerprint: async (key) => String(await this.#call({ operation: "half.fingerprint", key })),
       wrap: async (key, asked) => {
-        const wish = hybridWishBody(asked);
-        return readHybridHeader(await this.#call({ operation: "half.wrap", key, wish }));
+        const request = hybridRequestBody(asked);
+        return readHybridHeader(await this.#call({ operation: "half.wrap", key, request }));
       },
       unwrap: async (key, hybrid, secret) => {
         const [header, share] = [hybridHeaderBody(hybrid), secret.toBase64()];
@@ -161,14 +161,14 @@ export class SignerClient implements Keys {
   };
 
   /**
-   * Fulfils a wish of another signer, within seconds or not at all: somebody's signature waits for
-   * it.
+   * Serves a request of another signer, within seconds or not at all: somebody's signature waits
+   * for it.
    */
-  async grant(wish: Wish): Promise<unknown> {
+  async serve(request: CarriedRequest): Promise<unknown> {
     const patience = Promise.withResolvers<never>();
-    const timer = setTimeout(() => patience.reject(unavailable()), grantTimeoutMs);
+    const timer = setTimeout(() => patience.reject(unavailable()), serveTimeoutMs);
     try {
-      return await Promise.race([this.#call(wish, { repeatable: true }), patience.promise]);
+      return await Promise.race([this.#call(request, { repeatable: true }), patience.promise]);
     } finally {
       clearTimeout(timer);
     }
@@ -268,8 +268,8 @@ export class SignerClient implements Keys {
       this.#deps.hooks.fault?.(body.toString("utf8"), { provider: this.#facts.provider });
       return;
     }
-    if (kind === frameKinds.wish) {
-      void this.#grant(id, readJson(body) as Wish); // Written by our own binary.
+    if (kind === frameKinds.request) {
+      void this.#carry(id, readJson(body) as CarriedRequest); // Written by our own binary.
       return;
     }
     if (kind === frameKinds.tally) {
@@ -289,13 +289,13 @@ export class SignerClient implements Keys {
     } else call.reject(new Error(`signer fault: ${readFault(body).reason}`));
   }
 
-  async #grant(id: number, wish: Wish): Promise<void> {
+  async #carry(id: number, request: CarriedRequest): Promise<void> {
     const asking = this.#signer;
-    const [kind, answer] = await this.#deps.grant(wish).then(
-      (granted) => [frameKinds.granted, jsonBody(granted)] as const,
+    const [kind, answer] = await this.#deps.carry(request).then(
+      (served) => [frameKinds.served, jsonBody(served)] as const,
       (fault) => [frameKinds.denied, refusalBody(fault) ?? refusalBody(unavailable())] as const,
     );
-    // Its successor has wishes of its own, under the same ids.
+    // Its successor has requests of its own, under the same ids.
     if (this.#signer !== asking || answer === undefined) return;
     asking?.outbox.add(kind, id, [answer]);
   }
@@ -446,7 +446,7 @@ const sourceDelayMs = 10_000;
  * Shorter than the limit of the operation that waits for it, so that a stalled token ends no
  * healthy signer.
  */
-const grantTimeoutMs = 5000;
+const serveTimeoutMs = 5000;
 const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */

@@ -1,14 +1,14 @@
 /** The wire between server and signer: length-prefixed binary frames, many to a write. */
 
 /**
- * Kinds of frame: up to 15 by the server, from 16 on by the signer; the answer to a request or wish
- * carries its id.
+ * Kinds of frame: up to 15 by the server, from 16 on by the signer; the answer to a request
+ * carries its id, whichever side asked.
  */
 export const frameKinds = {
   configure: 1,
   call: 2,
   sign: 3,
-  granted: 4,
+  served: 4,
   denied: 5,
   /** Has a look taken again at what was refused or missing. */
   again: 6,
@@ -18,7 +18,7 @@ export const frameKinds = {
   refused: 19,
   fault: 20,
   note: 21,
-  wish: 22,
+  request: 22,
   tally: 23,
 } as const;
 

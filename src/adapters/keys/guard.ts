@@ -33,7 +33,7 @@ export function guarded(
       halves: {
         generate: (kek) => turns.during(() => halves.generate(kek)),
         fingerprint: (kek) => turns.during(() => halves.fingerprint(kek)),
-        wrap: (kek, wish) => turns.during(() => halves.wrap(kek, wish)),
+        wrap: (kek, request) => turns.during(() => halves.wrap(kek, request)),
         unwrap: (kek, header, share) => turns.during(() => halves.unwrap(kek, header, share)),
         destroy: (kek) => turns.during(() => halves.destroy(kek)),
       },

@@ -9,7 +9,7 @@ import { ownSignerCommand } from "./launch.ts";
 import { tellingLeftBehind } from "./left-behind.ts";
 import { measured, publicKeyOf } from "./measure.ts";
 import { routed } from "./route.ts";
-import { isWish, type Wish } from "./requests.ts";
+import { isCarriedRequest, type CarriedRequest } from "./requests.ts";
 import type { GuardSettings, KeyHooks, KeySettings } from "./settings.ts";
 import { singleUse } from "./single-use.ts";
 import { verified } from "./verify.ts";
@@ -53,6 +53,8 @@ export async function listToken(settings: KeySettings): Promise<readonly ListedK
   if (token === undefined) return [];
   try {
     await token.start();
+    const [facts] = await token.facts();
+    if (facts?.error !== undefined) throw refuse("key_unavailable", {}, facts.error);
     return await routed({ pkcs11: token }).list("pkcs11");
   } finally {
     await token.close();
@@ -77,14 +79,14 @@ function clientsFor(
   const command = settings.signerCommand ?? ownSignerCommand();
   const { privateDir, software, lookingOnly } = settings;
   const common = { command, privateDir, hooks, lookingOnly };
-  const token = tokenClient(settings, hooks);
+  const hsmToken = tokenClient(settings, hooks);
   const sealed = new SignerClient({
     ...common,
     configuration: { provider: "software", software, keks: [] },
     operationTimeoutMs: softwareTimeoutMs,
-    grant: granter(token, hooks),
+    carry: carrier(hsmToken, hooks),
   });
-  return { software: sealed, ...(token === undefined ? {} : { pkcs11: token }) };
+  return { software: sealed, ...(hsmToken === undefined ? {} : { pkcs11: hsmToken }) };
 }
 
 /** The signer of the token, when one is configured. */
@@ -99,7 +101,7 @@ function tokenClient(
     hooks,
     lookingOnly,
     configuration: { provider: "pkcs11", pkcs11 },
-    grant: nothing,
+    carry: nothing,
     operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
   });
 }
@@ -107,18 +109,18 @@ function tokenClient(
 /**
  * What the signer of software keys asks for is done by the signer of the token, and by no other.
  */
-function granter(token: SignerClient | undefined, { measured: report }: KeyHooks) {
-  return async (wish: Wish): Promise<unknown> => {
-    if (token === undefined || !isWish(wish)) return nothing();
+function carrier(hsmToken: SignerClient | undefined, { measured: report }: KeyHooks) {
+  return async (request: CarriedRequest): Promise<unknown> => {
+    if (hsmToken === undefined || !isCarriedRequest(request)) return nothing();
     const started = performance.now();
     let result = "key_unavailable";
     try {
-      const granted = await token.grant(wish);
+      const served = await hsmToken.serve(request);
       result = "ok";
-      return granted;
+      return served;
     } finally {
       const seconds = (performance.now() - started) / 1000;
-      if (wish.operation === "kek.hand_out") report?.("decrypt", result, seconds);
+      if (request.operation === "kek.hand_out") report?.("decrypt", result, seconds);
     }
   };
 }

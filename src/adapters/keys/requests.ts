@@ -24,7 +24,7 @@ export type CallRequest =
       readonly operation: "half.generate" | "half.fingerprint" | "half.destroy";
       readonly key: KeyRef;
     }
-  | { readonly operation: "half.wrap"; readonly key: KeyRef; readonly wish: HybridWishBody }
+  | { readonly operation: "half.wrap"; readonly key: KeyRef; readonly request: HybridRequestBody }
   /** `share` in base64. */
   | {
       readonly operation: "half.unwrap";
@@ -34,7 +34,7 @@ export type CallRequest =
     }
   | { readonly operation: "kek.use"; readonly versions: readonly KekInUse[] }
   | { readonly operation: "kek.reseal"; readonly version: number }
-  | Wish
+  | CarriedRequest
   | { readonly operation: "list" }
   | { readonly operation: "facts" };
 
@@ -42,7 +42,7 @@ export type CallRequest =
  * What the signer of software keys asks of the signer that holds the KEK; the server carries it and
  * the answer.
  */
-export type Wish =
+export type CarriedRequest =
   /** Where a box for `take_in` has to go, in base64. */
   | { readonly operation: "kek.address"; readonly key: KeyRef }
   /** The data key of a private key, in a box for `address`; both in base64. */
@@ -56,7 +56,7 @@ export type Wish =
   | { readonly operation: "kek.take_in"; readonly key: KeyRef; readonly box: string };
 
 /** True for what the server carries; whatever else a signer may say is carried nowhere. */
-export const isWish = ({ operation }: { readonly operation: string }): boolean =>
+export const isCarriedRequest = ({ operation }: { readonly operation: string }): boolean =>
   ["kek.address", "kek.hand_out", "kek.take_in"].includes(operation);
 
 /** A wrapped data key with its octets in base64. */
@@ -65,8 +65,8 @@ export interface WrappedBody {
   readonly octets: string;
 }
 
-/** A wish for a hybrid wrap with its octets in base64. */
-export interface HybridWishBody extends Pick<HybridWish, "family" | "version"> {
+/** A request for a hybrid wrap with its octets in base64. */
+export interface HybridRequestBody extends Pick<HybridWish, "family" | "version"> {
   readonly dek: string;
   readonly share: string;
   readonly wrappedShare: WrappedBody;
@@ -127,8 +127,8 @@ export class LaunchFault extends Error {
   }
 }
 
-/** Why a fresh process is wanted: how sure the worker is decides how readily it is granted. */
-export type RestartWish = "device" | "key vanished" | "key absent";
+/** Why a fresh process is wanted: how sure the worker is decides how readily it comes. */
+export type RestartCause = "device" | "key vanished" | "key absent";
 
 /**
  * Says that the token has to be opened anew, by a fresh process: thrown inside a signer, it ends
@@ -136,11 +136,11 @@ export type RestartWish = "device" | "key vanished" | "key absent";
  */
 export class RestartNeeded extends Error {
   override readonly name = "RestartNeeded";
-  readonly wish: RestartWish;
+  override readonly cause: RestartCause;
 
-  constructor(reason: string, wish: RestartWish = "device") {
+  constructor(reason: string, cause: RestartCause = "device") {
     super(reason);
-    this.wish = wish;
+    this.cause = cause;
   }
 }
 
@@ -245,17 +245,17 @@ export function readWrapped(value: unknown): WrappedDek {
   return { wrap, wrappedDek: Uint8Array.fromBase64(octets) };
 }
 
-/** A wish for a hybrid wrap for JSON. */
-export const hybridWishBody = (wish: HybridWish): HybridWishBody => ({
-  family: wish.family,
-  version: wish.version,
-  dek: wish.dek.toBase64(),
-  share: wish.share.toBase64(),
-  wrappedShare: wrappedBody(wish.wrappedShare),
+/** A request for a hybrid wrap for JSON. */
+export const hybridRequestBody = (request: HybridWish): HybridRequestBody => ({
+  family: request.family,
+  version: request.version,
+  dek: request.dek.toBase64(),
+  share: request.share.toBase64(),
+  wrappedShare: wrappedBody(request.wrappedShare),
 });
 
-/** Reads a wish for a hybrid wrap. */
-export const readHybridWish = (body: HybridWishBody): HybridWish => ({
+/** Reads a request for a hybrid wrap. */
+export const readHybridRequest = (body: HybridRequestBody): HybridWish => ({
   family: body.family,
   version: body.version,
   dek: Uint8Array.fromBase64(body.dek),

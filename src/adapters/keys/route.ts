@@ -24,7 +24,7 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
       halves: {
         generate: async (kek) => of("software").keks.halves.generate(kek),
         fingerprint: async (kek) => of("software").keks.halves.fingerprint(kek),
-        wrap: async (kek, wish) => of("software").keks.halves.wrap(kek, wish),
+        wrap: async (kek, request) => of("software").keks.halves.wrap(kek, request),
         unwrap: async (kek, header, share) => of("software").keks.halves.unwrap(kek, header, share),
         destroy: async (kek) => of("software").keks.halves.destroy(kek),
       },

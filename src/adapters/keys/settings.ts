@@ -46,12 +46,12 @@ export interface SoftwareSettings {
  */
 export interface Pkcs11Settings {
   readonly modulePath: string;
-  readonly tokenLabel?: string | undefined;
-  readonly tokenSerial?: string | undefined;
-  readonly tokenManufacturer?: string | undefined;
+  readonly hsmTokenLabel?: string | undefined;
+  readonly hsmTokenSerial?: string | undefined;
+  readonly hsmTokenManufacturer?: string | undefined;
   readonly pinSource: SecretSource;
-  /** Most operations on the device at once: one worker with one session each. */
-  readonly sessions: number;
+  /** Most operations on the device at once: one worker with one token session each. */
+  readonly tokenSessions: number;
   readonly operationTimeoutSeconds: number;
   /** Reserved text some modules want at C_Initialize (NSS softokn). */
   readonly libraryParameters?: string | undefined;

@@ -30,7 +30,7 @@ export class DnsResolver implements Resolver {
     this.#deps = deps;
   }
 
-  /** The port's promise; a name the DNS cannot hold is `malformed` and asks nobody. */
+  /** As the port says; a name the DNS cannot hold is `malformed` and asks nobody. */
   async lookup(name: string, type: RecordType, timeoutSeconds: number): Promise<Lookup> {
     const lower = name.toLowerCase().replace(/\.$/, "");
     if (!askable(lower)) return { answered: false, failure: "malformed" };

@@ -51,7 +51,7 @@ export function directoryTarget(options: DirectoryOptions): PublishTarget {
       return text === undefined ? undefined : manifestIn(text);
     },
     holds: async ({ path, sha256 }) => (await digestOfFile(join(current, path))) === sha256,
-    begin: (stamp) => told(() => DirectorySnapshot.begin(options, stamp)),
+    begin: (name) => told(() => DirectorySnapshot.begin(options, name)),
   };
 }
 
@@ -68,27 +68,27 @@ function manifestIn(text: string): Manifest | undefined {
 
 class DirectorySnapshot implements Snapshot {
   readonly #options: DirectoryOptions;
-  readonly #stamp: string;
+  readonly #name: string;
   /** What is being made; its name begins with a dot until it is complete. */
   readonly #building: string;
   readonly #folders = new Set<string>();
   readonly #written: Artefact[] = [];
 
-  static async begin(options: DirectoryOptions, stamp: string): Promise<DirectorySnapshot> {
+  static async begin(options: DirectoryOptions, name: string): Promise<DirectorySnapshot> {
     const snapshots = join(options.path, "snapshots");
     await mkdir(snapshots, { recursive: true, mode: folderMode });
     await refuseForeign(join(options.path, "current"));
     await sweep(options.path);
-    const snapshot = new DirectorySnapshot(options, stamp);
+    const snapshot = new DirectorySnapshot(options, name);
     await mkdir(snapshot.#building, { mode: folderMode });
     snapshot.#folders.add(snapshot.#building);
     return snapshot;
   }
 
-  private constructor(options: DirectoryOptions, stamp: string) {
+  private constructor(options: DirectoryOptions, name: string) {
     this.#options = options;
-    this.#stamp = stamp;
-    this.#building = join(options.path, "snapshots", `.${stamp}`);
+    this.#name = name;
+    this.#building = join(options.path, "snapshots", `.${name}`);
   }
 
   async write(artefact: Artefact, octets: Octets): Promise<void> {
@@ -128,10 +128,10 @@ class DirectorySnapshot implements Snapshot {
       await writeWhole(manifestFile, [Buffer.from(text)]);
       if ((await readFile(manifestFile, "utf8")) !== text) throw unlike(manifestName);
       for (const folder of [...this.#folders].reverse()) await synced(folder);
-      await rename(this.#building, join(snapshots, this.#stamp));
+      await rename(this.#building, join(snapshots, this.#name));
       await synced(snapshots);
-      const waiting = join(path, `.current-${this.#stamp}`);
-      await symlink(join("snapshots", this.#stamp), waiting);
+      const waiting = join(path, `.current-${this.#name}`);
+      await symlink(join("snapshots", this.#name), waiting);
       await rename(waiting, join(path, "current"));
       await synced(path);
       await prune(path, keepSnapshots);

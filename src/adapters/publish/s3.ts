@@ -51,24 +51,24 @@ export function s3Target(options: S3Options): PublishTarget {
     concurrency: options.concurrency,
     previous: async () => (await (await opened()).manifest())?.manifest,
     holds: async (artefact) => await (await opened()).holds(artefact),
-    begin: async (stamp) => {
+    begin: async (name) => {
       const bucket = await opened();
       const found = await bucket.manifest();
       const before = found?.manifest?.artefacts.map(({ path }) => path) ?? [];
-      return new S3Snapshot(bucket, stamp, { etag: found?.etag, paths: before });
+      return new S3Snapshot(bucket, name, { etag: found?.etag, paths: before });
     },
   };
 }
 
 class S3Snapshot implements Snapshot {
   readonly #bucket: Bucket;
-  readonly #stamp: string;
+  readonly #name: string;
   readonly #before: Followed;
   readonly #written: Artefact[] = [];
 
-  constructor(bucket: Bucket, stamp: string, before: Followed) {
+  constructor(bucket: Bucket, name: string, before: Followed) {
     this.#bucket = bucket;
-    this.#stamp = stamp;
+    this.#name = name;
     this.#before = before;
   }
 
@@ -141,7 +141,7 @@ class S3Snapshot implements Snapshot {
   }
 
   #named(path: string): string {
-    return `snapshots/${this.#stamp}/${path}`;
+    return `snapshots/${this.#name}/${path}`;
   }
 }
 

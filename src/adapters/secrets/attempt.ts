@@ -19,7 +19,7 @@ export type Trust = readonly string[] | { readonly only: readonly string[] };
  * bounded in time and size. Gives the answer, whatever its status, or words that say why there is
  * none and call the other side `the server`.
  */
-export type Ask = (wish: {
+export type Ask = (request: {
   readonly url: string;
   readonly init: BunFetchRequestInit;
   readonly timeoutSeconds: number;
@@ -32,7 +32,7 @@ export type Asked =
   | { readonly fault: string };
 
 /** What sources are reached with. */
-export interface Ground {
+export interface AttemptDeps {
   readonly env: Environment;
   readonly ask: Ask;
   readonly now: () => Instant;
@@ -67,20 +67,20 @@ export interface Exchange {
 /** Exchanges of one attempt share its time. */
 export class Attempt {
   readonly now: () => Instant;
-  readonly #ground: Ground;
+  readonly #deps: AttemptDeps;
   readonly #trust: Trust;
   readonly #endsAt: number;
 
-  constructor(ground: Ground, trust: Trust, seconds: number) {
-    this.now = ground.now;
-    this.#ground = ground;
+  constructor(deps: AttemptDeps, trust: Trust, seconds: number) {
+    this.now = deps.now;
+    this.#deps = deps;
     this.#trust = trust;
     this.#endsAt = performance.now() + seconds * 1000;
   }
 
   /** The value of a variable; undefined when it is not set or empty. */
   variable(name: string): string | undefined {
-    return this.#ground.env[name] || undefined;
+    return this.#deps.env[name] || undefined;
   }
 
   /**
@@ -104,7 +104,7 @@ export class Attempt {
     checkAddress(url, who, metadata);
     const timeoutSeconds = (this.#endsAt - performance.now()) / 1000;
     if (timeoutSeconds <= 0) throw new SourceFault(`${who} did not answer in time`, true);
-    const asked = await this.#ground.ask({
+    const asked = await this.#deps.ask({
       url,
       timeoutSeconds,
       bytesMax,
@@ -158,8 +158,8 @@ export function textAt(of: Json | undefined, key: string, who: string): string {
 }
 
 /**
- * The secret, or the member of it that is wanted; a JSON object without a wish is refused, for it
- * is never the secret.
+ * The secret, or the member of it that is wanted; a JSON object without a member asked for is
+ * refused, for it is never the secret.
  */
 export function memberOf(secret: string, field: string | undefined): string {
   const members = objectIn(secret);

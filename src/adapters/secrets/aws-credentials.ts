@@ -214,8 +214,8 @@ async function ofInstance(attempt: Attempt): Promise<AwsCredentials> {
   const headers = { "x-aws-ec2-metadata-token": headerText(token, "the metadata token") };
   const url = `${base}/meta-data/iam/security-credentials/`;
   const [role = ""] = (await attempt.text({ who, url, headers, metadata: true })).split("\n");
-  const wish = { who, url: url + encodeURIComponent(role.trim()), headers, metadata: true };
-  return ofAnswer(await attempt.json(wish), "the instance metadata service");
+  const request = { who, url: url + encodeURIComponent(role.trim()), headers, metadata: true };
+  return ofAnswer(await attempt.json(request), "the instance metadata service");
 }
 
 function ofAnswer(answer: Json, who: string): AwsCredentials {

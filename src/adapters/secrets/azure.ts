@@ -97,8 +97,8 @@ async function managedIdentity(audience: string, attempt: Attempt): Promise<stri
     for (const [key, value] of Object.entries({ "api-version": version, ...asked })) {
       url.searchParams.set(key, value);
     }
-    const wish = { who, url: url.href, headers, metadata: true, word: errorWord };
-    return textAt(await attempt.json(wish), "access_token", who);
+    const request = { who, url: url.href, headers, metadata: true, word: errorWord };
+    return textAt(await attempt.json(request), "access_token", who);
   };
   if (endpoint === undefined) {
     const host = attempt.variable("AZURE_POD_IDENTITY_AUTHORITY_HOST") ?? "http://169.254.169.254";

@@ -12,7 +12,7 @@ import {
 } from "#config/secret.ts";
 import { Kept } from "#domain/kept.ts";
 
-import { Attempt, type Ground, type Trust } from "./attempt.ts";
+import { Attempt, type AttemptDeps, type Trust } from "./attempt.ts";
 import { fromAws } from "./aws.ts";
 import { awsVariables } from "./aws-credentials.ts";
 import { azureVariables, fromAzure } from "./azure.ts";
@@ -25,16 +25,16 @@ import { fromVault, vaultVariables } from "./vault.ts";
  * source.
  */
 export class SecretSources {
-  readonly #ground: Ground;
+  readonly #deps: AttemptDeps;
   readonly #kept = new Map<SecretSource, Kept<string>>();
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
+  constructor(deps: AttemptDeps) {
+    this.#deps = deps;
   }
 
   /** The secret in clear, fetched now and remembered by nobody; undefined when none is set. */
   fresh(key: string, setting: SecretSetting | undefined): Promise<string | undefined> {
-    return revealed(key, setting, (source) => fetchSecret(source, this.#ground));
+    return revealed(key, setting, (source) => fetchSecret(source, this.#deps));
   }
 
   /** The same, for what is needed again and again: at most a minute old (SEC-3). */
@@ -48,7 +48,7 @@ export class SecretSources {
    */
   probe(key: string, source: LocalSource): void {
     try {
-      probeLocal(source, this.#ground.env);
+      probeLocal(source, this.#deps.env);
     } catch (error) {
       throw withKey(key, error);
     }
@@ -59,8 +59,8 @@ export class SecretSources {
     if (known !== undefined) return known;
     // A server that fails is left alone for a moment, however many people wait for it.
     const times = { fresh: keptSeconds, stale: keptSeconds, pause: isLocal(source) ? 0 : 2 };
-    const clock = { now: this.#ground.now };
-    const kept = new Kept(clock, times, () => fetchSecret(source, this.#ground));
+    const clock = { now: this.#deps.now };
+    const kept = new Kept(clock, times, () => fetchSecret(source, this.#deps));
     this.#kept.set(source, kept);
     return kept;
   }
@@ -87,12 +87,12 @@ const withKey = (key: string, error: unknown): unknown =>
  * Fetches a secret now: at most two attempts at a server, each within its time. Throws
  * `SecretUnavailable` when it cannot be had, is empty or is over 64 KiB.
  */
-export async function fetchSecret(source: SecretSource, ground: Ground): Promise<string> {
-  if (isLocal(source)) return readLocal(source, ground.env);
+export async function fetchSecret(source: SecretSource, deps: AttemptDeps): Promise<string> {
+  if (isLocal(source)) return readLocal(source, deps.env);
   const told = (why: string) =>
     new SecretUnavailable(`${describeSource(source)} cannot be had: ${why}.`);
   try {
-    const secret = (await attempted(source, ground)).replace(/\r?\n$/, "");
+    const secret = (await attempted(source, deps)).replace(/\r?\n$/, "");
     if (secret === "") throw told("it is empty");
     if (Buffer.byteLength(secret) > bytesMax) throw told("it is larger than 64 KiB");
     return secret;
@@ -135,22 +135,22 @@ export function variablesOf(source: RemoteSource): readonly string[] {
 }
 
 /** Once, and once more when the fault was one that passes. */
-async function attempted(source: RemoteSource, ground: Ground): Promise<string> {
+async function attempted(source: RemoteSource, deps: AttemptDeps): Promise<string> {
   try {
-    return await once(source, ground);
+    return await once(source, deps);
   } catch (error) {
     if (!(error instanceof SourceFault) || !error.passing) throw error;
     await Bun.sleep(retryMs);
-    return await once(source, ground);
+    return await once(source, deps);
   }
 }
 
-async function once(source: RemoteSource, ground: Ground): Promise<string> {
+async function once(source: RemoteSource, deps: AttemptDeps): Promise<string> {
   const seconds = source.type === "vault" ? source.vault.timeout_seconds : attemptSeconds;
-  const attempt = new Attempt(ground, trustOf(source, ground), seconds);
+  const attempt = new Attempt(deps, trustOf(source, deps), seconds);
   switch (source.type) {
     case "vault":
-      return await fromVault(source.vault, ground.env, attempt);
+      return await fromVault(source.vault, deps.env, attempt);
     case "aws":
       return await fromAws(source.aws, attempt);
     case "azure":
@@ -160,9 +160,9 @@ async function once(source: RemoteSource, ground: Ground): Promise<string> {
   }
 }
 
-function trustOf(source: RemoteSource, ground: Ground): Trust {
+function trustOf(source: RemoteSource, deps: AttemptDeps): Trust {
   const file = source.type === "vault" ? source.vault.ca_file : undefined;
-  if (file === undefined) return ground.trust();
+  if (file === undefined) return deps.trust();
   const pem = readMounted(file, certificateBytesMax);
   if (pem?.includes("-----BEGIN CERTIFICATE-----")) return { only: [pem] };
   throw new SourceFault(`the file ${file} (vault.ca_file) holds no certificates`);

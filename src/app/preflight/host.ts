@@ -3,11 +3,11 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { violations } from "#adapters/db/diagnosis.ts";
-import { StoreUnfit } from "#adapters/db/faults.ts";
-import { accessLogName } from "#adapters/db/sqlite.ts";
-import { violationsInThread } from "#adapters/db/integrity-thread.ts";
-import { migrationState } from "#adapters/db/migration-state.ts";
+import { violations } from "#adapters/db/engine/diagnosis.ts";
+import { StoreUnfit } from "#adapters/db/engine/faults.ts";
+import { violationsInThread } from "#adapters/db/engine/integrity-thread.ts";
+import { migrationState } from "#adapters/db/engine/migration-state.ts";
+import { accessLogName } from "#adapters/db/engine/sqlite.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import {
   fileFacts,

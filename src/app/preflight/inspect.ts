@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
-import { diagnose } from "#adapters/db/diagnosis.ts";
-import { StoreUnfit } from "#adapters/db/faults.ts";
-import { migrationState } from "#adapters/db/migration-state.ts";
+import { diagnose } from "#adapters/db/engine/diagnosis.ts";
+import { StoreUnfit } from "#adapters/db/engine/faults.ts";
+import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";

@@ -1,6 +1,6 @@
 /** What one run of preflight can look at: parts that are open, or why they are not. */
 
-import type { Diagnosis } from "#adapters/db/diagnosis.ts";
+import type { Diagnosis } from "#adapters/db/engine/diagnosis.ts";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";

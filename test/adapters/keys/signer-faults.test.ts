@@ -138,7 +138,7 @@ function clientFor(
 ): SignerClient {
   const client = new SignerClient({
     configuration: { provider: "software", software: settings.software, keks: [] },
-    grant: noLink.wish,
+    carry: noLink.request,
     command: options.command ?? signerCommand,
     privateDir: settings.privateDir,
     operationTimeoutMs: options.operationTimeoutMs ?? 10_000,

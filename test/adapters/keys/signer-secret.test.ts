@@ -18,9 +18,9 @@ const remote: KeptElsewhere = {
   caFile: "/etc/ca.pem",
   source: { type: "aws", aws: { secret_id: "pin" } },
 };
-const token: SignerConfiguration = {
+const hsmToken: SignerConfiguration = {
   provider: "pkcs11",
-  pkcs11: { modulePath: "/m.so", pinSource: remote, sessions: 1, operationTimeoutSeconds: 1 },
+  pkcs11: { modulePath: "/m.so", pinSource: remote, tokenSessions: 1, operationTimeoutSeconds: 1 },
 };
 const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration => ({
   provider: "software",
@@ -38,7 +38,7 @@ afterEach(() => {
 
 describe("a signer", () => {
   test("fetches PIN and passphrase, trusting what the instance trusts, and forgets with what", async () => {
-    for (const configuration of [token, store(remote)]) {
+    for (const configuration of [hsmToken, store(remote)]) {
       process.env[variable] = "token";
       const asked: unknown[] = [];
       const complete = await withFetchedSecret(configuration, async (...of) => {
@@ -55,8 +55,8 @@ describe("a signer", () => {
     const nobody = () => Promise.reject(new Error("asked"));
     const local = { type: "env", name: variable } as const;
     const open: SignerConfiguration = {
-      ...token,
-      pkcs11: { ...token.pkcs11, pinSource: local },
+      ...hsmToken,
+      pkcs11: { ...hsmToken.pkcs11, pinSource: local },
     };
     for (const configuration of [open, store(undefined)]) {
       expect(await withFetchedSecret(configuration, nobody)).toBe(configuration);
@@ -71,8 +71,8 @@ describe("a signer", () => {
       seen.push(process.env[variable]);
       return kept;
     };
-    const read = pinReader(token, fetchSecret);
-    await withFetchedSecret(token, fetchSecret);
+    const read = pinReader(hsmToken, fetchSecret);
+    await withFetchedSecret(hsmToken, fetchSecret);
     expect(process.env[variable]).toBeUndefined();
     kept = "right";
     expect(await read()).toBe("right");
@@ -98,7 +98,7 @@ describe("a signer", () => {
 
   test("says to the public that the secret cannot be had, and to the log why", async () => {
     process.env[variable] = "token";
-    const failing = withFetchedSecret(token, () => Promise.reject(new Error("Vault is away.")));
+    const failing = withFetchedSecret(hsmToken, () => Promise.reject(new Error("Vault is away.")));
     const fault = await failing.catch((error: unknown) => error);
     expect(fault).toBeInstanceOf(LaunchFault);
     expect(fault).toMatchObject({

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
-import { SignerClient } from "#adapters/keys/client.ts";
+import { type ClientDeps, SignerClient } from "#adapters/keys/client.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
 import type { HeldKey } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
@@ -13,30 +13,32 @@ import { newSoftHsm, type SoftHsm, softHsmModule } from "#test/support/softhsm.t
 if (softHsmModule === undefined) describe.todo("KEK on a token: SoftHSM is not installed here");
 else {
   let hsm: SoftHsm;
-  let token: SignerClient;
+  let hsmToken: SignerClient;
   let sealed: SignerClient;
   let first: HeldKey;
   let second: HeldKey;
 
-  function client(configuration: SignerConfiguration, grant: SignerClient["grant"]) {
+  function client(configuration: SignerConfiguration, carry: ClientDeps["carry"]) {
     const { privateDir } = newKeyStore();
     const common = { command: signerCommand, privateDir, operationTimeoutMs: 10_000, hooks: {} };
-    return new SignerClient({ ...common, configuration, grant });
+    return new SignerClient({ ...common, configuration, carry });
   }
   const make = (label: string) =>
     sealed.generate({ provider: "software", label, keyType: "ecdsa-p256", role: "ca" });
 
   beforeEach(async () => {
     hsm = newSoftHsm();
-    token = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.wish);
+    hsmToken = client({ provider: "pkcs11", pkcs11: hsm.settings }, noLink.request);
     const { software } = newKeyStore();
-    sealed = client({ provider: "software", software, keks: [] }, (wish) => token.grant(wish));
-    await Promise.all([token.start(), sealed.start()]);
-    await sealed.keks.use([await newVersion(token, 1, "pkcs11")]);
+    sealed = client({ provider: "software", software, keks: [] }, (request) =>
+      hsmToken.serve(request),
+    );
+    await Promise.all([hsmToken.start(), sealed.start()]);
+    await sealed.keks.use([await newVersion(hsmToken, 1, "pkcs11")]);
     [first, second] = [await make("first"), await make("second")];
     expect(await signs(first)).toBe(true);
   }, 30_000);
-  afterEach(() => Promise.all([token.close(), sealed.close()]));
+  afterEach(() => Promise.all([hsmToken.close(), sealed.close()]));
 
   async function signs(held: HeldKey): Promise<boolean> {
     const message = Buffer.from("anything");
@@ -59,8 +61,8 @@ else {
 
   test("a token that hangs ends no signer of software keys, and is waited for within their limit", async () => {
     const pid = sealed.signerPid;
-    if (token.signerPid === undefined) throw new Error("the signer runs");
-    process.kill(token.signerPid, "SIGSTOP");
+    if (hsmToken.signerPid === undefined) throw new Error("the signer runs");
+    process.kill(hsmToken.signerPid, "SIGSTOP");
     const waiting = signs(second);
     expect(await signs(first)).toBe(true);
     await expect(waiting).rejects.toMatchObject(shut);

@@ -89,8 +89,8 @@ test("any answer ends in text of its own or in a refusal that names the source",
           sent.push(text);
           return { status: code, octets: Buffer.from(text) };
         };
-        const ground = { ask, env, now: () => instant(0), trust: () => [] };
-        const secret = await fetchSecret(source, ground).catch((error: unknown) => {
+        const deps = { ask, env, now: () => instant(0), trust: () => [] };
+        const secret = await fetchSecret(source, deps).catch((error: unknown) => {
           if (error instanceof SecretUnavailable) return error;
           throw error;
         });
@@ -131,8 +131,8 @@ test("what Vault says for itself is told, on one line, unless it repeats what wa
       status: 403,
       octets: Buffer.from(JSON.stringify({ errors })),
     });
-    const ground = { ask, env: { VAULT_TOKEN: token }, now: () => instant(0), trust: () => [] };
-    const failed = await fetchSecret({ type: "vault", vault }, ground).catch((error) => error);
+    const deps = { ask, env: { VAULT_TOKEN: token }, now: () => instant(0), trust: () => [] };
+    const failed = await fetchSecret({ type: "vault", vault }, deps).catch((error) => error);
     return String(failed.message);
   };
   expect(await told(["permission denied", "no policy\n\u001b[31m grants it"])).toContain(

@@ -3,7 +3,7 @@
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKek, HeldKey, ListedKey } from "#domain/keys.ts";
-import type { RefusalBody, RestartWish } from "#adapters/keys/requests.ts";
+import type { RefusalBody, RestartCause } from "#adapters/keys/requests.ts";
 import type { DekUse, LocalRef } from "#adapters/keys/signer/provider.ts";
 
 /** What a worker is started with; the login is the process's, so no worker ever knows the PIN. */
@@ -48,7 +48,7 @@ export type Outcome =
   | { readonly status: "listed"; readonly keys: readonly ListedKey[] }
   | { readonly status: "done" }
   | { readonly status: "refused"; readonly refusal: RefusalBody; readonly note: string }
-  | { readonly status: "restart"; readonly wish: RestartWish; readonly reason: string }
+  | { readonly status: "restart"; readonly cause: RestartCause; readonly reason: string }
   | { readonly status: "fault"; readonly reason: string };
 
 /**

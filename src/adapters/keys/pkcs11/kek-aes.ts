@@ -12,20 +12,20 @@ import { returnValueOf } from "./rv.ts";
 /** Makes and proves one; refuses `not_supported`, with the key destroyed. */
 export function generateAesKek(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   { label, id }: { readonly label: string; readonly id: Buffer },
 ): void {
-  const key = generated(p11, session, [
+  const key = generated(p11, tokenSession, [
     { type: cka.label, value: label },
     { type: cka.id, value: id },
   ]);
   try {
-    proveKept(p11, session, key, usage);
+    proveKept(p11, tokenSession, key, usage);
     const [dek, context] = [randomBytes(32), randomBytes(16)];
-    const wrap = () => wrapAes(p11, session, key, { dek, context });
-    proveRoundTrip(dek, wrap, (octets) => unwrapAes(p11, session, key, { octets, context }));
+    const wrap = () => wrapAes(p11, tokenSession, key, { dek, context });
+    proveRoundTrip(dek, wrap, (octets) => unwrapAes(p11, tokenSession, key, { octets, context }));
   } catch (fault) {
-    p11.C_DestroyObject(session, key);
+    p11.C_DestroyObject(tokenSession, key);
     throw fault;
   }
 }
@@ -33,33 +33,35 @@ export function generateAesKek(
 /** IV, ciphertext and tag of a data key. */
 export function wrapAes(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   kek: Handle,
   { dek, context }: { readonly dek: Uint8Array; readonly context: Buffer },
 ): Uint8Array {
   const iv = randomBytes(ivBytes);
-  start({ iv, context }, (mechanism) => p11.C_EncryptInit(session, mechanism, kek));
-  const sealed = p11.C_Encrypt(session, Buffer.from(dek), Buffer.alloc(outputBytes));
+  start({ iv, context }, (mechanism) => p11.C_EncryptInit(tokenSession, mechanism, kek));
+  const sealed = p11.C_Encrypt(tokenSession, Buffer.from(dek), Buffer.alloc(outputBytes));
   return new Uint8Array(Buffer.concat([iv, sealed]));
 }
 
 /** The data key; refuses `key_unavailable` for whatever the token does not open. */
 export function unwrapAes(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   kek: Handle,
   { octets, context }: { readonly octets: Uint8Array; readonly context: Buffer },
 ): Uint8Array {
   if (octets.length <= ivBytes) throw refuse("key_unavailable", { retry_after: 2 });
   const iv = Buffer.from(octets.subarray(0, ivBytes));
-  start({ iv, context }, (mechanism) => p11.C_DecryptInit(session, mechanism, kek));
+  start({ iv, context }, (mechanism) => p11.C_DecryptInit(tokenSession, mechanism, kek));
   const sealed = Buffer.from(octets.subarray(ivBytes));
-  return opening(() => new Uint8Array(p11.C_Decrypt(session, sealed, Buffer.alloc(outputBytes))));
+  return opening(
+    () => new Uint8Array(p11.C_Decrypt(tokenSession, sealed, Buffer.alloc(outputBytes))),
+  );
 }
 
-function generated(p11: P11, session: Handle, names: Template): Handle {
+function generated(p11: P11, tokenSession: Handle, names: Template): Handle {
   try {
-    return p11.C_GenerateKey(session, { mechanism: ckm.aesKeyGen }, [...names, ...flags]);
+    return p11.C_GenerateKey(tokenSession, { mechanism: ckm.aesKeyGen }, [...names, ...flags]);
   } catch (fault) {
     if (returnValueOf(fault)?.action !== "configuration") throw fault;
     throw refuse("not_supported", {}, "This token makes no AES keys.");

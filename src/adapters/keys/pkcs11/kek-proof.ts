@@ -12,17 +12,17 @@ import { returnValueOf } from "./rv.ts";
 /** The key's flags are as asked, and nothing takes it out; refuses `not_supported`. */
 export function proveKept(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   key: Handle,
   usage: readonly (readonly [type: number, value: boolean])[],
 ): void {
   for (const [type, wanted] of [...kept, ...usage]) {
-    const octet = readAttribute(p11, session, key, type);
+    const octet = readAttribute(p11, tokenSession, key, type);
     // A usage flag the token does not know for this kind of key is a usage it does not offer.
     const wrong = octet === undefined ? wanted || core.has(type) : (octet[0] === 1) !== wanted;
     if (wrong) throw unfit("reports a wrong value for one of its flags");
   }
-  const [way] = waysOut(p11, session, key);
+  const [way] = waysOut(p11, tokenSession, key);
   if (way !== undefined) throw unfit(way);
 }
 

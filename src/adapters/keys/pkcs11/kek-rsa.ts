@@ -27,29 +27,31 @@ interface Made extends Pick<HeldKek, "spki"> {
  */
 export function generateRsaKek(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   label: string,
   otherwise: Problem,
 ): Made & { readonly spki: Uint8Array } {
-  const pair = generatePair(p11, session, label);
+  const pair = generatePair(p11, tokenSession, label);
   if (pair === undefined) throw otherwise;
   try {
-    proveKept(p11, session, pair.privateKey, usage);
-    const half = readPublicHalf(p11, session, pair.publicKey);
+    proveKept(p11, tokenSession, pair.privateKey, usage);
+    const half = readPublicHalf(p11, tokenSession, pair.publicKey);
     if (half?.keyType !== "rsa-3072" && half?.keyType !== "rsa-4096") throw otherwise;
     const { keyType, spki } = half;
     const [dek, context] = [randomBytes(32), Buffer.from("pkid/wrap-proof/1")];
     const unwrap = (octets: Uint8Array) =>
-      unwrapRsa(p11, session, pair.privateKey, { octets, context });
+      unwrapRsa(p11, tokenSession, pair.privateKey, { octets, context });
     proveRoundTrip(dek, () => wrapRsa(spki, dek, context), unwrap);
     const id = keyIdOf(spki);
     for (const object of [pair.privateKey, pair.publicKey]) {
-      p11.C_SetAttributeValue(session, object, [{ type: cka.id, value: Buffer.from(id, "hex") }]);
+      p11.C_SetAttributeValue(tokenSession, object, [
+        { type: cka.id, value: Buffer.from(id, "hex") },
+      ]);
     }
     return { id, keyType, spki };
   } catch (fault) {
-    p11.C_DestroyObject(session, pair.privateKey);
-    p11.C_DestroyObject(session, pair.publicKey);
+    p11.C_DestroyObject(tokenSession, pair.privateKey);
+    p11.C_DestroyObject(tokenSession, pair.publicKey);
     throw fault;
   }
 }
@@ -73,7 +75,7 @@ export function wrapRsa(spki: Uint8Array, dek: Uint8Array, context: Buffer): Uin
  */
 export function unwrapRsa(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   kek: Handle,
   { octets, context }: { readonly octets: Uint8Array; readonly context: Buffer },
 ): Uint8Array {
@@ -82,9 +84,9 @@ export function unwrapRsa(
   if (octets.length !== 384 && octets.length !== 512) {
     throw refuse("key_unavailable", { retry_after: 2 });
   }
-  p11.C_DecryptInit(session, { mechanism: ckm.rsaPkcsOaep, parameter: oaepSha256 }, kek);
+  p11.C_DecryptInit(tokenSession, { mechanism: ckm.rsaPkcsOaep, parameter: oaepSha256 }, kek);
   const content = opening(() =>
-    p11.C_Decrypt(session, Buffer.from(octets), Buffer.alloc(outputBytes)),
+    p11.C_Decrypt(tokenSession, Buffer.from(octets), Buffer.alloc(outputBytes)),
   );
   const [before, dek] = [content.subarray(0, context.length), content.subarray(context.length)];
   if (!before.equals(context) || dek.length !== dekBytes) {
@@ -94,7 +96,7 @@ export function unwrapRsa(
 }
 
 /** The smallest of the sizes allowed that the token makes; undefined when it makes none. */
-function generatePair(p11: P11, session: Handle, label: string) {
+function generatePair(p11: P11, tokenSession: Handle, label: string) {
   // The id follows from the public key, so until that is known the pair bears a random one.
   const names: Template = [
     { type: cka.token, value: true },
@@ -110,7 +112,10 @@ function generatePair(p11: P11, session: Handle, label: string) {
     try {
       const publicTemplate = [...names, ...publicFlags, ...size];
       const mechanism = { mechanism: ckm.rsaKeyPairGen };
-      return p11.C_GenerateKeyPair(session, mechanism, publicTemplate, [...names, ...privateFlags]);
+      return p11.C_GenerateKeyPair(tokenSession, mechanism, publicTemplate, [
+        ...names,
+        ...privateFlags,
+      ]);
     } catch (fault) {
       if (returnValueOf(fault)?.action !== "configuration") throw fault;
     }

@@ -16,7 +16,7 @@ import type { Handle, P11 } from "./module.ts";
 import { findObjects } from "./objects.ts";
 
 /** A KEK found on its token. */
-export type TokenKek =
+export type HsmTokenKek =
   | { readonly kind: "aes"; readonly key: Handle }
   | {
       readonly kind: "rsa";
@@ -27,14 +27,14 @@ export type TokenKek =
     };
 
 /**
- * Makes a KEK under `label` in a read-write session. What a token can is found out by doing it,
- * never read from its list of mechanisms. Refuses `already_exists` for a label in use, and
+ * Makes a KEK under `label` in a read-write token session. What a token can is found out by doing
+ * it, never read from its list of mechanisms. Refuses `already_exists` for a label in use, and
  * `not_supported`, with what was made destroyed, when the token does not keep such a key or wraps
  * with neither (KEY-2).
  */
-export function generateKekOnToken(
+export function generateKekOnHsmToken(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   { label, serial: deviceSerial }: { readonly label: string; readonly serial: string },
 ): HeldKek {
   for (const kind of [ckoSecret, ckoPrivate]) {
@@ -42,50 +42,50 @@ export function generateKekOnToken(
       { type: cka.class, value: kind },
       { type: cka.label, value: label },
     ];
-    if (findObjects(p11, session, taken, 1).length > 0) {
+    if (findObjects(p11, tokenSession, taken, 1).length > 0) {
       throw refuse("already_exists", { field: "label" });
     }
   }
   try {
     const id = randomBytes(20);
-    generateAesKek(p11, session, { label, id });
+    generateAesKek(p11, tokenSession, { label, id });
     const key = { provider: "pkcs11", label, id: id.toString("hex") } as const;
     return { key, keyType: "aes-256", spki: undefined, deviceSerial };
   } catch (fault) {
     if (!(fault instanceof Problem && fault.code === "not_supported")) throw fault;
-    const { id, ...made } = generateRsaKek(p11, session, label, fault);
+    const { id, ...made } = generateRsaKek(p11, tokenSession, label, fault);
     return { key: { provider: "pkcs11", label, id }, ...made, deviceSerial };
   }
 }
 
 /** A data key wrapped, bound to `context`. */
-export function wrapOnToken(
+export function wrapOnHsmToken(
   p11: P11,
-  session: Handle,
-  kek: TokenKek,
+  tokenSession: Handle,
+  kek: HsmTokenKek,
   { dek, context }: { readonly dek: Uint8Array; readonly context: Buffer },
 ): WrappedDek {
   if (kek.kind === "rsa")
     return { wrap: "RSA-OAEP-SHA256", wrappedDek: wrapRsa(kek.spki, dek, context) };
-  return { wrap: "AES-256-GCM", wrappedDek: wrapAes(p11, session, kek.key, { dek, context }) };
+  return { wrap: "AES-256-GCM", wrappedDek: wrapAes(p11, tokenSession, kek.key, { dek, context }) };
 }
 
 /**
  * The data key; refuses `key_unavailable` for whatever the token does not open, or opens for
  * another context.
  */
-export function unwrapOnToken(
+export function unwrapOnHsmToken(
   p11: P11,
-  session: Handle,
-  kek: TokenKek,
+  tokenSession: Handle,
+  kek: HsmTokenKek,
   { wrapped, context }: { readonly wrapped: WrappedDek; readonly context: Buffer },
 ): Uint8Array {
   const octets = wrapped.wrappedDek;
   const fits = wrapped.wrap === wraps[kek.kind];
   if (!fits) throw refuse("key_unavailable", { retry_after: 2 });
   return kek.kind === "rsa"
-    ? unwrapRsa(p11, session, kek.key, { octets, context })
-    : unwrapAes(p11, session, kek.key, { octets, context });
+    ? unwrapRsa(p11, tokenSession, kek.key, { octets, context })
+    : unwrapAes(p11, tokenSession, kek.key, { octets, context });
 }
 
 const wraps = { aes: "AES-256-GCM", rsa: "RSA-OAEP-SHA256" } as const;

@@ -21,13 +21,13 @@ interface Pair {
 }
 
 /**
- * Makes a pair under `label` in a read-write session. Refuses `already_exists` for a label in use,
- * and `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key
+ * Makes a pair under `label` in a read-write token session. Refuses `already_exists` for a label in
+ * use, and `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key
  * destroyed, when the token does not keep its promises (KEY-2).
  */
-export function generateOnToken(
+export function generateOnHsmToken(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   wanted: { readonly label: string; readonly keyType: KeyType; readonly serial: string },
 ): HeldKey {
   const { label, keyType, serial } = wanted;
@@ -35,25 +35,27 @@ export function generateOnToken(
     { type: cka.class, value: ckoPrivate },
     { type: cka.label, value: label },
   ];
-  if (findObjects(p11, session, taken, 1).length > 0) {
+  if (findObjects(p11, tokenSession, taken, 1).length > 0) {
     throw refuse("already_exists", { field: "label" });
   }
-  const pair = generatePair(p11, session, label, keyType);
+  const pair = generatePair(p11, tokenSession, label, keyType);
   try {
-    const half = provePair(p11, session, pair, keyType);
+    const half = provePair(p11, tokenSession, pair, keyType);
     const id = keyIdOf(half.spki);
     for (const object of [pair.privateKey, pair.publicKey]) {
-      p11.C_SetAttributeValue(session, object, [{ type: cka.id, value: Buffer.from(id, "hex") }]);
+      p11.C_SetAttributeValue(tokenSession, object, [
+        { type: cka.id, value: Buffer.from(id, "hex") },
+      ]);
     }
     return { ref: { provider: "pkcs11", label, id }, ...half, deviceSerial: serial };
   } catch (fault) {
-    p11.C_DestroyObject(session, pair.privateKey);
-    p11.C_DestroyObject(session, pair.publicKey);
+    p11.C_DestroyObject(tokenSession, pair.privateKey);
+    p11.C_DestroyObject(tokenSession, pair.publicKey);
     throw fault;
   }
 }
 
-function generatePair(p11: P11, session: Handle, label: string, keyType: KeyType): Pair {
+function generatePair(p11: P11, tokenSession: Handle, label: string, keyType: KeyType): Pair {
   // The id follows from the public key, so until that is known the pair bears a random one.
   const names: Template = [
     { type: cka.token, value: true },
@@ -64,7 +66,7 @@ function generatePair(p11: P11, session: Handle, label: string, keyType: KeyType
   const publicTemplate = [...names, ...publicFlags, { type: cka.keyType, value: kind }, ...size];
   const privateTemplate = [...names, ...privateFlags, { type: cka.keyType, value: kind }];
   try {
-    return p11.C_GenerateKeyPair(session, { mechanism }, publicTemplate, privateTemplate);
+    return p11.C_GenerateKeyPair(tokenSession, { mechanism }, publicTemplate, privateTemplate);
   } catch (fault) {
     if (returnValueOf(fault)?.action !== "configuration") throw fault;
     throw refuse("key_type_unsupported", { key_type: keyType });
@@ -90,21 +92,21 @@ function kindOf(keyType: KeyType): readonly [mechanism: number, kind: number, si
  * signed: every signature of the key is announced by a ticket, and each is held against the public
  * half before anybody sees it (KEY-4, KEY-5).
  */
-function provePair(p11: P11, session: Handle, pair: Pair, keyType: KeyType): PublicHalf {
+function provePair(p11: P11, tokenSession: Handle, pair: Pair, keyType: KeyType): PublicHalf {
   const wrong = expectedFlags.filter(([type, value]) => {
-    const octet = readAttribute(p11, session, pair.privateKey, type);
+    const octet = readAttribute(p11, tokenSession, pair.privateKey, type);
     // A usage flag the token does not know for this kind of key is a usage it does not offer.
     return octet === undefined ? value || coreFlags.has(type) : (octet[0] === 1) !== value;
   });
   const [first] = wrong;
   if (first !== undefined) throw unfit(`reports a wrong value for its flag ${first[2]}`);
-  const [way] = waysOut(p11, session, pair.privateKey);
+  const [way] = waysOut(p11, tokenSession, pair.privateKey);
   if (way !== undefined) throw unfit(way);
-  const half = readPublicHalf(p11, session, pair.publicKey);
+  const half = readPublicHalf(p11, tokenSession, pair.publicKey);
   if (half?.keyType !== keyType) throw unfit("has a public half of another kind");
   // What the private object says of itself, where the token lets it: equal, or no signature would
   // ever verify.
-  const own = readPublicHalf(p11, session, pair.privateKey);
+  const own = readPublicHalf(p11, tokenSession, pair.privateKey);
   if (own !== undefined && !Buffer.from(own.spki).equals(half.spki)) {
     throw unfit("does not fit its public half");
   }

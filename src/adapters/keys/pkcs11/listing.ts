@@ -12,18 +12,20 @@ import { curveParameters, edwardsNames, readAttribute } from "./public-half.ts";
  * Private and secret keys, at most 10,000 of each. An attribute the token does not show counts as
  * the worse value.
  */
-export function listTokenKeys(p11: P11, session: Handle): ListedKey[] {
+export function listHsmTokenKeys(p11: P11, tokenSession: Handle): ListedKey[] {
   return [ckoPrivate, ckoSecret].flatMap((kind) => {
     const template = [
       { type: cka.class, value: kind },
       { type: cka.token, value: true },
     ];
-    return findObjects(p11, session, template, listedMax).map((key) => listed(p11, session, key));
+    return findObjects(p11, tokenSession, template, listedMax).map((key) =>
+      listed(p11, tokenSession, key),
+    );
   });
 }
 
-function listed(p11: P11, session: Handle, key: Handle): ListedKey {
-  const read = (type: number) => readAttribute(p11, session, key, type);
+function listed(p11: P11, tokenSession: Handle, key: Handle): ListedKey {
+  const read = (type: number) => readAttribute(p11, tokenSession, key, type);
   return {
     provider: "pkcs11",
     label: read(cka.label)?.toString("utf8") ?? "",

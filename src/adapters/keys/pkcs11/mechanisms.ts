@@ -15,7 +15,7 @@ import type { Mechanism } from "./module.ts";
 /**
  * What goes to C_SignInit and C_Sign, and how its answer becomes a signature as X.509 carries it.
  */
-export interface TokenSignature {
+export interface HsmTokenSignature {
   readonly mechanism: Mechanism;
   readonly input: Buffer;
   readonly finish: (value: Buffer) => Uint8Array;
@@ -25,11 +25,11 @@ export interface TokenSignature {
  * Prepares one signature; the raw mechanisms used are the only ones all known tokens have in
  * common.
  */
-export function tokenSignature(
+export function hsmTokenSignature(
   keyType: KeyType,
   algorithm: SignatureName,
   message: Uint8Array,
-): TokenSignature {
+): HsmTokenSignature {
   const { hash, padding } = schemeOf(algorithm);
   // RFC 8032: Ed25519 takes the message itself.
   if (hash === undefined || hash === "sha1") {

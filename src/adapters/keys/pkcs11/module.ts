@@ -9,7 +9,7 @@ import { LaunchFault } from "#adapters/keys/requests.ts";
  * memory.
  */
 export type P11 = Pkcs11js.PKCS11;
-/** A slot, session or object, as the module names it. */
+/** A slot, token session or object, as the module names it. */
 export type Handle = Pkcs11js.Handle;
 /** A mechanism with its parameter. */
 export type Mechanism = Pkcs11js.Mechanism;

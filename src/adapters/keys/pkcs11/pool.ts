@@ -1,6 +1,6 @@
 /**
- * Spreads work over the signer's workers: as many operations at once as the token has sessions for
- * us.
+ * Spreads work over the signer's workers: as many operations at once as the token gives us
+ * sessions.
  */
 
 import { Worker } from "node:worker_threads";
@@ -31,7 +31,7 @@ export class WorkerPool {
     this.#broken = broken;
   }
 
-  /** Starts the workers; throws a `device` fault when one of them gets no session. */
+  /** Starts the workers; throws a `device` fault when one of them gets no token session. */
   static async start(deps: {
     readonly workerUrl: string;
     readonly count: number;
@@ -62,7 +62,7 @@ export class WorkerPool {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     worker.on("message", (message: WorkerSays) => {
       if (message.says === "ready") resolve();
-      else if (message.says === "failed") reject(noSession(message.reason));
+      else if (message.says === "failed") reject(noTokenSession(message.reason));
       else {
         const answered = batch;
         batch = [];
@@ -113,7 +113,7 @@ export class WorkerPool {
 }
 
 const signs = ({ work }: Job) => work.operation === "sign";
-const noSession = (reason: string) =>
+const noTokenSession = (reason: string) =>
   new LaunchFault("device", "The token gives fewer sessions than configured.", reason);
 const unanswered: Outcome = { status: "fault", reason: "a worker left work unanswered" };
 const batchMax = 32;

@@ -7,7 +7,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKek, HeldKey, ListedKey, ProviderFacts } from "#domain/keys.ts";
-import { RestartNeeded, type RestartWish } from "#adapters/keys/requests.ts";
+import { RestartNeeded, type RestartCause } from "#adapters/keys/requests.ts";
 import type { Pkcs11Settings, Presenting } from "#adapters/keys/settings.ts";
 import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/provider.ts";
 import { resolveSecret } from "#adapters/keys/signer/secret.ts";
@@ -15,8 +15,8 @@ import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 import type { Outcome } from "./jobs.ts";
 import { WorkerPool } from "./pool.ts";
 import { QuickKeys } from "./quick-keys.ts";
-import { TokenSession } from "./session.ts";
-import { openToken, type PinSource, type Token } from "./token.ts";
+import { TokenSession } from "./token-session.ts";
+import { openHsmToken, type PinSource, type HsmToken } from "./hsm-token.ts";
 
 /** What the provider needs from the process it lives in. */
 export interface Pkcs11Deps {
@@ -34,18 +34,18 @@ export async function openPkcs11Provider(
   deps: Pkcs11Deps,
 ): Promise<SigningProvider> {
   // Initialise and log in first, alone: modules crash when threads do it at once.
-  const token = await openToken(settings, {
+  const hsmToken = await openHsmToken(settings, {
     pin: () => resolveSecret(settings.pinSource, "PIN"),
     another: deps.anotherPin,
     presenting: deps.presenting,
   });
   const pool = await WorkerPool.start({
     workerUrl: deps.workerUrl,
-    count: settings.sessions,
+    count: settings.tokenSessions,
     broken: deps.restart,
-    start: { modulePath: settings.modulePath, slot: token.slot, serial: token.serial },
+    start: { modulePath: settings.modulePath, slot: hsmToken.slot, serial: hsmToken.serial },
   });
-  return new Pkcs11Provider(token, pool, deps);
+  return new Pkcs11Provider(hsmToken, pool, deps);
 }
 
 class Pkcs11Provider implements SigningProvider {
@@ -53,7 +53,7 @@ class Pkcs11Provider implements SigningProvider {
   /** They lie in the software key store, also those of KEKs held here. */
   readonly halves = undefined;
   readonly sealing = undefined;
-  readonly #token: Token;
+  readonly #hsmToken: HsmToken;
   readonly #pool: WorkerPool;
   readonly #deps: Pkcs11Deps;
   readonly #quick: QuickKeys;
@@ -61,21 +61,21 @@ class Pkcs11Provider implements SigningProvider {
   /** True once a key was asked for that this process cannot see. */
   #missed = false;
 
-  constructor(token: Token, pool: WorkerPool, deps: Pkcs11Deps) {
-    this.#token = token;
+  constructor(hsmToken: HsmToken, pool: WorkerPool, deps: Pkcs11Deps) {
+    this.#hsmToken = hsmToken;
     this.#pool = pool;
     this.#deps = deps;
-    this.#quick = new QuickKeys(() => new TokenSession(token.p11, token, []));
+    this.#quick = new QuickKeys(() => new TokenSession(hsmToken.p11, hsmToken, []));
   }
 
   facts(): ProviderFacts {
-    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#token;
-    if (!this.#token.alive()) throw new RestartNeeded("the token does not answer");
+    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#hsmToken;
+    if (!this.#hsmToken.alive()) throw new RestartNeeded("the token does not answer");
     return { provider: "pkcs11", available: true, deviceSerial, manufacturer, model, keyTypes };
   }
 
   async generate(label: string, keyType: KeyType): Promise<HeldKey> {
-    if (!this.#token.keyTypes.includes(keyType)) {
+    if (!this.#hsmToken.keyTypes.includes(keyType)) {
       throw refuse("key_type_unsupported", { key_type: keyType });
     }
     return this.#held(await this.#pool.run({ operation: "generate", label, keyType }));
@@ -151,7 +151,7 @@ class Pkcs11Provider implements SigningProvider {
       problem.message = sentence;
       return problem;
     }
-    if (outcome.status === "restart") return this.#restartOrRefuse(outcome.wish, outcome.reason);
+    if (outcome.status === "restart") return this.#restartOrRefuse(outcome.cause, outcome.reason);
     return new Error(outcome.status === "fault" ? outcome.reason : "a worker answered amiss");
   }
 
@@ -160,11 +160,11 @@ class Pkcs11Provider implements SigningProvider {
    * does not, so a single bad key cannot keep the signer restarting; unless the token has stopped
    * answering altogether.
    */
-  #restartOrRefuse(wish: RestartWish, reason: string): Error {
+  #restartOrRefuse(cause: RestartCause, reason: string): Error {
     const age = performance.now() - this.#since;
-    if (age >= provenAfterMs[wish] || !this.#token.alive()) return new RestartNeeded(reason);
-    if (wish !== "device") this.#missed = true;
-    if (wish !== "key absent") {
+    if (age >= provenAfterMs[cause] || !this.#hsmToken.alive()) return new RestartNeeded(reason);
+    if (cause !== "device") this.#missed = true;
+    if (cause !== "key absent") {
       this.#deps.note(`The token failed an operation right after a restart: ${reason}.`);
     }
     return refuse("key_unavailable", { retry_after: 2 });
@@ -175,7 +175,7 @@ class Pkcs11Provider implements SigningProvider {
  * How old a process must be before such a failure ends it. A key never seen is most likely just not
  * there.
  */
-const provenAfterMs: Readonly<Record<RestartWish, number>> = {
+const provenAfterMs: Readonly<Record<RestartCause, number>> = {
   device: 5_000,
   "key vanished": 5_000,
   "key absent": 60_000,

@@ -19,8 +19,12 @@ export interface PublicHalf {
  * Reads the public half from `object`; gives undefined for keys of a kind or size pkid does not
  * use.
  */
-export function readPublicHalf(p11: P11, session: Handle, object: Handle): PublicHalf | undefined {
-  const read = (type: number) => readAttribute(p11, session, object, type);
+export function readPublicHalf(
+  p11: P11,
+  tokenSession: Handle,
+  object: Handle,
+): PublicHalf | undefined {
+  const read = (type: number) => readAttribute(p11, tokenSession, object, type);
   const keyType = read(cka.keyType)?.readUInt32LE(0);
   const half =
     keyType === ckk.rsa
@@ -40,12 +44,12 @@ export function readPublicHalf(p11: P11, session: Handle, object: Handle): Publi
  */
 export function readAttribute(
   p11: P11,
-  session: Handle,
+  tokenSession: Handle,
   object: Handle,
   type: number,
 ): Buffer | undefined {
   try {
-    return p11.C_GetAttributeValue(session, object, [{ type }])[0]?.value;
+    return p11.C_GetAttributeValue(tokenSession, object, [{ type }])[0]?.value;
   } catch (fault) {
     if (/CKR_ATTRIBUTE_|CKR_ARGUMENTS_BAD/.test(String(fault))) return undefined;
     throw fault;

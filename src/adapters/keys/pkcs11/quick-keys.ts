@@ -6,20 +6,20 @@
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import type { TokenSession } from "./session.ts";
+import type { TokenSession } from "./token-session.ts";
 
-/** One session, and which keys are quick enough to be used through it. */
+/** One token session, and which keys are quick enough to be used through it. */
 export class QuickKeys {
-  readonly #open: () => QuickSession;
+  readonly #open: () => QuickTokenSession;
   readonly #now: () => number;
   readonly #paces = new Map<string, Pace>();
-  #session: QuickSession | undefined;
+  #tokenSession: QuickTokenSession | undefined;
 
   /**
-   * `open` gives a session that heals nothing, when the first key turns out to be quick; `now`
-   * gives milliseconds.
+   * `open` gives a token session that heals nothing, when the first key turns out to be quick;
+   * `now` gives milliseconds.
    */
-  constructor(open: () => QuickSession, now = () => performance.now()) {
+  constructor(open: () => QuickTokenSession, now = () => performance.now()) {
     this.#open = open;
     this.#now = now;
   }
@@ -34,15 +34,15 @@ export class QuickKeys {
     if (pace?.quick !== true || message.length > messageBytesMax) return undefined;
     const started = this.#now();
     try {
-      this.#session ??= this.#open();
-      const signature = this.#session.sign(ref, algorithm, message);
+      this.#tokenSession ??= this.#open();
+      const signature = this.#tokenSession.sign(ref, algorithm, message);
       pace.hereMs += (this.#now() - started - pace.hereMs) / smoothing;
       if (pace.hereMs > 2 * quickMs) this.#paces.delete(nameOf(ref, algorithm));
       return signature;
     } catch {
       this.#paces.clear();
-      this.#session?.leave();
-      this.#session = undefined;
+      this.#tokenSession?.leave();
+      this.#tokenSession = undefined;
       return undefined;
     }
   }
@@ -64,8 +64,8 @@ export class QuickKeys {
   }
 }
 
-/** What is needed of a session. */
-type QuickSession = Pick<TokenSession, "sign" | "leave">;
+/** What is needed of a token session. */
+type QuickTokenSession = Pick<TokenSession, "sign" | "leave">;
 
 /** What is known of a key with an algorithm. */
 interface Pace {

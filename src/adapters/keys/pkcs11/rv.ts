@@ -1,13 +1,13 @@
 /** What each PKCS#11 return value means for us, decided by its number alone. */
 
 /**
- * `session`: open a new session, find the key again, try again. `restart`: only a fresh process can
- * help. `busy`: try later. `benign`: nothing happened. `operator`: stop logging in and call
+ * `token session`: open a new one, find the key again, try again. `restart`: only a fresh process
+ * can help. `busy`: try later. `benign`: nothing happened. `operator`: stop logging in and call
  * somebody. `configuration`: the device cannot do what is asked. `request`: the device is well and
  * refuses these octets.
  */
 export type RvAction =
-  | "session"
+  | "token session"
   | "restart"
   | "busy"
   | "benign"
@@ -37,23 +37,23 @@ export const returnValues: Readonly<Record<number, readonly [name: string, actio
   65: ["ENCRYPTED_DATA_LEN_RANGE", "request"],
   80: ["FUNCTION_CANCELED", "busy"],
   84: ["FUNCTION_NOT_SUPPORTED", "configuration"],
-  96: ["KEY_HANDLE_INVALID", "session"],
+  96: ["KEY_HANDLE_INVALID", "token session"],
   98: ["KEY_SIZE_RANGE", "configuration"],
   99: ["KEY_TYPE_INCONSISTENT", "configuration"],
   104: ["KEY_FUNCTION_NOT_PERMITTED", "configuration"],
   112: ["MECHANISM_INVALID", "configuration"],
   113: ["MECHANISM_PARAM_INVALID", "configuration"],
-  130: ["OBJECT_HANDLE_INVALID", "session"],
-  144: ["OPERATION_ACTIVE", "session"],
-  145: ["OPERATION_NOT_INITIALIZED", "session"],
+  130: ["OBJECT_HANDLE_INVALID", "token session"],
+  144: ["OPERATION_ACTIVE", "token session"],
+  145: ["OPERATION_NOT_INITIALIZED", "token session"],
   160: ["PIN_INCORRECT", "operator"],
   161: ["PIN_INVALID", "operator"],
   162: ["PIN_LEN_RANGE", "operator"],
   163: ["PIN_EXPIRED", "operator"],
   164: ["PIN_LOCKED", "operator"],
-  176: ["SESSION_CLOSED", "session"],
+  176: ["SESSION_CLOSED", "token session"],
   177: ["SESSION_COUNT", "busy"],
-  179: ["SESSION_HANDLE_INVALID", "session"],
+  179: ["SESSION_HANDLE_INVALID", "token session"],
   181: ["SESSION_READ_ONLY", "configuration"],
   192: ["SIGNATURE_INVALID", "request"],
   193: ["SIGNATURE_LEN_RANGE", "request"],
@@ -63,13 +63,13 @@ export const returnValues: Readonly<Record<number, readonly [name: string, actio
   225: ["TOKEN_NOT_RECOGNIZED", "restart"],
   226: ["TOKEN_WRITE_PROTECTED", "configuration"],
   256: ["USER_ALREADY_LOGGED_IN", "benign"],
-  // Sessions share one login, so when it is gone for one it is gone for all: a fresh process logs
-  // in once.
+  // Token sessions share one login, so when it is gone for one it is gone for all: a fresh process
+  // logs in once.
   257: ["USER_NOT_LOGGED_IN", "restart"],
   258: ["USER_PIN_NOT_INITIALIZED", "operator"],
   304: ["DOMAIN_PARAMS_INVALID", "configuration"],
   320: ["CURVE_NOT_SUPPORTED", "configuration"],
-  336: ["BUFFER_TOO_SMALL", "session"],
+  336: ["BUFFER_TOO_SMALL", "token session"],
   400: ["CRYPTOKI_NOT_INITIALIZED", "restart"],
   401: ["CRYPTOKI_ALREADY_INITIALIZED", "benign"],
 };

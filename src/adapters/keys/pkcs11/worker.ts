@@ -1,5 +1,6 @@
 /**
- * A worker of the signer: one thread, one session, one operation at a time, all calls synchronous.
+ * A worker of the signer: one thread, one token session, one operation at a time, all calls
+ * synchronous.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -8,11 +9,11 @@ import { Problem, problems } from "#core/problems.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 
 import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
-import { generateOnToken } from "./keygen.ts";
-import { generateKekOnToken } from "./kek.ts";
+import { generateOnHsmToken } from "./keygen.ts";
+import { generateKekOnHsmToken } from "./kek.ts";
 import { loadModule, type P11 } from "./module.ts";
 import { returnValueOf } from "./rv.ts";
-import { TokenSession } from "./session.ts";
+import { TokenSession } from "./token-session.ts";
 
 /**
  * Runs in a worker thread until the process ends; the main thread has initialised the module and
@@ -25,10 +26,13 @@ export function runSignerWorker(): void {
   const start = workerData as WorkerStart; // Given by the pool.
   try {
     const p11 = loadModule(start.modulePath);
-    const session = new TokenSession(p11, { slot: Buffer.from(start.slot), serial: start.serial });
+    const tokenSession = new TokenSession(p11, {
+      slot: Buffer.from(start.slot),
+      serial: start.serial,
+    });
     port.on("message", (batch: readonly Work[]) => {
       const started = performance.now();
-      const outcomes = batch.map((work) => outcomeOf(p11, session, start.serial, work));
+      const outcomes = batch.map((work) => outcomeOf(p11, tokenSession, start.serial, work));
       say({ says: "done", outcomes, elapsedMs: performance.now() - started });
     });
     say({ says: "ready" });
@@ -37,50 +41,50 @@ export function runSignerWorker(): void {
   }
 }
 
-function outcomeOf(p11: P11, session: TokenSession, serial: string, work: Work): Outcome {
+function outcomeOf(p11: P11, tokenSession: TokenSession, serial: string, work: Work): Outcome {
   try {
-    return attempt(p11, session, serial, work);
+    return attempt(p11, tokenSession, serial, work);
   } catch (fault) {
     return failureOf(fault);
   }
 }
 
-function attempt(p11: P11, session: TokenSession, serial: string, work: Work): Outcome {
+function attempt(p11: P11, tokenSession: TokenSession, serial: string, work: Work): Outcome {
   switch (work.operation) {
     case "sign": {
       const started = performance.now();
-      const signature = session.sign(work.ref, work.algorithm, work.message);
+      const signature = tokenSession.sign(work.ref, work.algorithm, work.message);
       const elapsedMs = performance.now() - started;
       // Posting a view posts the whole buffer behind it, so the signature gets one of its own.
       return { status: "signed", signature: new Uint8Array(signature), elapsedMs };
     }
     case "find":
-      return { status: "held", held: session.find(work.ref) };
+      return { status: "held", held: tokenSession.find(work.ref) };
     case "list":
-      return { status: "listed", keys: session.list() };
+      return { status: "listed", keys: tokenSession.list() };
     case "destroy":
-      session.destroy(work.ref);
+      tokenSession.destroy(work.ref);
       return { status: "done" };
     case "generate": {
       const { label, keyType } = work;
-      const held = session.writing((writable) =>
-        generateOnToken(p11, writable, { label, keyType, serial }),
+      const held = tokenSession.writing((writable) =>
+        generateOnHsmToken(p11, writable, { label, keyType, serial }),
       );
       return { status: "held", held };
     }
     case "kek.generate":
       return {
         status: "kek",
-        held: session.writing((writable) =>
-          generateKekOnToken(p11, writable, { label: work.label, serial }),
+        held: tokenSession.writing((writable) =>
+          generateKekOnHsmToken(p11, writable, { label: work.label, serial }),
         ),
       };
     case "kek.wrap":
-      return { status: "wrapped", wrapped: session.wrap(work.ref, work.dek, work.use) };
+      return { status: "wrapped", wrapped: tokenSession.wrap(work.ref, work.dek, work.use) };
     case "kek.unwrap":
-      return { status: "unwrapped", dek: session.unwrap(work.ref, work.wrapped, work.use) };
+      return { status: "unwrapped", dek: tokenSession.unwrap(work.ref, work.wrapped, work.use) };
     case "kek.destroy":
-      session.destroyKek(work.ref);
+      tokenSession.destroyKek(work.ref);
       return { status: "done" };
     default:
       return work satisfies never;
@@ -93,16 +97,16 @@ function failureOf(fault: unknown): Outcome {
     return { status: "refused", refusal: { code, facts, sentence: message }, note: "" };
   }
   if (fault instanceof RestartNeeded) {
-    return { status: "restart", wish: fault.wish, reason: fault.message };
+    return { status: "restart", cause: fault.cause, reason: fault.message };
   }
   const rv = returnValueOf(fault);
   if (rv === undefined) {
     const reason = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
     return { status: "fault", reason };
   }
-  // Session faults come here only after three attempts.
-  if (rv.action === "restart" || rv.action === "session") {
-    return { status: "restart", wish: "device", reason: rv.name };
+  // Token session faults come here only after three attempts.
+  if (rv.action === "restart" || rv.action === "token session") {
+    return { status: "restart", cause: "device", reason: rv.name };
   }
   const [, sentence] = problems.key_unavailable;
   const refusal = { code: "key_unavailable", facts: { retry_after: 2 }, sentence } as const;

@@ -8,7 +8,7 @@ import { workerData } from "node:worker_threads";
 import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
 import { faultBody, type LaunchFault, restartExitCode } from "#adapters/keys/requests.ts";
 import type { Presenting, SignerConfiguration, SignerOrders } from "#adapters/keys/settings.ts";
-import type { PinSource } from "#adapters/keys/pkcs11/token.ts";
+import type { PinSource } from "#adapters/keys/pkcs11/hsm-token.ts";
 import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
 import { isSlhDsaJob } from "#adapters/keys/software/slh-dsa.ts";
 import { openStream } from "#adapters/keys/stream.ts";

@@ -62,7 +62,7 @@ export interface SigningProvider {
 export interface KekHalves {
   generate(kek: LocalRef): Promise<string>;
   fingerprint(kek: LocalRef): Promise<string>;
-  wrap(kek: LocalRef, wish: HybridWish, use: DekUse): Promise<HybridHeader>;
+  wrap(kek: LocalRef, request: HybridWish, use: DekUse): Promise<HybridHeader>;
   unwrap(kek: LocalRef, header: HybridHeader, share: Uint8Array, use: DekUse): Promise<Uint8Array>;
   remove(kek: LocalRef): void;
 }

@@ -14,13 +14,13 @@ import {
   heldKeyBody,
   hybridHeaderBody,
   readHybridHeader,
-  readHybridWish,
+  readHybridRequest,
   readSignRequest,
   readWrapped,
   refusalBody,
   type Resealed,
   RestartNeeded,
-  type Wish,
+  type CarriedRequest,
   wrappedBody,
 } from "#adapters/keys/requests.ts";
 import { refuse } from "#core/problems.ts";
@@ -118,7 +118,7 @@ export class SignerService {
       case "kek.address":
       case "kek.hand_out":
       case "kek.take_in":
-        return this.#grant(call);
+        return this.#serve(call);
       case "kek.destroy":
         await this.#provider.destroyKek(call.key);
         return null;
@@ -141,8 +141,8 @@ export class SignerService {
     if (call.operation === "half.generate") return await halves.generate(call.key);
     if (call.operation === "half.fingerprint") return await halves.fingerprint(call.key);
     if (call.operation === "half.wrap") {
-      const wish = readHybridWish(call.wish);
-      return hybridHeaderBody(await halves.wrap(call.key, wish, "value"));
+      const request = readHybridRequest(call.request);
+      return hybridHeaderBody(await halves.wrap(call.key, request, "value"));
     }
     if (call.operation === "half.unwrap") {
       const share = Uint8Array.fromBase64(call.share);
@@ -156,19 +156,19 @@ export class SignerService {
   /**
    * Serves another signer: no data key of a private key leaves this process but in a box for one.
    */
-  async #grant(wish: Wish): Promise<unknown> {
+  async #serve(request: CarriedRequest): Promise<unknown> {
     const provider = this.#provider;
     if (!provider.servesSigners) throw refuse("key_unavailable", { retry_after: 2 });
     this.#mailbox ??= new Mailbox();
-    if (wish.operation === "kek.address") return this.#mailbox.address.toBase64();
+    if (request.operation === "kek.address") return this.#mailbox.address.toBase64();
     const dek =
-      wish.operation === "kek.hand_out"
-        ? await provider.unwrap(wish.key, readWrapped(wish.wrapped), "private key")
-        : this.#mailbox.open(Uint8Array.fromBase64(wish.box));
+      request.operation === "kek.hand_out"
+        ? await provider.unwrap(request.key, readWrapped(request.wrapped), "private key")
+        : this.#mailbox.open(Uint8Array.fromBase64(request.box));
     try {
-      if (wish.operation === "kek.take_in")
-        return wrappedBody(await provider.wrap(wish.key, dek, "private key"));
-      return boxFor(Uint8Array.fromBase64(wish.address), dek).toBase64();
+      if (request.operation === "kek.take_in")
+        return wrappedBody(await provider.wrap(request.key, dek, "private key"));
+      return boxFor(Uint8Array.fromBase64(request.address), dek).toBase64();
     } finally {
       dek.fill(0);
     }

@@ -1,14 +1,15 @@
 /**
- * What a signer says to its server unasked: wishes that are answered, counts, and sentences for the
- * log.
+ * What a signer says to its server unasked: requests that are answered, counts, and sentences for
+ * the log.
  */
 
 import { frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
-import { type KekTally, readRefusal, type Wish } from "#adapters/keys/requests.ts";
+import { type KekTally, readRefusal, type CarriedRequest } from "#adapters/keys/requests.ts";
 import { Problem } from "#core/problems.ts";
 
 /**
- * The signer's half; the server answers every wish in seconds, and when it is gone the signer ends.
+ * The signer's half; the server answers every request in seconds, and when it is gone the signer
+ * ends.
  */
 export class ServerLink {
   readonly #outbox: Outbox;
@@ -20,11 +21,11 @@ export class ServerLink {
   }
 
   /** Asks for what another signer does; throws the refusal when it does not. */
-  wish(wish: Wish): Promise<unknown> {
+  request(request: CarriedRequest): Promise<unknown> {
     const answer = Promise.withResolvers<unknown>();
     this.#lastId = (this.#lastId % idMax) + 1;
     this.#waiting.set(this.#lastId, answer);
-    this.#outbox.add(frameKinds.wish, this.#lastId, [jsonBody(wish)]);
+    this.#outbox.add(frameKinds.request, this.#lastId, [jsonBody(request)]);
     return answer.promise;
   }
 
@@ -37,12 +38,12 @@ export class ServerLink {
     this.#outbox.add(frameKinds.note, 0, [Buffer.from(sentence, "utf8")]);
   }
 
-  /** Takes the answer to a wish; false for every other frame. */
+  /** Takes the answer to a request; false for every other frame. */
   answered(kind: number, id: number, body: Buffer): boolean {
-    if (kind !== frameKinds.granted && kind !== frameKinds.denied) return false;
+    if (kind !== frameKinds.served && kind !== frameKinds.denied) return false;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (kind === frameKinds.granted) waiting?.resolve(readJson(body));
+    if (kind === frameKinds.served) waiting?.resolve(readJson(body));
     else {
       const { code, facts, sentence } = readRefusal(body);
       const problem = new Problem(code, facts);

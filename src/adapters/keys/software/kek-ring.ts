@@ -18,7 +18,7 @@ import type { SealedHalves } from "./ml-kem-halves.ts";
 interface Deps {
   readonly keks: Pick<SealedKeks, "wrap" | "unwrap">;
   readonly halves: Pick<SealedHalves, "wrap" | "unwrap">;
-  readonly link: Pick<ServerLink, "wish" | "tally">;
+  readonly link: Pick<ServerLink, "request" | "tally">;
 }
 
 /** The versions there are, as the server last told. */
@@ -72,8 +72,8 @@ export class KekRing {
     const share = randomBytes(shareBytes);
     try {
       const wrappedShare = await this.#wrapByKek(key, share);
-      const wish = { family, version, dek, share, wrappedShare };
-      return await this.#deps.halves.wrap(key, wish, "private key");
+      const request = { family, version, dek, share, wrappedShare };
+      return await this.#deps.halves.wrap(key, request, "private key");
     } finally {
       share.fill(0);
     }
@@ -107,14 +107,14 @@ export class KekRing {
       wrapped: wrappedBody(wrapped),
       address,
     } as const;
-    return mailbox.open(Uint8Array.fromBase64(String(await this.#deps.link.wish(asked))));
+    return mailbox.open(Uint8Array.fromBase64(String(await this.#deps.link.request(asked))));
   }
 
   async #wrapElsewhere(key: KeyRef, dek: Uint8Array): Promise<WrappedDek> {
     const { link } = this.#deps;
-    const address = String(await link.wish({ operation: "kek.address", key }));
+    const address = String(await link.request({ operation: "kek.address", key }));
     const box = boxFor(Uint8Array.fromBase64(address), dek).toBase64();
-    return readWrapped(await link.wish({ operation: "kek.take_in", key, box }));
+    return readWrapped(await link.request({ operation: "kek.take_in", key, box }));
   }
 
   async #counted<T>(

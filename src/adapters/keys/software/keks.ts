@@ -8,17 +8,17 @@ import type { WrappedDek } from "#core/envelope.ts";
 import type { HeldKek, ListedKey } from "#domain/keys.ts";
 import { type DekUse, type LocalRef, useContext } from "#adapters/keys/signer/provider.ts";
 
-import { SealedFiles, type SealedGround } from "./sealed-files.ts";
+import { SealedFiles, type SealedDeps } from "./sealed-files.ts";
 
 /** The KEKs of one key store. */
 export class SealedKeks {
   readonly #storeId: string;
   readonly #files: SealedFiles;
 
-  constructor(ground: SealedGround) {
-    this.#storeId = ground.storeId;
+  constructor(deps: SealedDeps) {
+    this.#storeId = deps.storeId;
     const kind = { suffix: "kek", purpose: "pkid/sealed-kek/1", length: keyBytes } as const;
-    this.#files = new SealedFiles(ground, kind);
+    this.#files = new SealedFiles(deps, kind);
   }
 
   /** Refuses `already_exists` for a label in use. */

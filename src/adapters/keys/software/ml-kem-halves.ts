@@ -18,15 +18,15 @@ import { refuse } from "#core/problems.ts";
 import type { HybridWish } from "#domain/keys.ts";
 import type { DekUse, KekHalves, LocalRef } from "#adapters/keys/signer/provider.ts";
 
-import { SealedFiles, type SealedGround } from "./sealed-files.ts";
+import { SealedFiles, type SealedDeps } from "./sealed-files.ts";
 
 /** The halves of one key store. One bears id and label of its KEK, wherever that is held. */
 export class SealedHalves implements KekHalves {
   readonly #files: SealedFiles;
 
-  constructor(ground: SealedGround) {
+  constructor(deps: SealedDeps) {
     const purpose = "pkid/sealed-ml-kem-half/1";
-    this.#files = new SealedFiles(ground, { suffix: "mlkem", purpose, length: pkcs8Bytes });
+    this.#files = new SealedFiles(deps, { suffix: "mlkem", purpose, length: pkcs8Bytes });
   }
 
   async generate(kek: LocalRef): Promise<string> {
@@ -43,8 +43,8 @@ export class SealedHalves implements KekHalves {
     return await this.#files.using(kek, (pkcs8) => sha256Hex(spkiOf(privateKeyIn(pkcs8))));
   }
 
-  async wrap(kek: LocalRef, wish: HybridWish, use: DekUse): Promise<HybridHeader> {
-    const { family, version, dek, share, wrappedShare } = wish;
+  async wrap(kek: LocalRef, request: HybridWish, use: DekUse): Promise<HybridHeader> {
+    const { family, version, dek, share, wrappedShare } = request;
     const spki = await this.#files.using(kek, (pkcs8) => spkiOf(privateKeyIn(pkcs8)));
     const publicKey = await kem.importKey("spki", spki, algorithm, false, ["encapsulateBits"]);
     const { sharedKey, ciphertext } = await kem.encapsulateBits(algorithm, publicKey);

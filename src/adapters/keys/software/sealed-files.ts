@@ -14,7 +14,7 @@ import type { MasterKey } from "./master-key.ts";
 import { seal, unseal } from "./seal.ts";
 
 /** The key store they lie in. */
-export interface SealedGround {
+export interface SealedDeps {
   readonly directory: string;
   readonly storeId: string;
   readonly masterKey: Pick<MasterKey, "present" | "require">;
@@ -32,17 +32,17 @@ export interface SealedKind {
 
 /** All files of one kind in one key store. */
 export class SealedFiles {
-  readonly #ground: SealedGround;
+  readonly #deps: SealedDeps;
   readonly #kind: SealedKind;
 
-  constructor(ground: SealedGround, kind: SealedKind) {
-    this.#ground = ground;
+  constructor(deps: SealedDeps, kind: SealedKind) {
+    this.#deps = deps;
     this.#kind = kind;
   }
 
   /** Seals a secret durably; false when there is a file of this id, which stays as it is. */
   add({ id, label }: LocalRef, secret: Uint8Array): boolean {
-    const { masterKey } = this.#ground;
+    const { masterKey } = this.#deps;
     const sealed = seal(masterKey.require(), this.#context(id, label), secret);
     const file = { version: 1, id, label, sealed: sealed.toString("base64") };
     return createDurably(this.#path(id), Buffer.from(`${JSON.stringify(file, undefined, 2)}\n`));
@@ -50,7 +50,7 @@ export class SealedFiles {
 
   /** Id and label of every file, unopened. */
   list(): LocalRef[] {
-    return sealedIds(this.#ground.directory, this.#kind.suffix).flatMap((id) => {
+    return sealedIds(this.#deps.directory, this.#kind.suffix).flatMap((id) => {
       const label = this.#read(id)?.label;
       return label === undefined ? [] : [{ id, label }];
     });
@@ -62,7 +62,7 @@ export class SealedFiles {
    */
   async using<T>(ref: LocalRef, work: (secret: Buffer) => T | Promise<T>): Promise<T> {
     const file = this.#read(ref.id);
-    const master = this.#ground.masterKey.present;
+    const master = this.#deps.masterKey.present;
     if (file === undefined || master === undefined || file.label !== ref.label) throw absent();
     const secret = unseal(master, this.#context(ref.id, ref.label), file.sealed);
     if (secret?.length !== this.#kind.length) throw absent();
@@ -85,11 +85,11 @@ export class SealedFiles {
   }
 
   #path(id: string): string {
-    return join(this.#ground.directory, `${id}.${this.#kind.suffix}`);
+    return join(this.#deps.directory, `${id}.${this.#kind.suffix}`);
   }
 
   #context(id: string, label: string): string[] {
-    return [this.#kind.purpose, this.#ground.storeId, id, label];
+    return [this.#kind.purpose, this.#deps.storeId, id, label];
   }
 }
 

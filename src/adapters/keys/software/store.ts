@@ -46,7 +46,7 @@ export interface OpenKey {
   readonly secret: Secret;
 }
 
-type Link = Pick<ServerLink, "wish" | "tally" | "note">;
+type Link = Pick<ServerLink, "request" | "tally" | "note">;
 
 /** The sealed keys of one key store. */
 export class SealedKeys {
@@ -78,9 +78,9 @@ export class SealedKeys {
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
     this.#masterKey = new MasterKey(settings, this.storeId, () => this.#needsMasterKey());
     const { storeId } = this;
-    const ground = { directory: this.#directory, storeId, masterKey: this.#masterKey };
-    this.keks = new SealedKeks(ground);
-    this.halves = new SealedHalves(ground);
+    const deps = { directory: this.#directory, storeId, masterKey: this.#masterKey };
+    this.keks = new SealedKeks(deps);
+    this.halves = new SealedHalves(deps);
     this.ring = new KekRing({ keks: this.keks, halves: this.halves, link });
   }
 

@@ -239,7 +239,7 @@ function clientFor(pkcs11: Pkcs11Settings, privateDir: string, lookingOnly: bool
     lookingOnly,
     operationTimeoutMs: 10_000,
     hooks: { fault: (sentence, { reason = "" }) => faults.push(`${sentence} ${reason}`.trim()) },
-    grant: () => Promise.reject(new Error("nothing is granted here")),
+    carry: () => Promise.reject(new Error("nothing is granted here")),
   });
   opened.push(client);
   return { client, faults };

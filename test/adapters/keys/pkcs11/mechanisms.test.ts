@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { createHash, generateKeyPairSync, publicDecrypt, sign, verify } from "node:crypto";
 import fc from "fast-check";
 
-import { ecdsaDer, tokenSignature } from "#adapters/keys/pkcs11/mechanisms.ts";
+import { ecdsaDer, hsmTokenSignature } from "#adapters/keys/pkcs11/mechanisms.ts";
 
 test("r and s side by side verify as DER, on every curve and for short numbers", () => {
   for (const curve of ["P-256", "P-384", "P-521"]) {
@@ -41,7 +41,7 @@ test("numbers are minimal and positive", () => {
 
 test("RFC 8017 §9.2: the DigestInfo of PKCS#1 is what goes to the token", () => {
   const message = Buffer.from("abc");
-  const { input } = tokenSignature("rsa-2048", "rsa-pkcs1-sha256", message);
+  const { input } = hsmTokenSignature("rsa-2048", "rsa-pkcs1-sha256", message);
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const made = sign("sha256", message, privateKey);
   const opened = publicDecrypt(publicKey, made);
@@ -50,6 +50,6 @@ test("RFC 8017 §9.2: the DigestInfo of PKCS#1 is what goes to the token", () =>
 
 test("FIPS 186-5 §6.4.1: a digest longer than the order loses its right end", () => {
   const message = Buffer.from("abc");
-  const { input } = tokenSignature("ecdsa-p256", "ecdsa-sha512", message);
+  const { input } = hsmTokenSignature("ecdsa-p256", "ecdsa-sha512", message);
   expect(input).toEqual(createHash("sha512").update(message).digest().subarray(0, 32));
 });

@@ -1,4 +1,4 @@
-/** How signatures are spread over the sessions of a token. */
+/** How signatures are spread over token sessions. */
 
 import { expect, test } from "bun:test";
 
@@ -6,15 +6,15 @@ import type { Work } from "#adapters/keys/pkcs11/jobs.ts";
 import { WorkerPool } from "#adapters/keys/pkcs11/pool.ts";
 import { hangs, places } from "#test/support/pool-worker.ts";
 
-test("a device that takes its time signs in every session at once", async () => {
+test("a device that takes its time signs in every token session at once", async () => {
   const { pool, now, release } = await started({ signMs: 5 });
   const answers = Array.from({ length: 8 }, () => pool.run(signing(hangs)));
-  while (now() < sessions) await Bun.sleep(1);
+  while (now() < tokenSessions) await Bun.sleep(1);
   release();
   for (const { status } of await Promise.all(answers)) expect(status).toBe("signed");
 });
 
-test("a session that hangs does not keep the others from what waits", async () => {
+test("a token session that hangs does not keep the others from what waits", async () => {
   const { pool, release } = await started({ signMs: 5 });
   let hung = true;
   const first = pool.run(signing(hangs)).then(() => {
@@ -48,7 +48,7 @@ async function started({ signMs }: { signMs: number }) {
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const pool = await WorkerPool.start({
     workerUrl: import.meta.resolve("#test/support/pool-worker.ts"),
-    count: sessions,
+    count: tokenSessions,
     start: { modulePath: "", slot: new Uint8Array(shared.buffer), serial: String(signMs) },
     broken: (reason) => {
       throw new Error(reason);
@@ -61,4 +61,4 @@ async function started({ signMs }: { signMs: number }) {
   return { pool, release, now: () => Atomics.load(shared, places.now) };
 }
 
-const sessions = 4;
+const tokenSessions = 4;

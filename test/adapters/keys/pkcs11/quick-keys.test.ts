@@ -13,14 +13,14 @@ test("a key whose signatures take less than handing them over is used here, once
   expect(world.sign()).toEqual(signature);
   expect(world.sign({ label: "other" })).toBeUndefined();
   expect(world.sign({ algorithm: "ecdsa-sha384" })).toBeUndefined();
-  expect(world.sessions).toBe(1);
+  expect(world.tokenSessions).toBe(1);
 });
 
-test("a device that takes its time keeps all its keys with the workers, and costs no session", () => {
+test("a device that takes its time keeps all its keys with the workers, and costs no token session", () => {
   const world = opened();
   for (let made = 0; made < 1000; made++) world.learn(0.5);
   expect(world.sign()).toBeUndefined();
-  expect(world.sessions).toBe(0);
+  expect(world.tokenSessions).toBe(0);
 });
 
 test("a call that had to wait says nothing of how long the token takes", () => {
@@ -44,7 +44,7 @@ test("a key that has become slow goes back to the workers", () => {
   expect(world.sign()).toBeUndefined();
 });
 
-test("what fails here is left to a worker, the session is left, and every key has to show its pace again", () => {
+test("what fails here is left to a worker, the token session is left, and every key has to show its pace again", () => {
   const world = quick();
   world.fails = true;
   expect(world.sign()).toBeUndefined();
@@ -53,10 +53,10 @@ test("what fails here is left to a worker, the session is left, and every key ha
   expect(world.sign()).toBeUndefined();
   for (let made = 0; made < 32; made++) world.learn(0.05);
   expect(world.sign()).toEqual(signature);
-  expect(world.sessions).toBe(2);
+  expect(world.tokenSessions).toBe(2);
 });
 
-test("a session that cannot be opened is left to a worker as well", () => {
+test("a token session that cannot be opened is left to a worker as well", () => {
   const world = opened();
   for (let made = 0; made < 32; made++) world.learn(0.05);
   world.closed = true;
@@ -70,14 +70,14 @@ function opened() {
     signMs: 0.05,
     fails: false,
     closed: false,
-    sessions: 0,
+    tokenSessions: 0,
     left: 0,
     sign: ({ label = "a", algorithm = "ecdsa-sha256", octets = 1 }: Asked = {}) =>
       keys.sign({ id: "00", label }, algorithm, Buffer.alloc(octets)),
     learn: (elapsedMs: number) => keys.learn({ id: "00", label: "a" }, "ecdsa-sha256", elapsedMs),
   };
   let now = 0;
-  const session = {
+  const tokenSession = {
     sign: () => {
       now += world.signMs;
       if (world.fails) throw new Error("CKR_SESSION_HANDLE_INVALID");
@@ -89,8 +89,8 @@ function opened() {
   };
   const open = () => {
     if (world.closed) throw new Error("CKR_SESSION_COUNT");
-    world.sessions++;
-    return session;
+    world.tokenSessions++;
+    return tokenSession;
   };
   const keys = new QuickKeys(open, () => now);
   return world;

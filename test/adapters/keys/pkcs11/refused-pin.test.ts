@@ -27,13 +27,16 @@ function declareAll(module: string): void {
   /** A token behind a module that counts logins, and a client that reads its PIN from a file. */
   const barred = async (pin: string) => {
     const counted = newFaultyModule(module);
-    const token = newSoftHsm({ modulePath: counted.path });
+    const hsmToken = newSoftHsm({ modulePath: counted.path });
     const path = join(mkdtempSync(join(tmpdir(), "pkid-pin-")), "pin");
     const write = (text: string) => writeFileSync(path, `${text}\n`, { mode: 0o600 });
     write(pin);
-    const { client, faults } = clientFor({ ...token.settings, pinSource: { type: "file", path } });
+    const { client, faults } = clientFor({
+      ...hsmToken.settings,
+      pinSource: { type: "file", path },
+    });
     await client.start();
-    return { client, faults, write, token, counted };
+    return { client, faults, write, hsmToken, counted };
   };
   const serves = async (client: SignerClient) => (await client.facts())[0]?.available === true;
   const refused = "The token refused the PIN. CKR_PIN_INCORRECT";
@@ -54,14 +57,14 @@ function declareAll(module: string): void {
   });
 
   test("another one is presented once when it is asked to look again, and the right one serves", async () => {
-    const { client, faults, write, token, counted } = await barred("wrong-pin");
+    const { client, faults, write, hsmToken, counted } = await barred("wrong-pin");
     write("also-wrong");
     client.again();
     while (counted.logins() < 2) await Bun.sleep(20);
     client.again();
     await Bun.sleep(100);
     expect([counted.logins(), await serves(client)]).toEqual([2, false]);
-    write(token.pin);
+    write(hsmToken.pin);
     client.again();
     while (!(await serves(client))) await Bun.sleep(20);
     expect(counted.logins()).toBe(3);
@@ -70,20 +73,20 @@ function declareAll(module: string): void {
   });
 
   test("the right one is found by itself within seconds, also after the file was away", async () => {
-    const { client, write, token, counted } = await barred("wrong-pin");
+    const { client, write, hsmToken, counted } = await barred("wrong-pin");
     write("");
     await Bun.sleep(100);
-    write(token.pin);
+    write(hsmToken.pin);
     while (!(await serves(client))) await Bun.sleep(50);
     expect(counted.logins()).toBe(2);
   });
 
   test("a signer that dies while it waits has no successor before somebody asks for one", async () => {
-    const { client, write, token, counted } = await barred("wrong-pin");
+    const { client, write, hsmToken, counted } = await barred("wrong-pin");
     for (const pid of signers()) process.kill(pid, "SIGKILL");
     await Bun.sleep(3000);
     expect([counted.logins(), await serves(client)]).toEqual([1, false]);
-    write(token.pin);
+    write(hsmToken.pin);
     client.again();
     while (!(await serves(client))) await Bun.sleep(20);
     expect(counted.logins()).toBe(2);
@@ -97,10 +100,10 @@ function declareAll(module: string): void {
   });
 
   test("a key that was put back on the token is found when it is looked for again", async () => {
-    const token = newSoftHsm();
-    const { client } = clientFor(token.settings);
+    const hsmToken = newSoftHsm();
+    const { client } = clientFor(hsmToken.settings);
     await client.start();
-    const folder = join(token.configurationFile, "..", "tokens");
+    const folder = join(hsmToken.configurationFile, "..", "tokens");
     const objects = () =>
       readdirSync(folder, { recursive: true })
         .map(String)
@@ -133,7 +136,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     privateDir: newKeyStore().privateDir,
     operationTimeoutMs: 10_000,
     hooks: { fault: (sentence, { reason = "" }) => faults.push(`${sentence} ${reason}`.trim()) },
-    grant: () => Promise.reject(new Error("nothing is granted here")),
+    carry: () => Promise.reject(new Error("nothing is carried here")),
   });
   opened.push(client);
   return { client, faults };

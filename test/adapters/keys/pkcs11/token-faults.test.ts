@@ -15,7 +15,7 @@ import { newFaultyModule } from "#test/support/faulty-module.ts";
 import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
 import { noLink } from "#test/support/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/signing.ts";
-import { initToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { initHsmToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
 
 const opened: SignerClient[] = [];
 afterEach(async () => {
@@ -89,7 +89,7 @@ function declareAll(module: string): void {
         expect(await signs(client, held)).toBe(true);
       });
 
-      test(`a session fault that stays becomes a refusal, not a wait: ${what}`, async () => {
+      test(`a token session fault that stays becomes a refusal, not a wait: ${what}`, async () => {
         const { client, held } = await withOne();
         faulty.fail(0xb3, 1000);
         await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
@@ -117,13 +117,13 @@ function declareAll(module: string): void {
 
   describe("a token that vanishes", () => {
     test("is unavailable while it is away, and serves again by itself, with no new key", async () => {
-      const token = newSoftHsm();
-      const { client, held } = await clientWithKey(token.settings);
-      token.pull();
+      const hsmToken = newSoftHsm();
+      const { client, held } = await clientWithKey(hsmToken.settings);
+      hsmToken.pull();
       await expect(client.find(held.ref)).rejects.toMatchObject({ code: "key_unavailable" });
       await expect(signs(client, held)).rejects.toMatchObject({ code: "key_unavailable" });
       expect((await client.facts())[0]).toMatchObject({ available: false });
-      token.plugIn();
+      hsmToken.plugIn();
       expect(await eventually(() => signs(client, held))).toBe(true);
       expect(await client.find(held.ref)).toEqual(held);
     });
@@ -165,25 +165,25 @@ function declareAll(module: string): void {
 
     test("V-11: a file readable by others is refused, unless that is allowed", async () => {
       const path = join(mkdtempSync(join(tmpdir(), "pkid-pin-")), "pin");
-      const token = newSoftHsm();
-      writeFileSync(path, `${token.pin}\n`);
+      const hsmToken = newSoftHsm();
+      writeFileSync(path, `${hsmToken.pin}\n`);
       chmodSync(path, 0o644);
-      const refused = { ...token.settings, pinSource: { type: "file", path } as const };
+      const refused = { ...hsmToken.settings, pinSource: { type: "file", path } as const };
       await expect(clientFor(refused).client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "The file with the PIN is open to others.",
       });
       const pinSource = { type: "file", path, allowInsecurePermissions: true } as const;
-      const { client } = clientFor({ ...token.settings, pinSource });
+      const { client } = clientFor({ ...hsmToken.settings, pinSource });
       await client.start();
       expect((await client.facts())[0]).toMatchObject({ available: true });
     });
 
     test("an environment variable reaches the signer", async () => {
-      const token = newSoftHsm();
-      process.env.PKID_TEST_PIN = token.pin;
+      const hsmToken = newSoftHsm();
+      process.env.PKID_TEST_PIN = hsmToken.pin;
       const pinSource = { type: "env", name: "PKID_TEST_PIN" } as const;
-      const { client } = clientFor({ ...token.settings, pinSource });
+      const { client } = clientFor({ ...hsmToken.settings, pinSource });
       await client.start();
       expect((await client.facts())[0]).toMatchObject({ available: true });
     });
@@ -191,7 +191,7 @@ function declareAll(module: string): void {
 
   describe("V-11", () => {
     test("a selection that fits no token stops the start", async () => {
-      const { client } = clientFor({ ...newSoftHsm().settings, tokenLabel: "another" });
+      const { client } = clientFor({ ...newSoftHsm().settings, hsmTokenLabel: "another" });
       await expect(client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "No token matches the settings.",
@@ -199,9 +199,9 @@ function declareAll(module: string): void {
     });
 
     test("a selection that fits two tokens stops the start", async () => {
-      const token = newSoftHsm();
-      initToken("pkid test", token.configurationFile);
-      await expect(clientFor(token.settings).client.start()).rejects.toMatchObject({
+      const hsmToken = newSoftHsm();
+      initHsmToken("pkid test", hsmToken.configurationFile);
+      await expect(clientFor(hsmToken.settings).client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "More than one token matches the settings.",
       });
@@ -259,7 +259,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     privateDir: newKeyStore().privateDir,
     operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
     hooks: { fault },
-    grant: noLink.wish,
+    carry: noLink.request,
   });
   opened.push(client);
   return { client, faults };

@@ -19,7 +19,7 @@ const kek = { id: "ab".repeat(20), label: "pkid-kek-v1" };
 const shut = { code: "key_unavailable" };
 const [dek, share] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
 const wrappedShare = { wrap: "AES-256-GCM", wrappedDek: new Uint8Array(60).fill(3) } as const;
-const wish = { family: "pkid-kek", version: 1, dek, share, wrappedShare };
+const request = { family: "pkid-kek", version: 1, dek, share, wrappedShare };
 
 let settings: SoftwareSettings;
 let half: string;
@@ -32,7 +32,7 @@ beforeEach(async () => {
 
 test("lies sealed with mode 0600, and opens after a restart what it wrapped, for the same use only", async () => {
   expect(statSync(fileOf(kek)).mode & 0o777).toBe(0o600);
-  const header = await halves().wrap(kek, wish, "value");
+  const header = await halves().wrap(kek, request, "value");
   expect(await halves().unwrap(kek, header, share, "value")).toEqual(dek);
   const otherUse = halves().unwrap(kek, header, share, "private key");
   await expect(otherUse).rejects.toMatchObject(shut);
@@ -40,7 +40,7 @@ test("lies sealed with mode 0600, and opens after a restart what it wrapped, for
 });
 
 test("another ML-KEM secret than that of the half opens nothing, by another implementation too", async () => {
-  const header = await halves().wrap(kek, wish, "value");
+  const header = await halves().wrap(kek, request, "value");
   const { secretKey } = ml_kem1024.keygen();
   const shared = ml_kem1024.decapsulate(header.pqc.ciphertext, secretKey);
   const bound = { terms: header, use: "value" };
@@ -48,7 +48,7 @@ test("another ML-KEM secret than that of the half opens nothing, by another impl
 });
 
 test("a file under the name of another KEK, relabelled, altered or of another store is an absent half", async () => {
-  const header = await halves().wrap(kek, wish, "value");
+  const header = await halves().wrap(kek, request, "value");
   const text = readFileSync(fileOf(kek), "utf8");
   const other = { id: "cd".repeat(20), label: "pkid-kek-v2" };
   writeFileSync(fileOf(other), text.replaceAll(kek.id, other.id).replace(kek.label, other.label));
@@ -62,7 +62,7 @@ test("a file under the name of another KEK, relabelled, altered or of another st
     altered.writeUInt8(altered.readUInt8(at) ^ 1, at);
     writeFileSync(fileOf(kek), JSON.stringify({ ...rest, sealed: altered.toString("base64") }));
     await expect(halves().unwrap(kek, header, share, "value")).rejects.toMatchObject(shut);
-    await expect(halves().wrap(kek, wish, "value")).rejects.toMatchObject(shut);
+    await expect(halves().wrap(kek, request, "value")).rejects.toMatchObject(shut);
   }
   writeFileSync(fileOf(kek), "no JSON");
   await expect(halves().fingerprint(kek)).rejects.toMatchObject(shut);

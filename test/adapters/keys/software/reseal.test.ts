@@ -165,7 +165,7 @@ describe("a signer that is killed while it brings keys over", () => {
       privateDir: keyStore.privateDir,
       operationTimeoutMs: 10_000,
       hooks: {},
-      grant: noLink.wish,
+      carry: noLink.request,
     });
     await client.start();
     try {

@@ -1,0 +1,200 @@
+/**
+ * One connection as the repositories use it: typed queries for what is rare, flat inserts for what
+ * is hot.
+ */
+
+import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
+import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
+
+import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Tables } from "#adapters/db/tables/schema.ts";
+
+import { notHoldable } from "./faults.ts";
+
+export type Value = string | number | boolean | Uint8Array | null;
+
+/**
+ * The query builder in SQLite's types; PostgreSQL's is asserted to them (`kit.ts` says why that
+ * holds).
+ */
+export type Db = BaseSQLiteDatabase<"async", unknown>;
+
+export interface Connection {
+  readonly dialect: "sqlite" | "postgres";
+  readonly t: Tables;
+  readonly db: Db;
+  /** Runs one statement with positional values and gives the number of rows it changed. */
+  run(text: string, values: readonly Value[]): number | Promise<number>;
+  /** The first row of one query as positional values, for reads too hot for the query builder. */
+  row(
+    text: string,
+    values: readonly Value[],
+  ): readonly unknown[] | undefined | Promise<readonly unknown[] | undefined>;
+  /** All rows of one query as positional values. */
+  rows(text: string, values: readonly Value[]): Rows | Promise<Rows>;
+}
+
+export type Rows = readonly (readonly unknown[])[];
+
+/** `?` or `$1`: how the dialect writes its positional values. */
+export const placeholder = (connection: Pick<Connection, "dialect">, position: number): string =>
+  connection.dialect === "sqlite" ? "?" : `$${position}`;
+
+/**
+ * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
+ * collides with a unique index is left out without an error, which would poison a PostgreSQL
+ * transaction.
+ */
+export function inserter<T extends SQLiteTable>(
+  connection: Connection,
+  table: T,
+  onConflict: "fail" | "skip" = "fail",
+): (row: T["$inferInsert"]) => number | Promise<number> {
+  const columns = writtenColumns(table);
+  const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
+  const tail = onConflict === "skip" ? " on conflict do nothing" : "";
+  const text = `${insertInto(table, columns)} values (${marks})${tail}`;
+  return (row) => connection.run(text, driverValues(columns, row));
+}
+
+/** Compiles the insert of many rows whose columns are all text, numbers or flags. */
+export function bulkInserter<T extends SQLiteTable>(
+  connection: Connection,
+  table: T,
+): (rows: readonly T["$inferInsert"][]) => Promise<void> {
+  if (connection.dialect === "sqlite") return piecewiseInserter(connection, table);
+  // One parameter whatever the number of rows, so that the server keeps one plan.
+  const columns = writtenColumns(table);
+  const name = tableName(table);
+  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const text = `insert into "${name}" (${names}) select ${names} from json_populate_recordset(null::"${name}", $1::text::json)`;
+  return async (rows) => {
+    if (rows.length === 0) return;
+    const named = rows.map((row) => {
+      const values = driverValues(columns, row);
+      return Object.fromEntries(columns.map(([, column], at) => [column.name, values[at]]));
+    });
+    await connection.run(text, [JSON.stringify(named, wellFormed)]);
+  };
+}
+
+/**
+ * Many rows in one statement, because what a statement with triggers costs SQLite grows with what
+ * its unit has changed before. Pieces of so many rows as powers of two, so that few statements are
+ * compiled, and a breath between them.
+ */
+function piecewiseInserter<T extends SQLiteTable>(connection: Connection, table: T) {
+  const columns = writtenColumns(table);
+  const into = insertInto(table, columns);
+  const marks = `(${columns.map(() => "?").join(", ")})`;
+  const texts = new Map<number, string>();
+  const textOf = (length: number): string => {
+    const text = texts.get(length) ?? `${into} values ${Array(length).fill(marks).join(", ")}`;
+    texts.set(length, text);
+    return text;
+  };
+  return async (rows: readonly T["$inferInsert"][]) => {
+    for (let at = 0; at < rows.length; ) {
+      const left = Math.min(rows.length - at, insertedAtOnce);
+      const length = 2 ** Math.floor(Math.log2(left));
+      const piece = rows.slice(at, at + length);
+      await connection.run(
+        textOf(length),
+        piece.flatMap((row) => driverValues(columns, row)),
+      );
+      at += length;
+      if (length === insertedAtOnce) await breath();
+    }
+  };
+}
+
+const insertInto = (table: SQLiteTable, columns: readonly [string, Column][]): string =>
+  `insert into "${tableName(table)}" (${columns.map(([, column]) => `"${column.name}"`).join(", ")})`;
+
+/** Lets everything else that waits have its turn: SQLite works on the thread that serves. */
+export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** Rows a statement on SQLite changes, or a loop of statements, before others have their turn. */
+export const rowsAtOnce = 100;
+/** Of inserted rows, a power of two. */
+const insertedAtOnce = 64;
+
+/**
+ * PostgreSQL refuses half a surrogate pair; as UTF-8, and so in every hash, it is U+FFFD anyway.
+ */
+const wellFormed = (_name: string, value: unknown): unknown =>
+  typeof value === "string" ? value.toWellFormed() : value;
+
+/** Rows older than `after` in a list ordered newest first, ties broken by id. */
+export function olderThan(at: Column, id: Column, after: PageKey | undefined): SQL | undefined {
+  return after === undefined ? undefined : sql`(${at}, ${id}) < (${after.at}, ${after.id})`;
+}
+
+/** Makes a page of `limit + 1` rows read: the one too many tells that there is a next page. */
+export function pageOf<T>(
+  rows: readonly T[],
+  limit: number,
+  total: number,
+  keyOf: (row: T) => PageKey,
+): Page<T> {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  return { items, total, next: rows.length > limit && last ? keyOf(last) : undefined };
+}
+
+/**
+ * A column that equals one of any number of texts; one parameter, so that one statement serves all.
+ */
+export const inTexts = (
+  { dialect }: Pick<Connection, "dialect">,
+  column: Column,
+  texts: readonly string[],
+): SQL =>
+  dialect === "sqlite"
+    ? sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
+    : sql`${column} = any(array(select json_array_elements_text(${JSON.stringify(texts)}::text::json)))`;
+
+/** `count(*)` as a number; PostgreSQL's driver gives text. */
+export const counted = sql<number>`count(*)`.mapWith(Number);
+
+/** Text that starts with, or contains, `part` literally; both sides are in lower case already. */
+export const startsWith = (column: Column, part: string): SQL =>
+  sql`${column} like ${`${literal(part)}%`} escape '!'`;
+export const contains = (column: Column, part: string): SQL =>
+  sql`${column} like ${`%${literal(part.toLowerCase())}%`} escape '!'`;
+
+/** Text that starts with `part`, letter case included. */
+export const startsWithExactly = (column: Column, part: string): SQL =>
+  sql`substr(${column}, 1, ${[...part].length}) = ${part}`;
+
+const literal = (part: string) => part.replaceAll(/[%_!]/g, "!$&");
+
+/** Throws the refusal of a text that not every dialect can hold. */
+export function refuseNul(value: unknown): void {
+  if (typeof value === "string" && value.includes("\0")) throw notHoldable();
+}
+
+/**
+ * The columns an insert names: all but the row number that the kit's `rowNumber` lets the database
+ * count.
+ */
+const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
+  Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
+    const type = column.getSQLType();
+    return type !== "bigserial" && !("autoIncrement" in column && column.autoIncrement === true);
+  });
+
+const tableName = (table: SQLiteTable): string => String(Reflect.get(table, nameSymbol));
+const nameSymbol = Symbol.for("drizzle:Name");
+
+function driverValues(
+  columns: readonly [string, Column][],
+  row: Readonly<Record<string, unknown>>,
+): Value[] {
+  return columns.map(([key, column]) => {
+    const value = row[key];
+    if (value === undefined || value === null) return null;
+    refuseNul(value);
+    return column.mapToDriverValue(value) as Value; // Each column type maps to what drivers bind.
+  });
+}

@@ -1,0 +1,219 @@
+/**
+ * Looks at a database for preflight over a connection of its own, and changes nothing: version,
+ * settings, integrity.
+ */
+
+import { statSync } from "node:fs";
+import { Database } from "bun:sqlite";
+
+import { type Instant, instant } from "#core/time.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
+
+import { isDamage, StoreUnfit } from "./faults.ts";
+import type { PostgresOptions } from "./postgres.ts";
+import { Link, usualPatience } from "./postgres-link.ts";
+import type { SqliteOptions } from "./sqlite.ts";
+
+/** What was found; sentences name tables and counts, never a value. */
+export interface Diagnosis {
+  readonly engine: "sqlite" | "postgres";
+  /** Like `3.51.2` or `17.4`. */
+  readonly version: string;
+  readonly settings: readonly {
+    readonly name: string;
+    readonly value: string;
+    readonly durable: boolean;
+  }[];
+  /** What the clock of the database says; undefined on SQLite, which has the host's. */
+  readonly time: Instant | undefined;
+  /** What the clock of the host said then. */
+  readonly askedAt: Instant;
+  /**
+   * Of the replica that is furthest behind; undefined when there is none, or when nobody may see
+   * it.
+   */
+  readonly replicaLagSeconds: number | undefined;
+  /** Milliseconds of one round trip. */
+  readonly pingMs: number;
+  readonly bytes: number;
+}
+
+/** Throws `StoreUnfit` (`unreachable`) for a database that cannot be opened. */
+export async function diagnose(options: StoreOptions): Promise<Diagnosis> {
+  return options.driver === "sqlite" ? diagnoseSqlite(options) : await diagnosePostgres(options);
+}
+
+/** Everything that breaks a rule of the schema, a sentence each; reads the whole database. */
+export async function violations(options: StoreOptions): Promise<readonly string[]> {
+  const rows =
+    options.driver === "sqlite"
+      ? withSqlite(options, sqliteViolations)
+      : await withPostgres(options, postgresViolations, wholeDatabaseMs);
+  return rows.flatMap((found, index) => {
+    if (typeof found === "string") return [found];
+    const rule = rules[index - (rows.length - rules.length)];
+    return found === 0 || rule === undefined ? [] : [`${rule.sentence}: ${found}.`];
+  });
+}
+
+function diagnoseSqlite(options: SqliteOptions): Diagnosis {
+  return withSqlite(options, (database) => {
+    const began = performance.now();
+    const version =
+      database.query<{ v: string }, []>("select sqlite_version() as v").get()?.v ?? "";
+    const pingMs = performance.now() - began;
+    const journal =
+      database.query<{ journal_mode: string }, []>("pragma journal_mode").get()?.journal_mode ?? "";
+    const { size: bytes } = statSync(options.path);
+    return {
+      engine: "sqlite",
+      version,
+      pingMs,
+      bytes,
+      time: undefined,
+      askedAt: instant(Date.now()),
+      replicaLagSeconds: undefined,
+      // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
+      settings: [
+        { name: "journal_mode", value: journal, durable: journal === "wal" },
+        { name: "synchronous", value: "full", durable: true },
+      ],
+    };
+  });
+}
+
+function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: Database) => T): T {
+  let database: Database;
+  try {
+    database = new Database(path, { readonly: true });
+  } catch (error) {
+    throw unreachable("The database file cannot be opened.", error);
+  }
+  try {
+    database.run(`pragma busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
+    return look(database);
+  } finally {
+    database.close();
+  }
+}
+
+/**
+ * Pages, references and rules; of a file that is damaged only that, for nothing else it says can be
+ * believed.
+ */
+function sqliteViolations(database: Database): readonly (string | number)[] {
+  const damaged = damagedPages(database);
+  if (damaged.length > 0) {
+    return [
+      ...damaged.map((line) => `SQLite finds the file damaged: ${line}.`),
+      ...rules.map(() => 0),
+    ];
+  }
+  const references = database.query<{ table: string }, []>("pragma foreign_key_check").all();
+  return [
+    ...(references.length === 0 ? [] : [`References without their row: ${references.length}.`]),
+    ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
+  ];
+}
+
+/**
+ * What is wrong with pages, a line each; of some damage SQLite's own check says no more than that
+ * it is there.
+ */
+function damagedPages(database: Database): readonly string[] {
+  try {
+    return database
+      .query<{ integrity_check: string }, []>("pragma integrity_check(10)")
+      .all()
+      .map((row) => row.integrity_check)
+      .filter((line) => line !== "ok");
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
+
+function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
+  return withPostgres(options, async (ask) => {
+    const began = performance.now();
+    const [row] = await ask(postgresLook);
+    const askedAt = instant(Date.now());
+    const pingMs = performance.now() - began;
+    const settings = ["fsync", "synchronous_commit", "full_page_writes"].map((name) => {
+      const value = String(row?.[name]);
+      return { name, value, durable: value !== "off" };
+    });
+    const lag = row?.lag === null || row?.lag === undefined ? undefined : Number(row.lag);
+    return {
+      engine: "postgres",
+      version: String(row?.version ?? "").split(" ")[0] ?? "",
+      settings,
+      time: instant(Number(row?.time)),
+      replicaLagSeconds: lag,
+      pingMs,
+      askedAt,
+      bytes: Number(row?.bytes ?? 0),
+    };
+  });
+}
+
+/** `look` asks what may take `deadlineMs`. */
+async function withPostgres<T>(
+  { dsn, patience = usualPatience }: PostgresOptions,
+  look: (ask: (text: string) => Promise<Answered>) => Promise<T>,
+  deadlineMs: number = patience.statementMs,
+): Promise<T> {
+  const link = await Link.open({ dsn, patience }).catch((error) => {
+    throw unreachable("The database does not answer.", error);
+  });
+  try {
+    await link.ask((sql) => sql.unsafe(`set statement_timeout = ${deadlineMs}`));
+    return await look((text) => link.ask((sql) => sql.unsafe(text), deadlineMs));
+  } finally {
+    link.giveUp();
+  }
+}
+
+type Answered = readonly Readonly<Record<string, unknown>>[];
+
+async function postgresViolations(
+  ask: (text: string) => Promise<Answered>,
+): Promise<readonly (string | number)[]> {
+  const unproven = await ask("select conname from pg_constraint where not convalidated");
+  const found: (string | number)[] = [];
+  if (unproven.length > 0) found.push(`Constraints that were never validated: ${unproven.length}.`);
+  for (const { sql: text } of rules) {
+    const [row] = await ask(text);
+    found.push(Number(row?.broken ?? 0));
+  }
+  return found;
+}
+
+/**
+ * The driver's error can name the address but never the password; it stays the cause, for nobody
+ * prints it.
+ */
+function unreachable(sentence: string, cause: unknown): StoreUnfit {
+  const fault = new StoreUnfit("unreachable", sentence);
+  fault.cause = cause;
+  return fault;
+}
+
+/** Every row of every table is read. */
+const wholeDatabaseMs = 600_000;
+
+// biome-ignore format: the table is read by column.
+const rules = [
+  { sentence: "Certificates in an unknown state",              sql: "select count(*) as broken from certificates where status not in ('good', 'revoked', 'held')" },
+  { sentence: "CAs in an unknown state",                       sql: "select count(*) as broken from cas where status not in ('pending', 'active', 'superseded', 'retired')" },
+  { sentence: "Intents in an unknown state",                   sql: "select count(*) as broken from intents where state not in ('intended', 'issued', 'abandoned', 'orphaned')" },
+  { sentence: "Serials used twice by one CA",                  sql: "select count(*) as broken from (select 1 from certificates group by ca_id, serial having count(*) > 1) twice" },
+  { sentence: "Revoked or held certificates without an entry", sql: "select count(*) as broken from certificates c where c.status <> 'good' and not exists (select 1 from revocations r where r.ca_id = c.ca_id and r.serial = c.serial)" },
+  { sentence: "Entries of certificates that are called good",  sql: "select count(*) as broken from revocations r join certificates c on c.ca_id = r.ca_id and c.serial = r.serial where c.status = 'good'" },
+  { sentence: "CAs whose parent does not exist",               sql: "select count(*) as broken from cas c where c.parent is not null and not exists (select 1 from cas p where p.id = c.parent)" },
+] as const;
+
+const postgresLook = `select current_setting('server_version') as version, current_setting('fsync') as fsync,
+  current_setting('synchronous_commit') as synchronous_commit, current_setting('full_page_writes') as full_page_writes,
+  extract(epoch from clock_timestamp()) * 1000 as time, pg_database_size(current_database()) as bytes,
+  (select max(extract(epoch from replay_lag)) from pg_stat_replication) as lag`;

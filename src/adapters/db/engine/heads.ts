@@ -1,0 +1,96 @@
+/**
+ * Where the chains begin in an empty database, and the proof at start-up that they end where the
+ * head row says (V-29).
+ */
+
+import { desc } from "drizzle-orm";
+
+import { eventHash, genesis } from "#core/audit/chain.ts";
+import { ledgerHash } from "#core/audit/ledger.ts";
+import { defaultTenant } from "#core/ids.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import { unlimited } from "#domain/tenants/store.ts";
+import { entry, event, storedHeads } from "#adapters/db/stores/audit.ts";
+import { tenantWrites } from "#adapters/db/stores/tenants.ts";
+
+import { StoreUnfit } from "./faults.ts";
+import type { Connection } from "./connection.ts";
+
+export interface StoreDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The main module, for threads; without it there are none. */
+  readonly workerUrl?: string | undefined;
+  /** Called before an empty database is filled; throws where none may begin. */
+  readonly beforeFilling?: () => Promise<void>;
+  /** Told of what no caller can be told: a lost batch, a failing listener, lost access log rows. */
+  readonly onFault?: (sentence: string, error: unknown) => void;
+}
+
+/**
+ * Fills a database whose tables were just made: the head row and the built-in tenant; the ledger
+ * begins with its key.
+ */
+export async function fillEmpty(writer: Connection, deps: StoreDependencies): Promise<void> {
+  const empty = {
+    eventSeq: genesis.seq,
+    eventHash: genesis.hash,
+    revocationSequence: 0,
+    ledgerNumber: genesis.seq,
+    ledgerHash: genesis.hash,
+  };
+  await writer.db.insert(writer.t.heads).values({ id: 1, ...empty });
+  const now = deps.clock.now();
+  const builtIn = { id: defaultTenant, slug: "default", name: "default" };
+  await tenantWrites(writer).ensure({
+    ...builtIn,
+    status: "active",
+    createdAt: now,
+    kekLabel: "",
+    quotas: unlimited,
+  });
+}
+
+/**
+ * Refuses a store whose last event or ledger entry is not the one the head row names, or does not
+ * recompute.
+ */
+export async function verifyHeads(reader: Connection): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const broken = await brokenChain(reader);
+    if (broken === undefined) return;
+    // On PostgreSQL another replica may have appended between the reads; a broken chain stays
+    // broken.
+    if (attempt === attemptsMax) {
+      throw new StoreUnfit("head_mismatch", `The stored head of ${broken} is not where it ends.`);
+    }
+  }
+}
+
+async function brokenChain(
+  reader: Connection,
+): Promise<"the audit chain" | "the ledger" | undefined> {
+  const { db, t } = reader;
+  const heads = await storedHeads(reader);
+  const [lastEvent] = await db.select().from(t.events).orderBy(desc(t.events.seq)).limit(1);
+  const [lastEntry] = await db.select().from(t.ledger).orderBy(desc(t.ledger.number)).limit(1);
+  const events = lastEvent
+    ? { seq: lastEvent.seq, hash: eventHash(event(lastEvent)), stored: lastEvent.hash }
+    : { ...genesis, stored: genesis.hash };
+  const ledger = lastEntry
+    ? { seq: lastEntry.number, hash: ledgerHash(entry(lastEntry)), stored: lastEntry.hash }
+    : { ...genesis, stored: genesis.hash };
+  if (!ends(events, heads.eventSeq, heads.eventHash)) return "the audit chain";
+  return ends(ledger, heads.ledgerNumber, heads.ledgerHash) ? undefined : "the ledger";
+}
+
+/** `hash` is recomputed from the row, `stored` is what the row says. */
+function ends(
+  last: { readonly seq: number; readonly hash: string; readonly stored: string },
+  headSeq: number,
+  headHash: string,
+): boolean {
+  return last.seq === headSeq && last.hash === headHash && last.stored === headHash;
+}
+
+const attemptsMax = 5;

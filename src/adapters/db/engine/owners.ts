@@ -1,0 +1,30 @@
+/**
+ * Whose open intents are left-overs: those of this store before its start, and of replicas that are
+ * gone.
+ */
+
+import { type Column, type SQL, sql } from "drizzle-orm";
+
+import type { Connection } from "./connection.ts";
+
+/**
+ * First half of the two-part advisory lock every PostgreSQL store holds while it lives; the second
+ * is its number.
+ */
+export const presenceClass = 0x706b6964;
+
+/**
+ * True for rows of `owner` itself and of stores that hold no presence lock any more; on SQLite for
+ * every row.
+ */
+export function ownedByDead(
+  connection: Connection,
+  column: Column,
+  owner: number,
+): SQL | undefined {
+  // The data-directory lock leaves no other store alive.
+  if (connection.dialect === "sqlite") return undefined;
+  return sql`(${column} = ${owner} or ${column} not in (
+    select objid::bigint from pg_locks where locktype = 'advisory' and classid::bigint = ${presenceClass}
+    and objsubid = 2 and granted and database = (select oid from pg_database where datname = current_database())))`;
+}

@@ -1,0 +1,437 @@
+/**
+ * PostgreSQL: one reserved connection that writes, a pool that reads, one that listens, a few that
+ * hold leases.
+ */
+
+import { SQL } from "bun";
+
+import { assert } from "#core/problems.ts";
+import { NothingWritten } from "#domain/store.ts";
+import { storedHeads } from "#adapters/db/stores/audit.ts";
+
+import type { Engine } from "./engine.ts";
+import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
+import type { Heads } from "./journal.ts";
+import { presenceClass } from "./owners.ts";
+import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
+import { Links } from "./postgres-links.ts";
+import { connectionOverPostgres } from "./postgres-connection.ts";
+import { Watch } from "./postgres-watch.ts";
+import type { Connection } from "./connection.ts";
+
+export interface PostgresOptions {
+  readonly driver: "postgres";
+  /** `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…`. */
+  readonly dsn: string;
+  readonly maxOpenConns: number;
+  readonly connMaxLifetimeSeconds: number;
+  readonly connMaxIdleTimeSeconds: number;
+  /** True for `pkid migrate` only: pending migrations are applied instead of refused. */
+  readonly migrate: boolean;
+  /** How long silence is borne; the usual time without it. */
+  readonly patience?: Patience;
+}
+
+/**
+ * The engine on PostgreSQL 13 or later; `connect` refuses a server that could lose an acknowledged
+ * commit (V-6).
+ */
+export class PostgresEngine implements Engine {
+  readonly dialect = "postgres";
+  /** A connection that failed is replaced; what the server acknowledged it has. */
+  readonly stopped = false;
+  readonly reader: Connection;
+  readonly writer: Connection;
+  readonly #options: LinkOptions;
+  readonly #owner: number;
+  readonly #onFault: (sentence: string, error: unknown) => void;
+  readonly #reading: Links;
+  /**
+   * Apart from those that read: who holds a lease reads while it does, and must not wait for those
+   * who want one.
+   */
+  readonly #leases: Links;
+  readonly #watch: Watch;
+  #writing: Link | undefined;
+  #beating: Link | undefined;
+  #listening: SQL | undefined;
+  #wake: (seq?: number) => void = () => {};
+  #closed = false;
+  #begun: Readonly<Heads> | undefined;
+  /** Statements sent ahead of their answers; all must have succeeded before the commit. */
+  #ahead: Promise<unknown>[] = [];
+  #watchdog: ReturnType<typeof setTimeout> | undefined;
+  #writeMs: number | undefined;
+  readonly #sequence = joined(async () => (await storedHeads(this.reader)).revocationSequence);
+
+  constructor(
+    options: PostgresOptions,
+    owner: number,
+    onFault: (sentence: string, error: unknown) => void,
+  ) {
+    const patience = options.patience ?? usualPatience;
+    this.#options = { dsn: options.dsn, patience };
+    this.#owner = owner;
+    this.#onFault = onFault;
+    const links = {
+      open: () => this.#open(),
+      lifetimeMs: options.connMaxLifetimeSeconds * 1000,
+      idleMs: options.connMaxIdleTimeSeconds * 1000,
+    };
+    this.#reading = new Links({
+      ...links,
+      max: options.maxOpenConns,
+      waitMs: patience.statementMs,
+    });
+    this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * leaseMilliseconds });
+    this.#watch = new Watch({
+      beat: () => this.#beat(),
+      everyMs: patience.beatEveryMs,
+      lost: (error) => this.#lost(error),
+      found: () => this.#found(),
+    });
+    this.reader = connectionOverPostgres((send) => this.#reading.use((link) => link.ask(send)));
+    this.writer = connectionOverPostgres((send) => this.#write(send));
+  }
+
+  /**
+   * Makes the writing connection when there is none: sets its limits, checks V-6, marks this store
+   * present.
+   */
+  async connect(): Promise<void> {
+    if (this.#writing?.broken === false) return;
+    this.#writing = undefined;
+    const link = await this.#open();
+    try {
+      await link.ask((sql) => sql.unsafe(writerSettings));
+      await assertDurable(link);
+      await link.ask((sql) => sql.unsafe(endPredecessor, [presenceClass, this.#owner]));
+      // Shared, so that a connection the network lost does not keep its successor out.
+      await link.ask((sql) =>
+        sql.unsafe("select pg_advisory_lock_shared($1::int, $2::int)", [
+          presenceClass,
+          this.#owner,
+        ]),
+      );
+    } catch (error) {
+      link.giveUp();
+      throw error;
+    }
+    this.#writing = link;
+  }
+
+  async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
+    return await this.#reading.use(async (link) => {
+      try {
+        await link.ask((sql) => sql.unsafe("begin isolation level repeatable read read only"));
+        return await read(connectionOverPostgres((send) => link.ask(send)));
+      } finally {
+        await endedOrGivenUp(link, "rollback");
+      }
+    });
+  }
+
+  async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return await this.#leases.use(async (link) => {
+      try {
+        await link.ask((sql) =>
+          sql.unsafe(`set lock_timeout = ${leaseMilliseconds}; set statement_timeout = 0`),
+        );
+        const lock = "select pg_advisory_lock($1::int, hashtext($2))";
+        const waited = leaseMilliseconds + this.#options.patience.statementMs;
+        // A connection that ends, however it ends, leaves the lock to the next in line.
+        await link
+          .ask((sql) => sql.unsafe(lock, [leaseClass, name]), waited)
+          .catch(unlessWaitedTooLong);
+        return await work();
+      } finally {
+        await endedOrGivenUp(
+          link,
+          "select pg_advisory_unlock_all(); reset lock_timeout; reset statement_timeout",
+        );
+      }
+    });
+  }
+
+  /**
+   * Lets statements of `work` take as long as they need, as migrations do; a database that goes
+   * still ends them.
+   */
+  async unhurried<T>(work: () => Promise<T>): Promise<T> {
+    this.#writeMs = unhurriedMilliseconds;
+    try {
+      return await work();
+    } finally {
+      this.#writeMs = undefined;
+    }
+  }
+
+  async begin(): Promise<Readonly<Heads>> {
+    await this.connect();
+    // A server that vanishes without a word would hold the queue for as long as TCP hopes.
+    this.#watchdog = setTimeout(() => this.#drop(), batchMilliseconds);
+    this.#sendAhead("begin isolation level read committed");
+    const rows = await this.#write((sql) => sql.unsafe(lockHeads).values());
+    this.#begun = headsOf(rows[0]);
+    return this.#begun;
+  }
+
+  savepoint(): void {
+    this.#sendAhead("savepoint unit");
+  }
+
+  release(): void {
+    this.#sendAhead("release unit");
+  }
+
+  async rollbackToSavepoint(): Promise<void> {
+    await this.#write((sql) => sql.unsafe("rollback to unit"));
+    this.release();
+  }
+
+  async commit(heads: Readonly<Heads>): Promise<void> {
+    if (heads.eventSeq !== this.#begun?.eventSeq) {
+      this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
+    }
+    await Promise.all(this.#ahead).catch(raiseUnwritten);
+    const { command } = await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
+      throw saysNotCommitted(error) ? unwritten(error) : error;
+    });
+    // A transaction in which a statement failed is rolled back by its commit, which is no error to
+    // PostgreSQL.
+    if (command !== "COMMIT") throw unwritten(new Error(`a commit was answered ${command}`));
+    this.#settle();
+  }
+
+  async rollback(): Promise<void> {
+    try {
+      if (this.#writing !== undefined) await this.#write((sql) => sql.unsafe("rollback"));
+      this.#settle();
+    } catch {
+      // A connection that cannot roll back is closed, which rolls back; the next batch takes a new
+      // one.
+      this.#drop();
+    }
+  }
+
+  revocationSequence(): Promise<number> {
+    return this.#sequence();
+  }
+
+  /**
+   * Also starts the watch, whose every question tells the last event, so that a lost notification
+   * is made good.
+   */
+  async listen(wake: (seq?: number) => void): Promise<void> {
+    this.#wake = wake;
+    this.#watch.start();
+    await this.#hear();
+  }
+
+  async ping(): Promise<void> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const late = () => reject(new StoreUnfit("unreachable", "The database does not answer."));
+    const timer = setTimeout(late, pingMilliseconds);
+    try {
+      await Promise.race([this.reader.row("select 1", []), promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#watch.stop();
+    this.#drop();
+    this.#beating?.giveUp();
+    this.#unsubscribe();
+    this.#reading.close();
+    this.#leases.close();
+  }
+
+  /** A connection, unless it is known that there is none to be had. */
+  #open(): Promise<Link> {
+    return this.#watch.away ? Promise.reject(unreachableDatabase()) : Link.open(this.#options);
+  }
+
+  #write<T>(send: (sql: SQL) => PromiseLike<T>): Promise<T> {
+    // The watchdog gave it up between two statements: the database is at fault, so the whole batch
+    // is.
+    if (this.#writing === undefined) return Promise.reject(unreachableDatabase());
+    return this.#writing.ask(send, this.#writeMs);
+  }
+
+  /** The server answers in order, so the next statement need not wait for this one's round trip. */
+  #sendAhead(text: string): void {
+    const sent = this.#write((sql) => sql.unsafe(text).execute());
+    // Awaited before the commit; until then a rejection must not count as unhandled.
+    sent.catch(() => {});
+    this.#ahead.push(sent);
+  }
+
+  #settle(): void {
+    clearTimeout(this.#watchdog);
+    this.#ahead = [];
+    this.#begun = undefined;
+  }
+
+  #drop(): void {
+    const link = this.#writing;
+    this.#writing = undefined;
+    this.#settle();
+    link?.giveUp();
+  }
+
+  async #beat(): Promise<void> {
+    const beating =
+      this.#beating?.broken === false ? this.#beating : await Link.open(this.#options);
+    this.#beating = beating;
+    if (this.#closed) beating.giveUp();
+    const rows: readonly (readonly unknown[])[] = await beating.ask(
+      (sql) => sql.unsafe("select event_seq from heads where id = 1").values(),
+      this.#options.patience.beatMs,
+    );
+    this.#reading.sweep();
+    this.#leases.sweep();
+    this.#wake(Number(rows[0]?.[0]));
+  }
+
+  /** Whatever is under way over a path that is dead would wait for as long as TCP hopes. */
+  #lost(error: unknown): void {
+    this.#beating?.giveUp();
+    this.#drop();
+    this.#reading.giveUp();
+    this.#leases.giveUp();
+    this.#unsubscribe();
+    this.#onFault("the database does not answer", error);
+  }
+
+  #found(): void {
+    void this.#hear();
+  }
+
+  /** Has events told, or else only asked for; never throws. */
+  async #hear(): Promise<void> {
+    try {
+      await this.#subscribe();
+    } catch (error) {
+      if (!this.#closed) this.#onFault("the database tells no events; they are asked for", error);
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    const { dsn, patience } = this.#options;
+    const connectionTimeout = patience.connectMs / 1000;
+    const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
+    this.#listening = listening;
+    const woken = (payload: string) => this.#wake(Number(payload));
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => reject(unreachableDatabase()), patience.statementMs);
+    try {
+      await Promise.race([listening.listen(channel, woken, () => this.#wake()), late]);
+    } catch (error) {
+      if (this.#listening === listening) this.#unsubscribe();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #unsubscribe(): void {
+    // Closing what is broken already may fail; it is gone either way.
+    this.#listening?.close({ timeout: 0 }).catch(() => {});
+    this.#listening = undefined;
+  }
+}
+
+const unwritten = (cause: unknown) => new NothingWritten("nothing was committed", { cause });
+
+function raiseUnwritten(error: unknown): never {
+  throw unwritten(error);
+}
+
+/**
+ * Ends what a connection that is lent again must not carry on; one that cannot is given up, which
+ * ends it too.
+ */
+async function endedOrGivenUp(link: Link, text: string): Promise<void> {
+  await link
+    .ask((sql) => sql.unsafe(text))
+    .catch(() => {
+      link.giveUp();
+    });
+}
+
+/** V-6: a commit that is acknowledged must survive a crash of the server. */
+async function assertDurable(link: Link): Promise<void> {
+  for (const setting of ["fsync", "synchronous_commit"]) {
+    const [row] = await link.ask((sql) => sql.unsafe(`show ${setting}`));
+    if (row?.[setting] === "off") {
+      throw new StoreUnfit("unsafe_settings", `PostgreSQL runs with ${setting} off.`);
+    }
+  }
+}
+
+function headsOf(row: unknown): Readonly<Heads> {
+  assert(Array.isArray(row), "there is one head row");
+  const [eventSeq, eventHash, ledgerNumber, ledgerHash, revocationSequence] = row.map(String);
+  return {
+    eventSeq: Number(eventSeq),
+    eventHash: eventHash ?? "",
+    ledgerNumber: Number(ledgerNumber),
+    ledgerHash: ledgerHash ?? "",
+    revocationSequence: Number(revocationSequence),
+  };
+}
+
+/**
+ * Lets callers share one read: who asks while a read is under way waits for the next one,
+ * so that the answer is never older than the question.
+ */
+function joined<T>(read: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  let next: Promise<T> | undefined;
+  const start = (): Promise<T> => {
+    next = undefined;
+    const started = read().finally(() => {
+      running = undefined;
+    });
+    running = started;
+    return started;
+  };
+  return () => {
+    if (running === undefined) return start();
+    next ??= running.then(start, start);
+    return next;
+  };
+}
+
+function unlessWaitedTooLong(error: unknown): void {
+  if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
+}
+
+/**
+ * First half of the advisory locks that are leases; the second is the hash of what they are for.
+ */
+const leaseClass = presenceClass + 1;
+const leaseMilliseconds = 60_000;
+/** Work under a lease takes no other, so any number above zero lets it end. */
+const leasesMax = 4;
+/** SQLSTATE lock_not_available. */
+const lockNotAvailable = "55P03";
+const channel = "pkid_events";
+const batchMilliseconds = 15_000;
+/** What a migration of a large database may take. */
+const unhurriedMilliseconds = 3_600_000;
+const pingMilliseconds = 3000;
+const lockHeads =
+  "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update";
+/**
+ * A writing connection of this store that was given up may still hold the head row, or a commit
+ * that is on its way; once it is ended neither happens any more.
+ */
+const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2
+  and database = (select oid from pg_database where datname = current_database())
+  and classid::bigint = $1 and objid::bigint = $2 and pid <> pg_backend_pid()`;
+// A replica that stalls or is cut off must not keep the head row from all others.
+const writerSettings = "set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000";

@@ -1,0 +1,197 @@
+/** Events and the sign ledger as they are read; `journal.ts` writes them. */
+
+import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { LedgerEntry } from "#core/audit/ledger.ts";
+import { assert } from "#core/problems.ts";
+import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
+import type { Heads } from "#adapters/db/engine/journal.ts";
+import { ownedByDead } from "#adapters/db/engine/owners.ts";
+import { counted, pageOf, type Connection, startsWith } from "#adapters/db/engine/connection.ts";
+import { newestOf } from "#adapters/db/inventory/sliced-search.ts";
+
+import { within } from "./cas.ts";
+
+/**
+ * `owner` is this store's number among the replicas. On SQLite, whose answers hold this thread,
+ * others have their turn between slices of `sliceRows` events: a filter that fits nothing looks at
+ * all of them.
+ */
+export function auditReads(
+  connection: Connection,
+  owner: number,
+  sliceRows = usualSlice,
+): AuditReads {
+  const { db, t } = connection;
+  return {
+    events: async (filter, limit, beforeSeq) => {
+      const search = new EventSearch(connection, filter, sliceRows);
+      const { rows, total } = await search.newest(limit + 1, beforeSeq);
+      const items = rows.slice(0, limit).map(event);
+      const last = items.at(-1);
+      const next = rows.length > limit && last ? { at: last.seq, id: "" } : undefined;
+      return { items, next, total };
+    },
+    eventsAfter: async (afterSeq, limit) => {
+      const later = db.select().from(t.events).where(gt(t.events.seq, afterSeq));
+      return (await later.orderBy(asc(t.events.seq)).limit(limit)).map(event);
+    },
+    eventHead: async () => {
+      const { eventSeq, eventHash } = await storedHeads(connection);
+      return { seq: eventSeq, hash: eventHash };
+    },
+    ledger: async (filter, limit, beforeNumber) => {
+      const chain = await ledgerChain(connection, filter, sliceRows);
+      const { rows, total } = await newestOf(chain, limit + 1, beforeNumber);
+      return pageOf(rows.map(entry), limit, total, ({ number }) => ({ at: number, id: "" }));
+    },
+    ledgerAfter: async (afterNumber, limit) => {
+      const later = db.select().from(t.ledger).where(gt(t.ledger.number, afterNumber));
+      return (await later.orderBy(asc(t.ledger.number)).limit(limit)).map(entry);
+    },
+    ledgerHead: async () => {
+      const { ledgerNumber, ledgerHash } = await storedHeads(connection);
+      return { seq: ledgerNumber, hash: ledgerHash };
+    },
+    openLedgerIntents: async (limit) => {
+      const open = db
+        .select({ ledger: t.ledger })
+        .from(t.openIntents)
+        .innerJoin(t.ledger, eq(t.ledger.number, t.openIntents.number))
+        .where(ownedByDead(connection, t.openIntents.owner, owner));
+      const rows = await open.orderBy(asc(t.openIntents.number)).limit(limit);
+      return rows.map((row) => entry(row.ledger));
+    },
+  };
+}
+
+class EventSearch {
+  readonly #connection: Connection;
+  readonly #where: SQL | undefined;
+  readonly #sliceRows: number;
+
+  constructor(connection: Connection, filter: EventFilter, sliceRows: number) {
+    this.#connection = connection;
+    this.#where = matching(connection, filter);
+    this.#sliceRows = connection.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+  }
+
+  /**
+   * At most `wanted` matching events before `beforeSeq`, newest first, and how many match in all.
+   */
+  async newest(wanted: number, beforeSeq = Number.MAX_SAFE_INTEGER) {
+    const { eventSeq } = await storedHeads(this.#connection);
+    // No event is ever deleted, so without a filter the last number is their number.
+    if (this.#where === undefined) {
+      return {
+        rows: await this.#rows(1, Math.min(eventSeq + 1, beforeSeq), wanted),
+        total: eventSeq,
+      };
+    }
+    const chain = {
+      first: 1,
+      end: eventSeq + 1,
+      sliceRows: this.#sliceRows,
+      rows: (low: number, high: number, limit: number) => this.#rows(low, high, limit),
+      count: (low: number, high: number) => this.#count(low, high),
+    };
+    return await newestOf(chain, wanted, beforeSeq);
+  }
+
+  async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
+    const { db, t } = this.#connection;
+    const found = db.select().from(t.events).where(this.#within(low, high));
+    return await found.orderBy(desc(t.events.seq)).limit(limit);
+  }
+
+  async #count(low: number, high: number): Promise<number> {
+    const { db, t } = this.#connection;
+    const where = this.#within(low, high);
+    const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+    return sum?.total ?? 0;
+  }
+
+  /** Sequence numbers from `low` up to, not including, `high`. */
+  #within(low: number, high: number): SQL | undefined {
+    const { seq } = this.#connection.t.events;
+    return and(this.#where, gte(seq, low), lt(seq, high));
+  }
+}
+
+type EventRow = Connection["t"]["events"]["$inferSelect"];
+
+/** The head row as last committed. */
+export async function storedHeads({ db, t }: Connection): Promise<Heads> {
+  const [row] = await db.select().from(t.heads).where(eq(t.heads.id, 1));
+  assert(row !== undefined, "there is one head row");
+  const { id: _id, ...heads } = row;
+  return heads;
+}
+
+function matching({ t }: Connection, filter: EventFilter): SQL | undefined {
+  const e = t.events;
+  const { action, actor, result, caId, serial, requestId, tenant, from, to } = filter;
+  return and(
+    within({ tenant: e.tenant, ca: e.caId }, filter.reach),
+    action === undefined ? undefined : named(e, action),
+    actor === undefined ? undefined : eq(e.actor, actor),
+    result === undefined ? undefined : eq(e.result, result),
+    caId === undefined ? undefined : eq(e.caId, caId),
+    serial === undefined ? undefined : eq(e.serial, serial),
+    requestId === undefined ? undefined : eq(e.requestId, requestId),
+    tenant === undefined ? undefined : eq(e.tenant, tenant),
+    from === undefined ? undefined : gte(e.at, from),
+    to === undefined ? undefined : lt(e.at, to),
+  );
+}
+
+/**
+ * The part of the ledger a filter looks at; without more than numbers to go by nothing has to be
+ * counted.
+ */
+async function ledgerChain(
+  connection: Connection,
+  { kind, signerFingerprint, fromNumber = 1, toNumber = Number.MAX_SAFE_INTEGER }: LedgerFilter,
+  sliceRows: number,
+) {
+  const { db, t, dialect } = connection;
+  const { ledgerNumber } = await storedHeads(connection);
+  const fits = and(
+    kind === undefined ? undefined : eq(t.ledger.kind, kind),
+    signerFingerprint === undefined ? undefined : eq(t.ledger.signerFingerprint, signerFingerprint),
+  );
+  const within = (low: number, high: number) =>
+    and(fits, gte(t.ledger.number, low), lt(t.ledger.number, high));
+  return {
+    first: fromNumber,
+    end: Math.min(ledgerNumber, toNumber) + 1,
+    sliceRows: dialect === "sqlite" && fits !== undefined ? sliceRows : Number.MAX_SAFE_INTEGER,
+    rows: async (low: number, high: number, limit: number) => {
+      const found = db.select().from(t.ledger).where(within(low, high));
+      return await found.orderBy(desc(t.ledger.number)).limit(limit);
+    },
+    count: async (low: number, high: number) => {
+      if (fits === undefined) return high - low;
+      const [sum] = await db.select({ total: counted }).from(t.ledger).where(within(low, high));
+      return sum?.total ?? 0;
+    },
+  };
+}
+
+function named(e: Connection["t"]["events"], action: string): SQL {
+  return action.endsWith(".*") ? startsWith(e.action, action.slice(0, -1)) : eq(e.action, action);
+}
+
+/** The event as it was hashed: without the column that only serves filters. */
+export function event(row: EventRow): AuditEvent {
+  const { at: _at, ...hashed } = row;
+  return hashed;
+}
+
+/** Only the journal fills the table, so its texts are the closed words the entry's types name. */
+export function entry(row: Connection["t"]["ledger"]["$inferSelect"]): LedgerEntry {
+  return row as LedgerEntry; // See above.
+}
+
+const usualSlice = 20_000;

@@ -1,0 +1,276 @@
+/**
+ * Bulk revocations in the database: runs, the serials they have left, and the walk that selects
+ * them.
+ */
+
+import { and, asc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+
+import { caId as caIdOf, type CaId, type Serial } from "#core/ids.ts";
+import type { SelectableState } from "#core/policy/selection.ts";
+import { assert } from "#core/problems.ts";
+import type {
+  BulkRevocationReads,
+  BulkRevocationWrites,
+  BulkRun,
+  Candidate,
+  CandidateRange,
+  Target,
+} from "#domain/revocation/bulk-store.ts";
+import type { OperationKey } from "#domain/running.ts";
+import { ownedByDead } from "#adapters/db/engine/owners.ts";
+import {
+  breath,
+  bulkInserter,
+  counted,
+  inserter,
+  inTexts,
+  type Connection,
+} from "#adapters/db/engine/connection.ts";
+
+/** Runs and candidates as last committed; `owner` is this store's number among the replicas. */
+export function bulkRevocationReads(connection: Connection, owner: number): BulkRevocationReads {
+  const { db, t } = connection;
+  const { bulkRuns: b, certificates: c, revocations: r } = t;
+  return {
+    run: async (key) => (await storedRun(connection, key))?.run,
+    abandoned: async (own) => {
+      const open = inArray(b.state, ["selecting", "running"]);
+      const others = own ? undefined : ne(b.owner, owner);
+      const found = db
+        .select()
+        .from(b)
+        .where(and(open, ownedByDead(connection, b.owner, owner), others));
+      return (await found.orderBy(asc(b.number)).limit(runsMax)).map(record);
+    },
+    active: async () => {
+      const running = db.select({ ca: b.caId }).from(b).where(eq(b.state, "running"));
+      return new Set((await running).map(({ ca }) => caIdOf(ca)));
+    },
+    end: endOf(connection),
+    candidates: candidatesOf(connection),
+    named: async (ca, serials) => {
+      if (connection.dialect === "sqlite") await breath();
+      const its = and(eq(c.caId, ca), inTexts(connection, c.serial, serials));
+      return (await db.select(candidateColumns(connection)).from(c).where(its)).map(candidate);
+    },
+    bare: async (ca, serials) => {
+      const its = and(eq(r.caId, ca), eq(r.known, false), inTexts(connection, r.serial, serials));
+      const rows = await db.select({ serial: r.serial, reason: r.reason }).from(r).where(its);
+      // Only `put` and `putMany` fill the table, with serials.
+      return new Map(rows.map(({ serial, reason }) => [serial as Serial, stateOf(reason)]));
+    },
+  };
+}
+
+/** The changes of a unit. */
+export function bulkRevocationWrites(connection: Connection, owner: number): BulkRevocationWrites {
+  const { db, t } = connection;
+  const { bulkRuns: b, bulkSerials: s, revocationChanges } = t;
+  const insertRun = inserter(connection, b, "skip");
+  const insertSerials = bulkInserter(connection, s);
+  const numberOf = async (key: OperationKey) => {
+    const found = await storedRun(connection, key);
+    assert(found !== undefined, "serials belong to a run that is stored");
+    return found.number;
+  };
+  return {
+    claim: claimOf(connection, owner, (row) => insertRun(row)),
+    stage: async (key, serials) => {
+      const run = await numberOf(key);
+      await insertSerials(serials.map((serial) => ({ run, place: placeOf(serial) })));
+    },
+    changeable: async (key, ca, hold) => changeableOf(connection, await numberOf(key), ca, hold),
+    lastChange: async (ca) => {
+      const [row] = await db.select().from(revocationChanges).where(eq(revocationChanges.caId, ca));
+      return row?.sequence ?? 0;
+    },
+    candidates: candidatesOf(connection),
+    end: endOf(connection),
+    start: async (key, planned) => {
+      await db.update(b).set({ state: "running", planned }).where(named(connection, key));
+    },
+    drop: async (key) => {
+      await db.delete(s).where(eq(s.run, await numberOf(key)));
+      await db.delete(b).where(named(connection, key));
+    },
+    next: async (key, ca, limit) => targetsOf(connection, await numberOf(key), ca, limit),
+    advance: async (key, through, more) => {
+      const done = and(eq(s.run, await numberOf(key)), lte(s.place, placeOf(through)));
+      await db.delete(s).where(done);
+      const { revoked, upgraded, skipped, batches } = more;
+      await db
+        .update(b)
+        .set({
+          revoked: sql`${b.revoked} + ${revoked}`,
+          skipped: sql`${b.skipped} + ${skipped}`,
+          upgraded: sql`${b.upgraded} + ${upgraded}`,
+          batches: sql`${b.batches} + ${batches}`,
+        })
+        .where(named(connection, key));
+    },
+    settle: async (key, state) => {
+      await db.update(b).set({ state }).where(named(connection, key));
+    },
+  };
+}
+
+function claimOf(
+  connection: Connection,
+  owner: number,
+  insert: (row: Connection["t"]["bulkRuns"]["$inferInsert"]) => number | Promise<number>,
+): BulkRevocationWrites["claim"] {
+  const { db, t } = connection;
+  const { bulkRuns: b, bulkSerials: s } = t;
+  return async (facts) => {
+    const untouched = { planned: 0, revoked: 0, upgraded: 0, skipped: 0, batches: 0 };
+    const maker = makerText(facts.maker);
+    const fresh = { ...facts, ...untouched, maker, state: "selecting", owner } as const;
+    const inserted = await insert(fresh);
+    const found = await storedRun(connection, facts);
+    assert(found !== undefined, "an id that is taken has its run");
+    const { run, number } = found;
+    if (inserted === 1 || run.state === "finished") return { run, mine: inserted === 1 };
+    const dead = ownedByDead(connection, b.owner, owner) ?? sql`true`;
+    const free = and(eq(b.number, number), sql`(${b.state} = 'stopped' or ${dead})`);
+    if (run.state !== "selecting") {
+      const taken = db.update(b).set({ owner, state: "running", maker }).where(free);
+      return { run, mine: (await taken.returning({ id: b.id })).length === 1 };
+    }
+    // What a store that is gone was collecting never began: the id stands for whatever is asked
+    // now.
+    const gone = await db.delete(b).where(free).returning({ id: b.id });
+    if (gone.length === 0) return { run, mine: false };
+    await db.delete(s).where(eq(s.run, number));
+    await insert(fresh);
+    const anew = await storedRun(connection, facts);
+    assert(anew !== undefined, "a run that was taken is stored");
+    return { run: anew.run, mine: true };
+  };
+}
+
+function endOf({ db, t }: Connection): BulkRevocationReads["end"] {
+  const last = sql<number | null>`max(${t.certificates.ordinal})`;
+  return async () => {
+    const [row] = await db.select({ last }).from(t.certificates);
+    return Number(row?.last ?? 0);
+  };
+}
+
+function candidatesOf(connection: Connection): BulkRevocationReads["candidates"] {
+  const { db, t } = connection;
+  const c = t.certificates;
+  return async (range, limit) => {
+    // A walk is many of these, and each holds the thread that serves.
+    if (connection.dialect === "sqlite") await breath();
+    const rows = await db
+      .select({ ...candidateColumns(connection), ordinal: c.ordinal })
+      .from(c)
+      .where(within(connection, range))
+      .orderBy(asc(c.ordinal))
+      .limit(limit);
+    const reached = rows.length < limit ? range.upTo : (rows.at(-1)?.ordinal ?? range.upTo);
+    return { items: rows.map(candidate), reached };
+  };
+}
+
+/** Each condition but the last stands in the order of an index that ends with the place. */
+function within({ t }: Connection, { caId, profile, spkiSha256, after, upTo }: CandidateRange) {
+  const c = t.certificates;
+  return and(
+    spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
+    profile === undefined || spkiSha256 !== undefined ? undefined : eq(c.profile, profile),
+    eq(c.caId, caId),
+    eq(c.kind, "leaf"),
+    gt(c.ordinal, after),
+    lte(c.ordinal, upTo),
+  );
+}
+
+async function changeableOf(connection: Connection, run: number, ca: CaId, hold: boolean) {
+  const { db, t } = connection;
+  const { bulkSerials: s, certificates: c, revocations: r } = t;
+  const serial = sql`substr(${s.place}, 3)`;
+  const open = hold
+    ? sql`${c.status} = 'good'`
+    : sql`(${c.status} in ('good', 'held') or (${c.serial} is null and ${r.serial} is null))`;
+  const [sum] = await db
+    .select({ total: counted })
+    .from(s)
+    .leftJoin(c, and(eq(c.caId, ca), sql`${c.serial} = ${serial}`))
+    .leftJoin(r, and(eq(r.caId, ca), sql`${r.serial} = ${serial}`))
+    .where(and(eq(s.run, run), open));
+  return sum?.total ?? 0;
+}
+
+/** Three statements, each by an index, whatever a planner may think of the size of the tables. */
+async function targetsOf(
+  connection: Connection,
+  run: number,
+  ca: CaId,
+  limit: number,
+): Promise<readonly Target[]> {
+  const { db, t } = connection;
+  const { bulkSerials: s, certificates: c, revocations: r } = t;
+  const left = db.select({ place: s.place }).from(s).where(eq(s.run, run));
+  const places = await left.orderBy(asc(s.place)).limit(limit);
+  // Only `placeOf` makes places.
+  const serials = places.map(({ place }) => place.slice(2) as Serial);
+  if (serials.length === 0) return [];
+  const { serial, kind, status, notAfter, profile, spkiSha256 } = c;
+  const columns = { serial, kind, status, notAfter, profile, spkiSha256 };
+  const named = and(eq(c.caId, ca), inTexts(connection, c.serial, serials));
+  const known = new Map<string, Target["certificate"]>();
+  for (const { serial: own, ...facts } of await db.select(columns).from(c).where(named)) {
+    known.set(own, facts as Target["certificate"]); // The words the record's type names.
+  }
+  const listed = and(eq(r.caId, ca), inTexts(connection, r.serial, serials));
+  const entries = new Map<string, Target["entry"]>();
+  const facts = { serial: r.serial, reason: r.reason, revokedAt: r.revokedAt };
+  for (const { serial: own, ...entry } of await db.select(facts).from(r).where(listed)) {
+    entries.set(own, entry as Target["entry"]); // As above.
+  }
+  return serials.map((own) => ({
+    serial: own,
+    certificate: known.get(own),
+    entry: entries.get(own),
+  }));
+}
+
+const named = ({ t }: Connection, { lineage, id }: OperationKey) =>
+  and(eq(t.bulkRuns.lineage, lineage), eq(t.bulkRuns.id, id));
+
+async function storedRun(connection: Connection, key: OperationKey) {
+  const { db, t } = connection;
+  const [row] = await db.select().from(t.bulkRuns).where(named(connection, key));
+  return row && { run: record(row), number: row.number };
+}
+
+function record(row: Connection["t"]["bulkRuns"]["$inferSelect"]): BulkRun {
+  const { number: _number, owner: _owner, ...facts } = row;
+  const maker: unknown = row.maker === "" ? undefined : JSON.parse(row.maker);
+  // Only `bulkRevocationWrites` fills the table.
+  return { ...facts, caId: caIdOf(row.caId), maker } as BulkRun;
+}
+
+const makerText = (maker: BulkRun["maker"]): string =>
+  maker === undefined ? "" : JSON.stringify(maker);
+
+function candidateColumns({ t }: Connection) {
+  const { serial, kind, status, profile, commonName, sans } = t.certificates;
+  const { notAfter, createdAt, spkiSha256 } = t.certificates;
+  return { serial, kind, status, profile, commonName, sans, notAfter, createdAt, spkiSha256 };
+}
+
+function candidate(row: object): Candidate {
+  // The columns above hold what the record's type says: only `activate` writes them.
+  const { ordinal: _ordinal, ...facts } = row as Candidate & { readonly ordinal?: number };
+  return facts;
+}
+
+const stateOf = (reason: string): SelectableState =>
+  reason === "certificateHold" ? "held" : "revoked";
+
+const placeOf = (serial: Serial): string => String(serial.length).padStart(2, "0") + serial;
+
+/** Runs left by stores that are gone, looked at in one turn. */
+const runsMax = 100;

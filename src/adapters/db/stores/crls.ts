@@ -1,0 +1,192 @@
+/** Published CRLs, the numbers given out for them, and the partitions stamped into certificates. */
+
+import { and, asc, desc, eq, gte, isNull, lt, sql } from "drizzle-orm";
+
+import type { CaId } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
+import { instant, secondsPerDay, wholeSecond } from "#core/time.ts";
+import { stepMsMax } from "#domain/revocation/crl-time.ts";
+import type {
+  CrlHead,
+  RevocationReads,
+  RevocationWrites,
+  StampRecord,
+} from "#domain/revocation/store.ts";
+import { inserter, placeholder, type Connection } from "#adapters/db/engine/connection.ts";
+
+type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "stamps">;
+type CrlWrites = Pick<
+  RevocationWrites,
+  "stamp" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+>;
+
+/** Reads of the committed state. */
+export function crlReads(connection: Connection): CrlReads {
+  const { db, t } = connection;
+  const heads = t.crlHeads;
+  const named = and(
+    eq(heads.caId, sql.placeholder("ca")),
+    eq(heads.scope, sql.placeholder("scope")),
+    eq(heads.kind, sql.placeholder("kind")),
+  );
+  const newest = db
+    .select()
+    .from(heads)
+    .where(named)
+    .orderBy(desc(heads.number))
+    .limit(1)
+    .prepare();
+  return {
+    crlHead: async (ca, scope, kind) => {
+      const [row] = await newest.execute({ ca, scope, kind });
+      return row && headOf(row);
+    },
+    crlPiece: async ({ caId, scope, number }, position) => {
+      const p = t.crlPieces;
+      const list = and(eq(p.caId, caId), eq(p.scope, scope), eq(p.number, number));
+      const found = db
+        .select({ octets: p.octets })
+        .from(p)
+        .where(and(list, eq(p.position, position)));
+      return (await found)[0]?.octets;
+    },
+    publishedScopes: async (ca) => {
+      const ofCa = and(eq(heads.caId, ca), isNull(heads.base));
+      const rows = await db.selectDistinct({ scope: heads.scope }).from(heads).where(ofCa);
+      return rows.map(({ scope }) => scope);
+    },
+    stamps: async (ca, at) => {
+      const s = t.crlShards;
+      const valid = and(eq(s.caId, ca), gte(s.notAfter, at));
+      const rows = await db.select().from(s).where(valid).orderBy(asc(s.partition), asc(s.url));
+      return rows as unknown as readonly StampRecord[]; // Only `stamp` fills the table.
+    },
+  };
+}
+
+/** Writes of a unit. */
+export function crlWrites(connection: Connection): CrlWrites {
+  const { db, t } = connection;
+  const insertHead = inserter(connection, t.crlHeads);
+  const insertPiece = inserter(connection, t.crlPieces);
+  const stamp = stamping(connection);
+  return {
+    stamp,
+    indexPartitions: indexing(connection),
+    reserveCrl: async (caId, scope, { at, wanted, believed }, sequence) => {
+      const c = t.crlReservations;
+      const soonest = wholeSecond(wanted);
+      const its = and(eq(c.caId, caId), eq(c.scope, scope));
+      const [before] = await db.select({ thisUpdate: c.thisUpdate }).from(c).where(its);
+      const late = at + stepMsMax;
+      const made = sql`coalesce(${c.reservedAt}, ${c.thisUpdate})`;
+      const reset = believed ? sql`${c.thisUpdate} > ${at} and ${made} > ${late}` : sql`1 = 0`;
+      const [row] = await db
+        .insert(c)
+        .values({ caId, scope, number: 1, thisUpdate: soonest, sequence, reservedAt: at })
+        .onConflictDoUpdate({
+          target: [c.caId, c.scope],
+          set: {
+            number: sql`${c.number} + 1`,
+            thisUpdate: sql`case when ${reset} then ${soonest} when ${c.thisUpdate} + 1000 > ${soonest} then ${c.thisUpdate} + 1000 else ${soonest} end`,
+            sequence,
+            reservedAt: sql`case when ${reset} then ${at} when ${made} > ${at} then ${made} else ${at} end`,
+          },
+          setWhere: sql`${c.sequence} <= ${sequence}`,
+        })
+        .returning();
+      if (row === undefined) return undefined;
+      const left = before !== undefined && before.thisUpdate > row.thisUpdate;
+      const resetFrom = left ? instant(before.thisUpdate) : undefined;
+      const given = { thisUpdate: instant(row.thisUpdate), madeAt: instant(row.reservedAt ?? at) };
+      return { number: row.number, ...given, resetFrom };
+    },
+    putCrlPiece: async ({ caId, scope, number }, position, octets) => {
+      await insertPiece({ caId, scope, number, position, octets });
+    },
+    publishCrl: async (crl) => {
+      const { prior, ...facts } = crl;
+      const kind = crl.base === undefined ? "base" : "delta";
+      const before = {
+        priorUpdate: prior?.thisUpdate ?? null,
+        priorSequence: prior?.sequence ?? null,
+      };
+      const more = { kind, base: crl.base ?? null, publishedAt: crl.publishedAt ?? null };
+      const inserted = await insertHead({ ...facts, ...before, ...more });
+      assert(inserted === 1, "a CRL is published once");
+    },
+    pruneCrls: pruning(connection),
+  };
+}
+
+/**
+ * One statement for each certificate, which changes nothing for most: the row holds the end of a
+ * day.
+ */
+function stamping(connection: Connection): RevocationWrites["stamp"] {
+  const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(connection, at));
+  const text = `insert into crl_stamps (ca_id, partition, url, not_after) values (${ca}, ${partition}, ${url}, ${until})
+on conflict (ca_id, partition, url) do update set not_after = excluded.not_after where crl_stamps.not_after < excluded.not_after`;
+  return async (stamp) => {
+    const day = secondsPerDay * 1000;
+    const end = Math.ceil(stamp.notAfter / day) * day;
+    await connection.run(text, [stamp.caId, stamp.partition, stamp.url, end]);
+  };
+}
+
+function indexing(connection: Connection): RevocationWrites["indexPartitions"] {
+  const { db, t } = connection;
+  const i = t.crlIndexes;
+  const m = t.crlMembers;
+  return async (caId, modulus, members, sequence) => {
+    const rows = members.map((member) => ({ caId, ...member }));
+    for (let at = 0; at < rows.length; at += rowsPerInsert) {
+      await db
+        .insert(m)
+        .values(rows.slice(at, at + rowsPerInsert))
+        .onConflictDoNothing();
+    }
+    await db
+      .insert(i)
+      .values({ caId, modulus, sequence })
+      .onConflictDoUpdate({
+        target: [i.caId, i.modulus],
+        set: { sequence },
+        setWhere: sql`${i.sequence} < ${sequence}`,
+      });
+  };
+}
+
+function pruning({ db, t }: Connection): RevocationWrites["pruneCrls"] {
+  const [p, h] = [t.crlPieces, t.crlHeads];
+  return async (ca: CaId, scope: string, number: number, limit: number) => {
+    const older = and(eq(p.caId, ca), eq(p.scope, scope), lt(p.number, number));
+    const found = await db
+      .select({ number: p.number, position: p.position })
+      .from(p)
+      .where(older)
+      .orderBy(asc(p.number), desc(p.position))
+      .limit(limit);
+    for (const piece of found) {
+      const list = and(eq(p.caId, ca), eq(p.scope, scope), eq(p.number, piece.number));
+      await db.delete(p).where(and(list, eq(p.position, piece.position)));
+      if (piece.position > 0) continue;
+      const head = and(eq(h.caId, ca), eq(h.scope, scope), eq(h.number, piece.number));
+      await db.delete(h).where(head);
+    }
+    return found.length;
+  };
+}
+
+function headOf(row: Connection["t"]["crlHeads"]["$inferSelect"]): CrlHead {
+  const { kind: _kind, priorUpdate, priorSequence, ...facts } = row;
+  const prior =
+    priorUpdate === null || priorSequence === null
+      ? undefined
+      : { thisUpdate: instant(priorUpdate), sequence: priorSequence };
+  const publishedAt = row.publishedAt ?? undefined;
+  // Only `publishCrl` fills the table.
+  return { ...facts, base: row.base ?? undefined, prior, publishedAt } as CrlHead;
+}
+
+const rowsPerInsert = 200;

@@ -1,0 +1,179 @@
+/** Revocations and responders in the database. */
+
+import { and, desc, eq, lte, type SQL, sql } from "drizzle-orm";
+
+import type { CaId, Serial } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
+import type {
+  ResponderRecord,
+  RevocationReads,
+  RevocationRecord,
+  RevocationWrites,
+  Standing,
+} from "#domain/revocation/store.ts";
+import { revokedList } from "#adapters/db/inventory/revoked-list.ts";
+import {
+  bulkInserter,
+  inserter,
+  inTexts,
+  placeholder,
+  type Connection,
+} from "#adapters/db/engine/connection.ts";
+
+type EntryReads = Pick<
+  RevocationReads,
+  "bySerial" | "standing" | "page" | "sequence" | "lastChange" | "responder"
+>;
+type EntryWrites = Pick<
+  RevocationWrites,
+  "lock" | "put" | "setEnd" | "putMany" | "remove" | "putResponder"
+>;
+
+/** `sequence` reads the store-wide revocation sequence as last committed by anyone. */
+export function revocationReads(
+  connection: Connection,
+  sequence: RevocationReads["sequence"],
+): EntryReads {
+  const { db, t } = connection;
+  return {
+    bySerial: preparedBySerial(connection),
+    standing: standingOf(connection),
+    page: revokedList(connection, record),
+    sequence,
+    lastChange: async (ca) => {
+      const changes = t.revocationChanges;
+      const [row] = await db.select().from(changes).where(eq(changes.caId, ca));
+      return row?.sequence ?? 0;
+    },
+    responder: async (ca, at) => {
+      const begun = at === undefined ? undefined : lte(t.responders.notBefore, at);
+      const own = and(eq(t.responders.caId, ca), begun);
+      const held = db.select().from(t.responders).where(own);
+      const newest = desc(t.responders.notBefore);
+      const [row] = await held.orderBy(newest, desc(t.responders.serial)).limit(1);
+      return row as ResponderRecord | undefined; // Only `putResponder` fills the table.
+    },
+  };
+}
+
+/**
+ * `next` gives the next number of the revocation sequence, which commits or vanishes with the unit.
+ */
+export function revocationWrites(connection: Connection, next: () => number): EntryWrites {
+  const { db, t } = connection;
+  const { revocations: r, presigned: p } = t;
+  const changed = async (caId: string, sequence: number) => {
+    const target = t.revocationChanges.caId;
+    await db
+      .insert(t.revocationChanges)
+      .values({ caId, sequence })
+      .onConflictDoUpdate({ target, set: { sequence } });
+    return sequence;
+  };
+  const insertMany = bulkInserter(connection, r);
+  const insertResponder = inserter(connection, t.responders);
+  const forget = forgetter(connection);
+  return {
+    lock: preparedBySerial(connection),
+    put: async (entry) => {
+      const sequence = next();
+      await forget(entry.caId, entry.serial);
+      const { caId, serial, ...facts } = entry;
+      const set = { ...facts, expiresAt: entry.expiresAt ?? null, sequence };
+      await db
+        .insert(r)
+        .values({ caId, serial, ...set })
+        .onConflictDoUpdate({ target: [r.caId, r.serial], set });
+      return changed(entry.caId, sequence);
+    },
+    putMany: async (ca, entries) => {
+      const rows = entries.map((entry) => ({ ...entry, sequence: next() }));
+      const serials = rows.map(({ serial }) => serial);
+      // What was held has an entry, which its new one replaces.
+      await db.delete(r).where(and(eq(r.caId, ca), inTexts(connection, r.serial, serials)));
+      await db.delete(p).where(and(eq(p.caId, ca), inTexts(connection, p.serial, serials)));
+      await insertMany(rows);
+      const last = rows.at(-1);
+      if (last !== undefined) await changed(ca, last.sequence);
+      return rows.map(({ sequence }) => sequence);
+    },
+    setEnd: async (ca, serial, expiresAt) => {
+      const named = and(eq(r.caId, ca), eq(r.serial, serial));
+      await db.update(r).set({ expiresAt }).where(named);
+    },
+    remove: async (ca, serial) => {
+      await forget(ca, serial);
+      const sequence = next();
+      const removed = db
+        .delete(r)
+        .where(and(eq(r.caId, ca), eq(r.serial, serial)))
+        .returning();
+      for (const { sequence: since, revokedAt, expiresAt } of await removed) {
+        const released = { caId: ca, sequence, serial, since, revokedAt, expiresAt };
+        await db.insert(t.revocationReleases).values(released);
+      }
+      return changed(ca, sequence);
+    },
+    putResponder: async (responder) => {
+      await insertResponder(responder);
+    },
+  };
+}
+
+/** Deletes the answers about one serial; part of every change of its revocation state (PRE-2). */
+function forgetter(connection: Connection): (ca: CaId, serial: Serial) => Promise<void> {
+  const [one, two] = [placeholder(connection, 1), placeholder(connection, 2)];
+  const text = `delete from presigned where ca_id = ${one} and serial = ${two}`;
+  return async (ca, serial) => {
+    await connection.run(text, [ca, serial]);
+  };
+}
+
+function preparedBySerial({ db, t }: Connection): RevocationReads["bySerial"] {
+  const query = db
+    .select()
+    .from(t.revocations)
+    .where(and(...namedSerial(t.revocations)))
+    .prepare();
+  return async (ca, serial) => {
+    const [row] = await query.execute({ ca, serial });
+    return row && record(row);
+  };
+}
+
+/**
+ * One statement sees one state of both tables: between a hold and its release there is no third
+ * answer.
+ */
+function standingOf(connection: Connection): RevocationReads["standing"] {
+  const text = `select r.revoked_at, r.reason, c.profile from
+(select cast(${placeholder(connection, 1)} as text) as ca, cast(${placeholder(connection, 2)} as text) as serial) q
+left join certificates c on c.ca_id = q.ca and c.serial = q.serial
+left join revocations r on r.ca_id = q.ca and r.serial = q.serial`;
+  return async (ca, serial) => {
+    const found = connection.row(text, [ca, serial]);
+    return standingFrom((found instanceof Promise ? await found : found) ?? []);
+  };
+}
+
+/**
+ * The standing told by time and reason of a revocation and the profile of a certificate, each
+ * absent without a row.
+ */
+export function standingFrom([at, reason, named]: readonly unknown[]): Standing {
+  const profile = typeof named === "string" ? named : undefined;
+  if (at === null || at === undefined) {
+    return profile === undefined ? { status: "unknown" } : { status: "good", profile };
+  }
+  const why = reason as RevocationRecord["reason"]; // Only `put` fills the table.
+  return { status: "revoked", at: instant(Number(at)), reason: why, profile };
+}
+
+const namedSerial = (
+  table: Connection["t"]["revocations"] | Connection["t"]["certificates"],
+): SQL[] => [eq(table.caId, sql.placeholder("ca")), eq(table.serial, sql.placeholder("serial"))];
+
+/** Only `put` fills the table, so its texts are the closed words the record's types name. */
+function record(row: Connection["t"]["revocations"]["$inferSelect"]): RevocationRecord {
+  return { ...row, expiresAt: row.expiresAt ?? undefined } as RevocationRecord; // See above.
+}

@@ -1,0 +1,223 @@
+/**
+ * The store over one engine: reads of the committed state, units of work, the event feed, the
+ * access log.
+ */
+
+import type { AuditEvent } from "#core/audit/chain.ts";
+import type { AccessLogRow } from "#domain/audit/store.ts";
+import type { Reads, Store, Unit } from "#domain/store.ts";
+import type { Engine } from "#adapters/db/engine/engine.ts";
+import { translatedRead } from "#adapters/db/engine/faults.ts";
+import { Feed, Listeners } from "#adapters/db/engine/feed.ts";
+import { Memo } from "#adapters/db/engine/memo.ts";
+import type { Journal } from "#adapters/db/engine/journal.ts";
+import { GroupCommit } from "#adapters/db/engine/queue.ts";
+import { accessReads, accessWrites } from "./access.ts";
+import { AccessLog, type AccessLogTarget } from "./access-log.ts";
+import { tableTarget } from "./access-log-targets.ts";
+import { approvalReads, approvalWrites } from "./approvals.ts";
+import { auditReads } from "./audit.ts";
+import { bulkReads, bulkWrites } from "./bulk.ts";
+import { bulkRevocationReads, bulkRevocationWrites } from "./bulk-revocations.ts";
+import { caReads, caWrites } from "./cas.ts";
+import { certificateReads, certificateWrites } from "./certificates.ts";
+import { viewing } from "./crl-views.ts";
+import { crlReads, crlWrites } from "./crls.ts";
+import { envelopeReads, envelopeWrites } from "./envelopes.ts";
+import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
+import { instanceReads, instanceWrites } from "./instance.ts";
+import { presignedReads, presignedWrites } from "./presigned.ts";
+import { revocationReads, revocationWrites } from "./revocations.ts";
+import { tenantReads, tenantWrites } from "./tenants.ts";
+import { transparencyReads, transparencyWrites } from "./transparency.ts";
+
+/** What only start-up, preflight and metrics ask of a store. */
+export interface Administration {
+  /** The number of migrations the database has had. */
+  readonly schemaVersion: number;
+  /** Access log rows that were never written, since the start. */
+  droppedAccessRows(): number;
+}
+
+export interface StoreDeps {
+  readonly engine: Engine;
+  readonly journal: Journal;
+  /** This store's number among the replicas. */
+  readonly owner: number;
+  /** The last event committed before this store looked. */
+  readonly seen: number;
+  readonly schemaVersion: number;
+  /** Where the access log is; undefined where it is a table of the database. */
+  readonly accessLog: AccessLogTarget | undefined;
+  readonly onFault: (sentence: string, error: unknown) => void;
+}
+
+/** Puts the parts together; the engine is open, migrated and verified. */
+export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
+  const { engine, journal, onFault } = deps;
+  const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
+  const feed = new Feed({
+    seen: deps.seen,
+    read: guarded(auditReads(engine.reader, deps.owner).eventsAfter),
+    onFault,
+  });
+  const own = new Listeners(onFault);
+  const committed = (events: readonly AuditEvent[]) => {
+    memo?.committed();
+    own.tell(events);
+    feed.committed(events);
+  };
+  const queue = new GroupCommit({ engine, journal, committed, onFault });
+  const target = deps.accessLog ?? tableTarget(engine, (unit) => queue.run(unit));
+  const accessLog = new AccessLog({ target, onFault });
+  const read = readsOf(engine, deps.owner, memo, target);
+  const unit = unitOf(deps, memo);
+  await engine.listen((seq) => feed.wake(seq));
+  return {
+    dialect: engine.dialect,
+    read,
+    schemaVersion: deps.schemaVersion,
+    exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
+    atomically: (work) => queue.run(() => work(unit)),
+    onEvents: (listener) => feed.subscribe(listener),
+    onOwnEvents: (listener) => own.subscribe(listener),
+    logAccess: (row: AccessLogRow) => accessLog.add(row),
+    pruneAccessLog: (before) => accessLog.prune(before),
+    droppedAccessRows: () => accessLog.dropped,
+    ping: (writing = false) => guarded(() => pinged(engine, queue, writing))(),
+    close: async () => {
+      await accessLog.close();
+      await queue.close();
+      feed.stop();
+      await engine.close();
+    },
+  };
+}
+
+/**
+ * A database that lately refused a write is asked for one, which changes nothing, before it is
+ * called healthy.
+ */
+async function pinged(engine: Engine, queue: GroupCommit, writing: boolean): Promise<void> {
+  await engine.ping();
+  if (!writing && !queue.failing && !engine.stopped) return;
+  await queue.run(async () => void (await engine.writer.run(emptyWrite, [])));
+}
+
+const emptyWrite = "update heads set id = 1 where id = 1";
+
+function readsOf(
+  engine: Engine,
+  owner: number,
+  memo: Memo | undefined,
+  accessLog: AccessLogTarget,
+): Reads {
+  const { reader } = engine;
+  const sequence = sequenceOf(engine);
+  const cas = caReads(reader);
+  const access = accessReads(reader);
+  const tenants = tenantReads(reader);
+  return {
+    cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
+    certificates: guardedMethods(certificateReads(reader)),
+    revocations: {
+      ...guardedMethods(revocationReads(reader, sequence)),
+      ...guardedMethods({ ...crlReads(reader), view: viewing(engine) }),
+      // The sequence stays as it is: a promise around a number would delay every answer from
+      // memory.
+      sequence,
+    },
+    presigned: guardedMethods(presignedReads(reader)),
+    bulk: guardedMethods(bulkReads(reader)),
+    bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
+    keyChecks: guardedMethods(keyCheckReads(reader)),
+    transparency: guardedMethods(transparencyReads(reader)),
+    envelopes: guardedMethods(envelopeReads(reader, owner)),
+    tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
+    access: guardedMethods(memo === undefined ? access : remembered(memo, access, ["tokenByHash"])),
+    approvals: guardedMethods(approvalReads(reader, owner)),
+    audit: guardedMethods(auditReads(reader, owner)),
+    accessLog: guardedMethods(accessLog.reads),
+    instance: guardedMethods(instanceReads(reader)),
+  };
+}
+
+function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo | undefined): Unit {
+  const cas = caWrites(writer);
+  const access = accessWrites(writer);
+  const tenants = tenantWrites(writer);
+  const { standing, used, cas: casOf } = tenants; // These change nothing.
+  return {
+    // Reading the status, which every issue does, changes nothing.
+    cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
+    certificates: certificateWrites(writer, owner),
+    revocations: {
+      ...revocationWrites(writer, () => journal.nextRevocation()),
+      ...crlWrites(writer),
+    },
+    presigned: presignedWrites(writer),
+    bulk: bulkWrites(writer),
+    bulkRevocations: bulkRevocationWrites(writer, owner),
+    keyChecks: keyCheckWrites(writer),
+    transparency: transparencyWrites(writer),
+    envelopes: envelopeWrites(writer, owner),
+    tenants:
+      memo === undefined ? tenants : { ...touching(memo, tenants), standing, used, cas: casOf },
+    access: memo === undefined ? access : touching(memo, access),
+    approvals: approvalWrites(writer, owner),
+    audit: journal,
+    instance: instanceWrites(writer),
+  };
+}
+
+/** The same reads, of which those named are remembered until the next change. */
+function remembered<T extends object, N extends keyof T & string>(
+  memo: Memo,
+  reads: T,
+  names: readonly N[],
+): T {
+  const kept = names.map((name) => {
+    // The methods named take one text and give one row or nothing.
+    const method = reads[name] as (argument: string) => Promise<object | undefined>;
+    return [name, memo.remembering(name, method)];
+  });
+  return { ...reads, ...Object.fromEntries(kept) };
+}
+
+/** The same writes, each of which makes the memo forget when it has committed. */
+function touching<T extends object>(memo: Memo, writes: T): T {
+  const methods = Object.entries(writes).map(([name, method]) => [name, memo.touching(method)]);
+  return Object.fromEntries(methods) as T; // The same names, each with the same signature.
+}
+
+/**
+ * The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for
+ * and cannot be had.
+ */
+function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
+  return () => {
+    const told = engine.revocationSequence();
+    if (typeof told === "number") return told;
+    return told.catch((error: unknown) => {
+      throw translatedRead(error);
+    });
+  };
+}
+
+/** The same methods, refusing `storage_unavailable` when the database is at fault. */
+function guardedMethods<T extends object>(reads: T): T {
+  const methods = Object.entries(reads).map(([name, method]) => [name, guarded(method)]);
+  return Object.fromEntries(methods) as T; // The same names, each with the same signature.
+}
+
+function guarded<A extends unknown[], R>(
+  method: (...given: A) => Promise<R>,
+): (...given: A) => Promise<R> {
+  return async (...given) => {
+    try {
+      return await method(...given);
+    } catch (error) {
+      throw translatedRead(error);
+    }
+  };
+}
