@@ -23,7 +23,10 @@ export async function useProxy(
     throw new SecretUnavailable("outbound.proxy_url: What its source gave is no proxy's URL.");
   }
   const spared = env.no_proxy || env.NO_PROXY;
-  const direct = spared === undefined ? neverProxied : `${spared},${neverProxied}`;
+  // A process that opens the instance again and again has them there from the last time.
+  const isThere = spared?.endsWith(neverProxied) === true;
+  const own = isThere ? spared : `${spared},${neverProxied}`;
+  const direct = spared === undefined ? neverProxied : own;
   for (const [name, value] of [
     ["HTTP_PROXY", url],
     ["HTTPS_PROXY", url],

@@ -43,19 +43,29 @@ export async function readCertificateAndChain(
  * last.
  */
 function upwards(file: string, ders: readonly Uint8Array[]): readonly Uint8Array[] {
-  const left = ders.map((der) => parsed(file, der));
-  const isIssuerOf = (issuer: ParsedCertificate, one: ParsedCertificate) =>
-    issuer !== one && Buffer.compare(issuer.subject.der, one.issuer.der) === 0;
-  const sorted: ParsedCertificate[] = [];
-  let next = left.find((one) => !left.some((other) => isIssuerOf(one, other)));
+  const all = ders.map((der) => parsed(file, der));
+  // Looked up by name: a bundle may be of thousands, made to take long.
+  const bySubject = Map.groupBy(all, ({ subject }) => nameKey(subject));
+  const byIssuer = Map.groupBy(all, ({ issuer }) => nameKey(issuer));
+  const hasIssuedAnother = (one: ParsedCertificate) => {
+    const below = byIssuer.get(nameKey(one.subject)) ?? [];
+    return below.length > 1 || (below.length === 1 && below[0] !== one);
+  };
+  const sorted = new Set<ParsedCertificate>();
+  let next = all.find((one) => !hasIssuedAnother(one));
   while (next !== undefined) {
-    const one: ParsedCertificate = next;
-    sorted.push(one);
-    left.splice(left.indexOf(one), 1);
-    next = isSelfIssued(one) ? undefined : left.find((other) => isIssuerOf(other, one));
+    sorted.add(next);
+    if (isSelfIssued(next)) break;
+    // Each name is climbed through once: whoever comes to it again has gone in a circle.
+    const above: readonly ParsedCertificate[] = bySubject.get(nameKey(next.issuer)) ?? [];
+    bySubject.delete(nameKey(next.issuer));
+    next = above.find((one) => !sorted.has(one));
   }
+  const left = all.filter((one) => !sorted.has(one));
   return [...sorted, ...left].map(({ der }) => der);
 }
+
+const nameKey = ({ der }: ParsedCertificate["subject"]): string => der.toHex();
 
 function parsed(file: string, der: Uint8Array): ParsedCertificate {
   try {

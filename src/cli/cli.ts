@@ -16,10 +16,10 @@ import { Failure, ReaderGone, Refusal, UsageError } from "./failure.ts";
 import { commandHelp, nounHelp, rootHelp } from "./help.ts";
 import type { Io } from "./io.ts";
 import { canonical, checkComplete, pieces, readLine } from "./line.ts";
-import { openReach, secondsOf } from "./open-reach.ts";
+import { openReach, credentialFlags, secondsOf } from "./open-reach.ts";
 import { patiently } from "./progress.ts";
-import { printableLines } from "./rows.ts";
-import type { Table } from "./table.ts";
+import { jsonFor, printableLines } from "./rows.ts";
+import type { Fitting } from "./table.ts";
 import { refusalText } from "./refusal-text.ts";
 
 /**
@@ -63,6 +63,14 @@ async function dispatch(
   if (command.local && line.given.has("--url")) {
     throw new UsageError(`pkid ${path.join(" ")} runs on this machine only; leave --url out.`);
   }
+  const idle = command.local
+    ? credentialFlags.find((name) => line.given.has(`--${name}`))
+    : undefined;
+  if (idle !== undefined && !Object.hasOwn(command.args, idle)) {
+    throw new UsageError(
+      `pkid ${path.join(" ")} runs on this machine only; --${idle} is for a remote server.`,
+    );
+  }
   let code: number | undefined;
   const tree = commandTree(nouns, async (chosen, parsed) => {
     await confirmed(["pkid", ...path, ...line.words], chosen, line.given.has("--yes"), io);
@@ -96,7 +104,7 @@ async function perform(
   const print: Invocation<Args>["print"] = (document, human) => {
     const { columns } = io.stdout;
     const text = typeof human === "string" ? human : fittedTo(human, columns);
-    io.stdout.write(globals.json ? `${JSON.stringify(document)}\n` : text);
+    io.stdout.write(globals.json ? `${jsonFor(io.stdout, document)}\n` : text);
   };
   const note = (sentence: string) => {
     if (!globals.quiet && !globals.json) io.stderr.write(`${printableLines(sentence)}\n`);
@@ -120,6 +128,7 @@ async function perform(
       given,
       print,
       note,
+      complain: (sentence, error) => complain(io, globals.json, sentence, error),
       patiently: wait,
     });
   } finally {
@@ -127,8 +136,19 @@ async function perform(
   }
 }
 
-const fittedTo = (table: Table, columns: number | undefined): string =>
-  columns === undefined ? String(table) : table.fitted(columns);
+/** What failed while a command goes on, as `report` tells what ends one. */
+function complain({ stderr }: Io, json: boolean, sentence: string, error: unknown): void {
+  if (!json) {
+    stderr.write(`${printableLines(sentence)}\n`);
+    return;
+  }
+  const facts = error instanceof Refusal ? error.body : error instanceof Failure ? error.facts : {};
+  const code = error instanceof Failure ? error.code : "failed";
+  stderr.write(`${jsonFor(stderr, { code, ...facts, error: sentence })}\n`);
+}
+
+const fittedTo = (human: Fitting, columns: number | undefined): string =>
+  columns === undefined ? String(human) : human.fitted(columns);
 
 type Found =
   | { readonly help: string; readonly code: number }
@@ -180,7 +200,7 @@ function version(rest: readonly string[], io: Io, deps: CliDeps): number {
 function report(error: unknown, io: Io, json: boolean): number {
   if (error instanceof ReaderGone) return 1;
   if (error instanceof Refusal) {
-    io.stderr.write(json ? `${JSON.stringify(error.body)}\n` : refusalText(error));
+    io.stderr.write(json ? `${jsonFor(io.stderr, error.body)}\n` : refusalText(error));
     return 1;
   }
   const usage = error instanceof UsageError;
@@ -188,7 +208,7 @@ function report(error: unknown, io: Io, json: boolean): number {
   const shown = printableLines(message);
   const code = usage ? "usage" : error instanceof Failure ? error.code : "failed";
   const facts = error instanceof Failure ? error.facts : {};
-  if (json) io.stderr.write(`${JSON.stringify({ error: message, code, ...facts })}\n`);
+  if (json) io.stderr.write(`${jsonFor(io.stderr, { error: message, code, ...facts })}\n`);
   else
     io.stderr.write(
       error instanceof Failure && error.code === "config" ? shown : `error: ${shown}\n`,
@@ -206,7 +226,8 @@ function sentenceOf(error: unknown): string {
 function known<T>(what: string, word: string, table: Readonly<Record<string, T>>): T {
   const found = Object.hasOwn(table, word) ? table[word] : undefined;
   if (found !== undefined) return found;
-  const close = near(word, Object.keys(table));
+  const own = what === "command" ? ["version", "help"] : [];
+  const close = near(word, [...Object.keys(table), ...own]);
   const hint = close === undefined ? "pkid --help lists them." : `Did you mean ${close}?`;
   throw new UsageError(`There is no ${what} ${word}. ${hint}`);
 }

@@ -12,7 +12,7 @@ import type { Client } from "./client.ts";
 import { type Args, type Given, type Globals, globalArgs } from "./args.ts";
 import type { Io } from "./io.ts";
 import type { LocalApp } from "./reach.ts";
-import type { Table } from "./table.ts";
+import type { Fitting } from "./table.ts";
 
 /** What `main.ts` lends the command line: everything that needs the composition root. */
 export interface CliDeps {
@@ -90,11 +90,17 @@ export interface Invocation<A extends Args> {
   /** True when the flag stands on the line, by its name without dashes: a default is not given. */
   given(name: string): boolean;
   /**
-   * Prints the result: the document with `--json`, else `human`, a table as wide as the terminal.
+   * Prints the result: the document with `--json`, else `human`, laid out for the terminal where it
+   * can be.
    */
-  print(document: unknown, human: string | Table): void;
+  print(document: unknown, human: string | Fitting): void;
   /** Prints a sentence on stderr unless `--quiet`. */
   note(sentence: string): void;
+  /**
+   * Says on stderr what failed while the command goes on, `--quiet` or not; with `--json` as one
+   * document in a line, as an error that ends a command is.
+   */
+  complain(sentence: string, error?: unknown): void;
   /** Waits for long work outside the client, which does so by itself, and tells that it goes on. */
   patiently<T>(work: Promise<T>): Promise<T>;
 }

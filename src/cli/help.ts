@@ -2,6 +2,7 @@
 
 import type { Command, Noun } from "./command.ts";
 import { type Args, flagsOf, globalArgs, wordsOf } from "./args.ts";
+import { wrapped } from "./wrapped.ts";
 
 /** The page of `pkid --help`. */
 export function rootHelp(nouns: Readonly<Record<string, Noun>>): string {
@@ -48,12 +49,12 @@ export function commandHelp(path: string, command: Command): string {
     .join("");
   const own = flagLines(command.args);
   return [
-    ...broken(command.summary, lineWidth),
+    ...wrapped(command.summary, lineWidth),
     "",
     `Usage: pkid ${path}${words} [flags]`,
     ...(command.local ? ["", "Runs on this machine only, not with --url."] : []),
     ...(command.destroys
-      ? ["", ...broken(command.destroys, lineWidth), "It asks first; --yes goes on without."]
+      ? ["", ...wrapped(command.destroys, lineWidth), "It asks first; --yes goes on without."]
       : []),
     ...(own.length > 0 ? ["", "Flags:", ...own] : []),
     "",
@@ -90,23 +91,10 @@ function aligned(rows: readonly (readonly [string, string])[]): readonly string[
   const width = Math.max(0, ...rows.map(([left]) => left.length));
   const room = Math.max(roomMin, lineWidth - width - 4);
   return rows.flatMap(([left, right]) =>
-    broken(right, room).map((part, at) =>
+    wrapped(right, room).map((part, at) =>
       `  ${(at === 0 ? left : "").padEnd(width)}  ${part}`.trimEnd(),
     ),
   );
-}
-
-function broken(text: string, room: number): readonly string[] {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of text.split(" ")) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (longer.length > room && line !== "") {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-  }
-  return [...lines, line];
 }
 
 const lineWidth = 80;

@@ -1,7 +1,8 @@
 /** Writes a private key made here to a file of its own, which never takes the place of another. */
 
 import type { KeyObject } from "node:crypto";
-import { closeSync, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 import { Failure } from "./failure.ts";
 import { keyPem } from "./new-request.ts";
@@ -28,7 +29,11 @@ export function writeKeyFile(file: string, key: KeyObject): KeyFile {
   mustBeNew(file);
   const opened = attempted(file, () => openSync(file, "wx", 0o600));
   try {
-    attempted(file, () => writeFileSync(opened, keyPem(key), { flush: true }));
+    attempted(file, () => {
+      writeFileSync(opened, keyPem(key), { flush: true });
+      // The name of a file is on the disk when its directory is.
+      syncDirectory(dirname(file));
+    });
   } catch (error) {
     // What a full disk leaves holds no key, and would stand in the way of the next attempt.
     rmSync(file, { force: true });
@@ -37,6 +42,15 @@ export function writeKeyFile(file: string, key: KeyObject): KeyFile {
     closeSync(opened);
   }
   return { file, discard: () => rmSync(file, { force: true }) };
+}
+
+function syncDirectory(directory: string): void {
+  const opened = openSync(directory, "r");
+  try {
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
 }
 
 function attempted<T>(file: string, write: () => T): T {

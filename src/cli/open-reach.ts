@@ -44,10 +44,7 @@ export async function openReach(
       timeoutMs,
     });
   }
-  const idle = remoteFlags.find((name) => globals[name] !== undefined);
-  if (idle !== undefined) {
-    throw new UsageError(`--${idle} is for a remote server; name it with --url.`);
-  }
+  refuseIdle(globals, "name it with --url");
   const { config, fileName } = loadedConfig(globals, io);
   const running = await socketReach(config, timeoutMs);
   if (running !== undefined) return running;
@@ -59,11 +56,17 @@ export async function openReach(
   }
 }
 
+function refuseIdle(globals: Globals, advice: string): void {
+  const idle = remoteFlags.find((name) => globals[name] !== undefined);
+  if (idle !== undefined) throw new UsageError(`--${idle} is for a remote server; ${advice}.`);
+}
+
 /**
- * Refuses PKID_URL for a command of this machine, unless flags or environment say which instance of
- * it is meant.
+ * Refuses what names another machine for a command of this one: flags, and PKID_URL unless flags or
+ * environment say which instance of this machine is meant.
  */
 export function refuseElsewhere(globals: Globals, io: Io): void {
+  refuseIdle(globals, "leave it out");
   const url = urlOf(io);
   if (url === undefined) return;
   const { PKID_CONFIG, PKID_DATA_DIR } = io.env;
@@ -93,7 +96,9 @@ export function noInstance(
 }
 
 const localFlags = ["data-dir", "config"] as const;
-const remoteFlags = ["client-cert", "client-key", "token", "ca-file"] as const;
+/** Who asks: nobody is asked for that by an instance of this machine. */
+export const credentialFlags = ["client-cert", "client-key", "token"] as const;
+const remoteFlags = [...credentialFlags, "ca-file"] as const;
 
 const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
 

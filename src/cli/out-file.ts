@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { Failure } from "./failure.ts";
-import { type FileKind, kindOfFile } from "./file-kinds.ts";
+import { type FileKind, kindOfFile, leadingSubject } from "./file-kinds.ts";
 import { type Io, writeFile } from "./io.ts";
 
 /** Takes the result once the command has it. */
@@ -43,9 +43,19 @@ export function outFile(file: string, kind: FileKind, mode: number): Out {
   if (place !== undefined) probe(place);
   return (result) => {
     const now = placeOf(file, { kind, mode }, "the result was not written");
-    if (now === undefined) writeFile(file, result, mode);
-    else replaced(now, result);
+    if (now === undefined) return writeFile(file, result, mode);
+    if (kind === "a CA certificate") mustBeOfSameCa(file, result);
+    replaced(now, result);
   };
+}
+
+/** The chain of one CA does not take the place of another's, nor of what cannot be told. */
+function mustBeOfSameCa(file: string, result: string | Uint8Array): void {
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  const [held, made] = [readFileSync(file), Buffer.from(result)].map(leadingSubject);
+  if (held !== undefined && made !== undefined && Buffer.compare(held, made) === 0) return;
+  const sentence = `${file} holds the certificate of another CA; the result was not written. Name another file, or move it away.`;
+  throw new Failure(sentence, "already_exists", { file });
 }
 
 /** Where a result goes, and whose the file is there. */

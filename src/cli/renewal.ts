@@ -13,7 +13,8 @@ export interface Due {
 }
 
 /**
- * Due when less than `withinSeconds` of its life is left, or without one less than a third of it.
+ * Due when less than `withinSeconds` of its life is left, two thirds of it at most, or without one
+ * less than a third of it.
  */
 export function renewalDue(
   { notBefore, notAfter }: Pick<ParsedCertificate, "notBefore" | "notAfter">,
@@ -21,8 +22,9 @@ export function renewalDue(
   now: Instant,
 ): Due {
   const life = Math.max(0, Math.floor((notAfter - notBefore) / 1000));
-  // Longer than the certificate lives would have it renewed for ever.
-  const within = Math.min(withinSeconds ?? Math.floor(life / 3), life);
+  // A certificate that is due from its first moment would be renewed at every look, for ever.
+  const withinMax = Math.floor((life * 2) / 3);
+  const within = Math.min(withinSeconds ?? Math.floor(life / 3), withinMax);
   const since = addSeconds(notAfter, -within);
   const remainingSeconds = Math.max(0, Math.floor((notAfter - now) / 1000));
   return { due: now >= since, since, remainingSeconds };

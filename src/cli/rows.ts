@@ -62,8 +62,17 @@ export function facts(row: Row, keys: readonly string[]): string {
 }
 
 /** Control characters replaced, so that a name in a certificate cannot drive the terminal. */
-export const printable = (text: string): string =>
-  text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, "\ufffd");
+export const printable = (text: string): string => text.replace(driving, "\ufffd");
+
+/**
+ * The document as JSON. On a terminal what could drive it is escaped, which reads as the same
+ * document (RFC 8259 §7); JSON itself escapes C0 alone.
+ */
+export function jsonFor({ isTerminal }: { readonly isTerminal: boolean }, document: unknown) {
+  const text = JSON.stringify(document);
+  if (!isTerminal) return text;
+  return text.replace(driving, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
 
 /** The same of a text of several lines. */
 export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
@@ -75,3 +84,6 @@ export const shellWord = (text: string): string =>
 /** A timestamp of the wire in whole seconds; any other text as it is. */
 const shortTime = (text: string): string =>
   text.replace(/^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})\.\d{6}Z$/, "$1Z");
+
+/** Controls, line breaks of Unicode, and what turns the direction of a text. */
+const driving = /[\p{Cc}\u200e\u200f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;

@@ -1,7 +1,14 @@
 /** Tables for people: aligned columns, made to fit the terminal where there is one. */
 
+/** What is laid out for the terminal it is shown on; as text it is whole, for pipes and files. */
+export interface Fitting {
+  toString(): string;
+  /** Lines of at most so many columns. */
+  fitted(width: number): string;
+}
+
 /** Rows under a header; as text it is as wide as its cells, for pipes and files. */
-export class Table {
+export class Table implements Fitting {
   readonly #head: readonly string[];
   readonly #rows: readonly (readonly string[])[];
 

@@ -1,7 +1,9 @@
 /** The places of this machine where programs look for CAs they trust, and how a CA gets there. */
 
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+
+import { decodePem } from "#core/asn1/pem.ts";
 
 import { Failure } from "./failure.ts";
 import { outFile } from "./out-file.ts";
@@ -44,16 +46,25 @@ export async function installInSystem(
     throw new Failure(`${system.anchors} cannot be written by this user; run it as root.`);
   }
   const where = join(system.anchors, `${name}.crt`);
+  mustBeSame(name, where, existsSync(where) ? readFileSync(where, "utf8") : "", pem);
   outFile(where, "a CA certificate", 0o644)(pem);
   await ran(system.command);
   return { store: "system", where };
 }
 
 /** A database of NSS, for Firefox, Chromium and curl built with it; made when it is not there. */
-export async function installInNss({ name, file }: Anchor, folder: string): Promise<Installed> {
+export async function installInNss(
+  { name, file, pem }: Anchor,
+  folder: string,
+): Promise<Installed> {
   if (!existsSync(join(folder, "cert9.db"))) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     await ran(["certutil", "-N", "-d", `sql:${folder}`, "--empty-password"]);
+  }
+  const listed = await ran(["certutil", "-L", "-d", `sql:${folder}`]);
+  if (listed.split("\n").some((line) => line.replace(/ +\S+$/, "") === name)) {
+    const held = await ran(["certutil", "-L", "-d", `sql:${folder}`, "-n", name, "-a"]);
+    mustBeSame(name, folder, held, pem);
   }
   await ran(["certutil", "-A", "-d", `sql:${folder}`, "-n", name, "-t", "C,,", "-i", file]);
   return { store: "nss", where: folder };
@@ -73,11 +84,19 @@ export async function installInJava(
   return { store: "java", where: keystore ?? "cacerts" };
 }
 
+/** Two CAs may have the same common name: the anchor of another never gives way to this one. */
+function mustBeSame(name: string, where: string, held: string, pem: string): void {
+  const [there, mine] = [held, pem].map((text) => decodePem(text, ["CERTIFICATE"]));
+  if (held.trim() === "" || (there && mine && Buffer.compare(there, mine) === 0)) return;
+  const sentence = `${where} has another CA under the name ${name}, which is not replaced; give this one another with --name.`;
+  throw new Failure(sentence, "already_exists", { name, where });
+}
+
 /** Where PATH, as it is now, has a tool. */
 const found = (tool: string): string | null => Bun.which(tool, { PATH: process.env.PATH ?? "" });
 
-/** Runs a tool of the system; fails with what it said. */
-async function ran(line: readonly [string, ...string[]] | readonly string[]): Promise<void> {
+/** Runs a tool of the system and gives what it said; fails with that. */
+async function ran(line: readonly [string, ...string[]] | readonly string[]): Promise<string> {
   const [tool = ""] = line;
   const path = found(tool);
   if (path === null) {
@@ -95,7 +114,7 @@ async function ran(line: readonly [string, ...string[]] | readonly string[]): Pr
   )
     .join("")
     .trim();
-  if ((await child.exited) === 0) return;
+  if ((await child.exited) === 0) return said;
   throw new Failure(`${tool} failed: ${said.split("\n").at(-1) ?? ""}`);
 }
 

@@ -23,6 +23,7 @@ beforeAll(async () => {
   await run(`openssl req -new ${key} -subj /CN=leaf -keyout leaf.key -out leaf.csr`);
   const signing = "-CA ca.pem -CAkey ca.key -set_serial 7 -days 90";
   await run(`openssl x509 -req -in leaf.csr ${signing} -out leaf.pem`);
+  await run(`openssl x509 -req -in leaf.csr ${signing} -days 0 -out over.pem`);
   writeFileSync(
     at("chain.pem"),
     readFileSync(at("leaf.pem"), "utf8") + readFileSync(at("ca.pem"), "utf8"),
@@ -100,12 +101,24 @@ describe("cert needs-renewal", () => {
       (await shell(["cert", "needs-renewal", ...flags])).code;
     expect(await due(at("leaf.pem"))).toBe(1);
     expect(await due(at("leaf.pem"), "--within", "10d")).toBe(1);
-    expect(await due(at("leaf.pem"), "--within", "91d")).toBe(0);
+    expect(await due(at("over.pem"))).toBe(0);
     expect(await due(at("leaf.key"))).toBe(2);
     expect(await due(at("none.pem"))).toBe(2);
     expect(await due(at("leaf.pem"), "--within", "soon")).toBe(2);
     const { stdout } = await shell(["cert", "needs-renewal", at("leaf.pem"), "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ due: false });
+  });
+
+  test("a span longer than its life has it due when a third of it is over, not at once", async () => {
+    const { code } = await shell(["cert", "needs-renewal", at("leaf.pem"), "--within", "3650d"]);
+    expect(code).toBe(1);
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 1e9 }), fc.nat(1e10), (lifeSeconds, within) => {
+        const life = lifeSeconds * 1000;
+        const one = { notBefore: instant(0), notAfter: instant(life) };
+        expect(renewalDue(one, within, instant(Math.floor(life / 3) - 1)).due).toBe(false);
+      }),
+    );
   });
 
   test("a third of its life is left when it becomes due, and it stays due", () => {
@@ -145,6 +158,24 @@ test("flags of the daemon are refused without it, and the other way round", asyn
     ["--daemon", "--every", "0s"],
   ]) {
     expect([flags, (await shell([...renew, ...flags])).code]).toEqual([flags, 2]);
+  }
+});
+
+test("a daemon says what failed, also when it is told to be quiet or to speak JSON", async () => {
+  const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+  const renew = ["cert", "renew", at("over.pem"), "--ca", id, "--daemon", "--every", "1s"];
+  for (const flag of ["--quiet", "--json"]) {
+    let looks = 0;
+    const answers = () => {
+      // What is no answer of a server is a bug, and the only way to end a daemon from inside.
+      if (++looks > 1) throw new Error("over");
+      return Response.json({ error: "Not now.", code: "ca_not_active" }, { status: 409 });
+    };
+    const { stdout, stderr } = await shell([...renew, flag], { answers });
+    const [said = "", ...more] = stderr.trim().split("\n");
+    expect([stdout, more]).toEqual(["", [expect.stringContaining("over")]]);
+    expect(said).toContain("over.pem was not renewed: Not now.");
+    if (flag === "--json") expect(JSON.parse(said)).toMatchObject({ code: "ca_not_active" });
   }
 });
 

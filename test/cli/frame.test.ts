@@ -230,3 +230,13 @@ test("a refusal whose facts are lists of objects is told in words", async () => 
   });
   expect(refused.stderr).toContain("logs: log=a ok=true,log=b ok=false error=timeout");
 });
+
+test("a mistyped version or help is answered with the word that was meant", async () => {
+  for (const [typed, meant] of [
+    ["versoin", "version"],
+    ["hepl", "help"],
+  ] as const) {
+    const { code, stderr } = await shell([typed]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`Did you mean ${meant}?`)]);
+  }
+});

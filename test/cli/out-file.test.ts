@@ -17,6 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { exportFormat } from "#core/audit/ledger-export.ts";
 import { kindOfFile } from "#cli/file-kinds.ts";
 import { outFile } from "#cli/out-file.ts";
 import { ran } from "#test/support/child.ts";
@@ -36,6 +37,19 @@ beforeAll(async () => {
   await made("pkcs12 -export -in leaf.pem -inkey leaf.key -out leaf.p12 -passout pass:x");
   writeFileSync(at("both.pem"), text("leaf.key") + text("leaf.pem"));
   writeFileSync(at("chain.pem"), text("leaf.pem") + text("ca.pem"));
+  await made(`req -x509 ${key} -subj /CN=Other -keyout other.key -out other.pem`);
+  writeFileSync(at("roots.pem"), text("ca.pem") + text("other.pem"));
+  writeFileSync(
+    at("paths.pem"),
+    `# native, by CA\n${text("ca.pem")}\n# cross, by B\n${text("ca.pem")}`,
+  );
+  writeFileSync(at("vpn.ovpn"), `client\nremote vpn.test\n<ca>\n${text("ca.pem")}</ca>\n`);
+  writeFileSync(at("package.json"), '{"name":"mine"}\n');
+  writeFileSync(at("ledger.json"), JSON.stringify({ format: exportFormat, entries: [] }));
+  writeFileSync(
+    at("transcript.json"),
+    '{"approval":{},"events":[],"exported_at":"","signature_algorithm":"ed25519","signature":""}',
+  );
   writeFileSync(at("notes.txt"), "do not lose me\n");
 });
 
@@ -51,6 +65,12 @@ test("the kind of a file is told by its octets, whatever it is called", () => {
     ["both.pem",  "a key and its certificate"],
     ["leaf.p12",  "a PKCS#12 store"],
     ["notes.txt", "something else"],
+    ["roots.pem", "several CA certificates"],
+    ["paths.pem", "a CA certificate"],
+    ["vpn.ovpn",  "PEM among other text"],
+    ["package.json",    "a JSON document"],
+    ["ledger.json",     "a sign ledger"],
+    ["transcript.json", "an approval transcript"],
   ] as const;
   for (const [name, kind] of kinds)
     expect([name, kindOfFile(readFileSync(at(name)))]).toEqual([name, kind]);
@@ -154,6 +174,34 @@ test("every other command that writes a file keeps what is there", async () => {
   expect([init.code, text("leaf.key"), existsSync(at("d"))]).toEqual([1, before, false]);
 });
 
+test("a chain takes the place of an earlier one of the same CA, and of no other bundle", async () => {
+  const answers: Answers = () => new Response(text("ca.pem"));
+  for (const name of ["roots.pem", "vpn.ovpn", "other.pem"]) {
+    const before = text(name);
+    const { code, stderr } = await shell(["ca", "chain", id, "--out", at(name)], { answers });
+    expect([name, code, text(name)]).toEqual([name, 1, before]);
+    expect(stderr).toContain(at(name));
+  }
+  writeFileSync(at("again.pem"), text("paths.pem"));
+  const { code } = await shell(["ca", "chain", id, "--out", at("again.pem")], { answers });
+  expect([code, text("again.pem")]).toEqual([0, text("ca.pem")]);
+});
+
+test("a signed document takes the place of one of its own kind, and of no other JSON", async () => {
+  for (const [line, own] of [
+    ["hsm log", "ledger.json"],
+    ["approvals transcript apr_1", "transcript.json"],
+  ] as const) {
+    const document = text(own);
+    const answers: Answers = () => new Response(document);
+    for (const name of ["package.json", "ledger.json", "transcript.json"]) {
+      const before = text(name);
+      const { code } = await shell([...line.split(" "), "--out", at(name)], { answers });
+      expect([line, name, code, text(name)]).toEqual([line, name, name === own ? 0 : 1, before]);
+    }
+  }
+});
+
 test("the bundles of a bulk issue are looked at before anything is issued", async () => {
   mkdirSync(at("bundles"), { recursive: true });
   writeFileSync(at("bundles/www.pem"), text("leaf.key"));
@@ -182,6 +230,10 @@ const ignored = [
   [["ca", "list", "--url", "https://a.test", "--data-dir", "x"],           "--data-dir names an instance of this machine"],
   [["ca", "list", "--url", "https://a.test", "--config", "x"],             "--config names an instance of this machine"],
   [["quickstart", "--csr", "x", "--issue", "y"],                           "Only one of --issue and --csr"],
+  [["init", "--config", "x"],                                              "leave --config out"],
+  [["init", "--token", "pki_pat_a"],                                       "--token is for a remote server"],
+  [["serve", "--ca-file", "x"],                                            "--ca-file is for a remote server"],
+  [["config", "check", "--client-cert", "x"],                              "--client-cert is for a remote server"],
   [["init", "--public-url", "ftp://x"],                                    "--public-url must be an address with http or https."],
   [["init", "--public-url", "http://x.test/pki"],                          "must have no path"],
 ] as const;
@@ -189,6 +241,19 @@ test.each(ignored)("what would be passed over is refused: %p", async (argv, sent
   const { code, stderr, asked } = await shell(argv);
   expect({ code, asked }).toEqual({ code: 2, asked: [] });
   expect(stderr).toContain(sentence);
+});
+
+test("PKID_URL is never passed over by what begins or serves an instance of this machine", async () => {
+  const env = { PKID_URL: "https://pki.test", PKID_DATA_DIR: undefined };
+  let served = 0;
+  const deps = { serve: async () => served++ };
+  for (const line of ["serve", `init --out ${at("elsewhere.yaml")}`, "quickstart"]) {
+    const { code, stderr } = await shell(line.split(" "), { env, deps });
+    expect([line, code, stderr]).toEqual([line, 2, expect.stringContaining("PKID_URL")]);
+  }
+  expect([served, existsSync(at("elsewhere.yaml"))]).toEqual([0, false]);
+  const named = ["init", "--out", at("named.yaml"), "--data-dir", at("named")];
+  expect((await shell(named, { env })).code).toBe(0);
 });
 
 test("a flag that names an instance here goes before PKID_URL", async () => {

@@ -4,7 +4,9 @@
  */
 
 import { expect, test } from "bun:test";
+import fc from "fast-check";
 
+import { shownReport } from "#cli/commands/preflight.ts";
 import { failed, passed, skipped, warned } from "#core/preflight/finding.ts";
 import { preflightReport } from "#core/preflight/report.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -45,6 +47,22 @@ async function run(argv: readonly string[], report = reportOf("good")) {
 test("the table is the one people reviewed: a remedy below what warns or fails, and the counts", async () => {
   const { stdout } = await run([], reportOf("good", "poor", "bad", "none"));
   expectGolden("preflight.txt", stdout);
+});
+
+test("on a terminal every line fits, whatever was found, and nothing of it is lost", () => {
+  const text = fc.string({ unit: "grapheme", maxLength: 200 });
+  const checked = fc.record({ name: fc.constantFrom("pin.source", "certs.responder_expiry") });
+  fc.assert(
+    fc.property(fc.integer({ min: 40, max: 200 }), checked, text, text, (width, one, ...said) => {
+      const [detail, remedy] = said;
+      const report = { checks: [{ ...one, status: "fail", detail, remedy }], summary: {} };
+      const shown = shownReport(report, false);
+      const lines = shown.fitted(width).split("\n");
+      for (const line of lines) expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
+      const solid = (of: string) => of.replace("DETAIL", "").replace(/\s/g, "");
+      expect(solid(shown.fitted(width))).toBe(solid(String(shown)));
+    }),
+  );
 });
 
 test("--json is the report and nothing else", async () => {

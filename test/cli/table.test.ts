@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { runCli } from "#cli/cli.ts";
-import { columns } from "#cli/rows.ts";
+import { columns, jsonFor, printable } from "#cli/rows.ts";
 import { Table } from "#cli/table.ts";
 
 const serial = "123456789012345678901234567890123456789";
@@ -34,6 +34,18 @@ test("a list of certificates fits 80 columns, and its serials are whole", () => 
   expect(fitted).toContain("2027-01-02 ".trim());
   expect(fitted).not.toContain("03:04:05");
   expect(fitted.split("\n")).toHaveLength(4);
+});
+
+test("JSON on a terminal is the same document without what could drive it", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (subject) => {
+      const row = { subject: `${subject}\u009b2J\u202e` };
+      const shown = jsonFor({ isTerminal: true }, row);
+      expect(JSON.parse(shown)).toEqual(row);
+      expect(printable(shown)).toBe(shown);
+      expect(jsonFor({ isTerminal: false }, row)).toBe(JSON.stringify(row));
+    }),
+  );
 });
 
 test("a list of CAs, whose ids leave no room, is a block of lines for each", () => {

@@ -123,6 +123,28 @@ describe("trust install", () => {
     60_000,
   );
 
+  test("never replaces another CA's anchor of the same name, but its own", async () => {
+    const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    await run(`openssl req -x509 ${key} -subj /CN=Root -keyout twin.key -out twin.pem`);
+    mkdirSync(at("taken"));
+    writeFileSync(at("taken/pkid-Root.crt"), read("ca.pem"));
+    const system = ["trust", "install", at("twin.pem"), "--anchors", at("taken"), "--yes"];
+    const refused = await shell(system);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("--name")]);
+    expect(read("taken/pkid-Root.crt")).toBe(read("ca.pem"));
+
+    const into = (file: string, ...more: string[]) =>
+      shell(["trust", "install", at(file), "--nss-dir", at("taken-nss"), "--yes", ...more]);
+    expect((await into("ca.pem")).code).toBe(0);
+    expect((await into("ca.pem")).code).toBe(0);
+    const twin = await into("twin.pem");
+    expect([twin.code, twin.stderr]).toEqual([1, expect.stringContaining("--name")]);
+    const { stdout } = await run(`certutil -L -d sql:${at("taken-nss")} -n pkid-Root -a`);
+    const flat = (pem: string) => pem.replace(/\s/g, "");
+    expect(flat(stdout)).toBe(flat(read("ca.pem")));
+    expect((await into("twin.pem", "--name", "twin")).code).toBe(0);
+  });
+
   test("takes one CA and nothing else, and a name that is one", async () => {
     for (const file of ["tls.pem", "served.pem", "ca.key"]) {
       const { code } = await shell(["trust", "install", at(file), "--nss-dir", at("x"), "--yes"]);

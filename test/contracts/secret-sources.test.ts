@@ -4,8 +4,9 @@ import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import type { AwsSource, AzureSource, VaultSource } from "#config/secret.ts";
+import { type AwsSource, type AzureSource, Secret, type VaultSource } from "#config/secret.ts";
 import { selfSigned } from "#test/support/openssl.ts";
 import {
   awsKey,
@@ -404,4 +405,19 @@ describe("Azure knows this workload", () => {
     expect(await get(azureEnv, { version: "5f3b" })).toBe("older");
     expect(await refusal(get(azureEnv, { version: "beef" }))).toContain("(SecretNotFound)");
   });
+});
+
+test("a process that takes the proxy up again and again spares the same addresses", async () => {
+  const value = new Secret("http://proxy.test:3128");
+  const outbound = { proxy_url: { from: "value", value } as const, ca_file: undefined };
+  const secrets = openSecrets({ outbound: { ca_file: undefined } }, {});
+  for (const spared of [undefined, "intranet.test"]) {
+    const env: Record<string, string | undefined> = { NO_PROXY: spared };
+    await useProxy({ outbound }, secrets, env);
+    const first = { ...env };
+    await useProxy({ outbound }, secrets, env);
+    expect(env).toEqual(first);
+    expect(env.no_proxy).toContain("127.0.0.0/8");
+    expect(env.no_proxy?.startsWith(spared ?? "localhost")).toBe(true);
+  }
 });

@@ -9,6 +9,7 @@ import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
 import { type Chain, createChain } from "#test/support/first-certificate.ts";
+import { canFakeTime, falseTime } from "#test/support/false-time.ts";
 import { binary, Instance } from "#test/support/instance.ts";
 
 let instance: Instance;
@@ -85,44 +86,64 @@ test("what is served is inspected as OpenSSL sees it", async () => {
   expect(await run("openssl x509 -in leaf.pem -noout -fingerprint -sha256")).toContain(leaf.sha256);
 }, 30_000);
 
-test("a daemon renews a file in place with its path, runs the hook, and goes on after a failure", async () => {
-  const files = ["--key-out", at("d.key"), "--out", at("d.pem"), "--chain"];
-  await pkid("cert", "issue", "--ca", issuing, "--name", "d.example.test", ...files);
-  const first = readFileSync(at("d.pem"), "utf8");
-  const renewing = ["cert", "renew", at("d.pem"), "--ca", issuing, "--daemon", "--every", "1s"];
-  const hook = [
-    "--within",
-    "3650d",
-    "--exec",
-    `cp "$PKID_CERT_FILE" ${at("hooked.pem")}; env > ${at("hooked.env")}; exit 3`,
-  ];
-  const config = ["--config", at("pkid.yaml")];
-  const child = Bun.spawn([binary, ...renewing, ...hook, ...config], {
-    cwd: instance.home,
-    env: { ...process.env, PKID_ROOT_USER_PASSWORD: "correct horse", PKID_CA_FILE: "/ca.pem" },
-    stdout: "ignore",
-    stderr: Bun.file(at("daemon.log")),
-  });
-  try {
-    const log = () => (existsSync(at("daemon.log")) ? readFileSync(at("daemon.log"), "utf8") : "");
-    const until = async (done: () => boolean) => {
-      while (!done()) await Bun.sleep(50);
-    };
-    await until(() => log().includes("ended with 3"));
-    expect(readFileSync(at("d.pem"), "utf8")).not.toBe(first);
-    expect(readFileSync(at("hooked.pem"), "utf8")).toContain("BEGIN CERTIFICATE");
-    const given = readFileSync(at("hooked.env"), "utf8").match(/^PKID_\w+/gm) ?? [];
-    expect(given.toSorted()).toEqual(["PKID_CA_FILE", "PKID_CERT_FILE"]);
-    const path = `-untrusted ${chain.intermediate} -CAfile ${chain.root}`;
-    expect(await run(`openssl verify ${path} hooked.pem`)).toContain("OK");
-    expect(readFileSync(at("hooked.pem"), "utf8").match(/BEGIN/g)).toHaveLength(2);
-    // A file that is no certificate any more is said, and looked at again.
-    writeFileSync(at("d.pem"), "");
-    await until(() => log().includes("was not renewed"));
-    expect(child.exitCode).toBe(null);
-  } finally {
-    child.kill();
-    await child.exited;
-  }
-  expect((await instance.cli("cert", "needs-renewal", at("hooked.pem"))).code).toBe(1);
-}, 60_000);
+test.skipIf(!canFakeTime)(
+  "a daemon renews a file in place with its path, once, runs the hook, and goes on after a failure",
+  async () => {
+    const files = ["--key-out", at("d.key"), "--out", at("d.pem"), "--chain"];
+    const short = ["--validity-days", "10"];
+    await pkid("cert", "issue", "--ca", issuing, "--name", "d.example.test", ...short, ...files);
+    const first = readFileSync(at("d.pem"), "utf8");
+    const renewing = ["cert", "renew", at("d.pem"), "--ca", issuing, "--daemon", "--every", "1s"];
+    const hook = [
+      "--within",
+      "3650d",
+      "--validity-days",
+      "90",
+      "--exec",
+      `cp "$PKID_CERT_FILE" ${at("hooked.pem")}; env > ${at("hooked.env")}; exit 3`,
+    ];
+    // Eight of its ten days are over for the daemon; of the ninety of the next one, only eight.
+    const time = falseTime();
+    time.set(8 * 86_400);
+    const config = ["--config", at("pkid.yaml")];
+    const child = Bun.spawn([binary, ...renewing, ...hook, ...config], {
+      cwd: instance.home,
+      env: {
+        ...process.env,
+        ...time.env,
+        PKID_ROOT_USER_PASSWORD: "correct horse",
+        PKID_CA_FILE: "/ca.pem",
+      },
+      stdout: "ignore",
+      stderr: Bun.file(at("daemon.log")),
+    });
+    try {
+      const log = () =>
+        existsSync(at("daemon.log")) ? readFileSync(at("daemon.log"), "utf8") : "";
+      const until = async (done: () => boolean) => {
+        while (!done()) await Bun.sleep(50);
+      };
+      await until(() => log().includes("ended with 3"));
+      expect(readFileSync(at("d.pem"), "utf8")).not.toBe(first);
+      expect(readFileSync(at("hooked.pem"), "utf8")).toContain("BEGIN CERTIFICATE");
+      const given = readFileSync(at("hooked.env"), "utf8").match(/^PKID_\w+/gm) ?? [];
+      expect(given.toSorted()).toEqual(["PKID_CA_FILE", "PKID_CERT_FILE"]);
+      const path = `-untrusted ${chain.intermediate} -CAfile ${chain.root}`;
+      expect(await run(`openssl verify ${path} hooked.pem`)).toContain("OK");
+      expect(readFileSync(at("hooked.pem"), "utf8").match(/BEGIN/g)).toHaveLength(2);
+      // Longer than it lives, the span has it due no sooner than a third of its life is over.
+      await Bun.sleep(2500);
+      expect(log().match(/was renewed until/g)).toHaveLength(1);
+      // A file that is no certificate any more is said, and looked at again.
+      writeFileSync(at("d.pem"), "");
+      await until(() => log().includes("was not renewed"));
+      expect(child.exitCode).toBe(null);
+    } finally {
+      child.kill();
+      await child.exited;
+      time.remove();
+    }
+    expect((await instance.cli("cert", "needs-renewal", at("hooked.pem"))).code).toBe(1);
+  },
+  60_000,
+);

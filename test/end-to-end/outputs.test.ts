@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 import { ran } from "#test/support/child.ts";
 import { binary, newHome, writeConfig } from "#test/support/instance.ts";
@@ -50,10 +50,58 @@ test("a full device is exit 1 with a sentence, for short and long results", asyn
   }
 });
 
+test("where exit 1 is an answer, a full device is exit 2", async () => {
+  const home = newHome();
+  const config = writeConfig(home, {});
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout a.key";
+  const made = `openssl req -x509 ${key} -subj /CN=a -days 90 -out a.pem`;
+  expect((await ran(made.split(" "), { cwd: home })).code).toBe(0);
+  for (const words of ["cert needs-renewal a.pem", `preflight --no-network --config ${config}`]) {
+    const script = `${binary} ${words} > /dev/full`;
+    const { code, stderr } = await ran(["bash", "-c", script], { cwd: home });
+    expect([words, code, stderr]).toEqual([words, 2, expect.stringContaining("ENOSPC")]);
+  }
+});
+
 test("a reader that goes away ends the command without a word and not as a success", async () => {
   const { stdout, stderr } = await line("$PKID | head -c 1 > /dev/null; echo $PIPESTATUS");
   expect({ stdout, stderr }).toEqual({ stdout: "1\n", stderr: "" });
 });
+
+test("the reports of preflight and db check fit a terminal of 80 columns, and are whole in a pipe", async () => {
+  const home = newHome();
+  const config = writeConfig(home, {});
+  mkdirSync(`${home}/data`, { mode: 0o700 });
+  writeFileSync(`${home}/data/pkid.db`, "no database\n", { mode: 0o600 });
+  const env = { HOME: home, TERM: "dumb", NO_COLOR: "1", PKID_NO_SUCH_SETTING_OF_ANYBODY: "1" };
+  for (const words of [
+    ["preflight", "--no-network"],
+    ["db", "check"],
+  ]) {
+    const argv = [binary, ...words, "--config", config];
+    let shown = "";
+    const child = Bun.spawn(argv, {
+      cwd: home,
+      env,
+      terminal: {
+        cols: 80,
+        rows: 24,
+        data: (_, octets) => {
+          shown += Buffer.from(octets).toString();
+        },
+      },
+    });
+    await child.exited;
+    child.terminal?.close();
+    expect(shown.split(/\r?\n/).filter((line) => Bun.stringWidth(line) > 80)).toEqual([]);
+    const piped = (await ran(argv, { cwd: home, env })).stdout;
+    const wide = piped.split("\n").filter((line) => Bun.stringWidth(line) > 80);
+    expect(wide.length).toBeGreaterThan(0);
+    // A path may be broken where no blank is, and figures change from one look to the next.
+    const flat = (text: string) => text.replace(/[\s\d]+/g, "");
+    for (const line of wide) expect(flat(shown)).toContain(flat(line));
+  }
+}, 60_000);
 
 test("an error that cannot be told is still an exit code", async () => {
   expect((await line("$PKID --limit x 2> /dev/full")).code).toBe(2);

@@ -82,7 +82,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     args: { id: word(), out: value("File to write instead of stdout.", "file") },
     local: true,
     run: async ({ args: { id, out }, client, io }) => {
-      const write = openOut(io, out, "a JSON document");
+      const write = openOut(io, out, "an approval transcript");
       write(await client.fetch("approval.transcript", { path: { id } }));
     },
   }),

@@ -45,8 +45,9 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
       const made = await client.ask("ca.cross_sign", { path, body });
       const chain = textAt(made, "chain_pem");
       const head = facts(rowOf(made.cross_sign), ["id", "subject", "serial", "not_after"]);
-      if (args.out !== undefined) write(chain);
+      // What has been signed is told before the file is written, which can still fail.
       print(made, args.out === undefined ? head + chain : head);
+      if (args.out !== undefined) write(chain);
     },
   }),
   "cross-signs": command({

@@ -20,6 +20,7 @@ import { outFile } from "#cli/out-file.ts";
 import { caArg } from "#cli/references.ts";
 import { renewalDue } from "#cli/renewal.ts";
 import { facts, type Row, textAt } from "#cli/rows.ts";
+import { printVerdict } from "#cli/verdict.ts";
 
 const args = {
   serial: word(),
@@ -28,7 +29,10 @@ const args = {
   "validity-days": number("Validity in days, within the limits of the profile.", "days"),
   ...outArgs,
   daemon: toggle("Stay, and renew the certificate file in place whenever it is due."),
-  within: value("With --daemon: renew when so much is left, not a third of its life.", "duration"),
+  within: value(
+    "With --daemon: renew when so much is left, at most two thirds of its life, not a third.",
+    "duration",
+  ),
   every: valueOr("With --daemon: how often to look.", "duration", "1h"),
   exec: value("With --daemon: line of the shell to run after each renewal.", "line"),
 } as const satisfies Args;
@@ -58,7 +62,10 @@ export const needsRenewal: Command = command({
   local: true,
   args: {
     file: word(),
-    within: value("Due when so much is left, not a third of its life.", "duration"),
+    within: value(
+      "Due when so much is left, at most two thirds of its life, not a third.",
+      "duration",
+    ),
   },
   run: async ({ args: { file, within }, io, print }) => {
     const seconds = within === undefined ? undefined : secondsOf("--within", within);
@@ -73,7 +80,7 @@ export const needsRenewal: Command = command({
       not_after: timestamp(certificate.notAfter),
       remaining_seconds: found.remainingSeconds,
     };
-    print(told, facts(told, Object.keys(told)));
+    printVerdict(() => print(told, facts(told, Object.keys(told))));
     return found.due ? 0 : 1;
   },
 });
@@ -82,7 +89,7 @@ export const needsRenewal: Command = command({
  * Looks, renews when due, sleeps; ends only with the process. What fails is said and tried again.
  */
 async function stayed(invocation: Renew): Promise<number> {
-  const { args: given, note } = invocation;
+  const { args: given, complain } = invocation;
   const idle = ["csr", "out", "chain"].find((name) => invocation.given(name));
   if (idle !== undefined)
     throw new UsageError(`--daemon renews the file in place, without --${idle}.`);
@@ -103,7 +110,8 @@ async function stayed(invocation: Renew): Promise<number> {
     } catch (error) {
       if (!(error instanceof Failure || error instanceof Refusal)) throw error;
       failures++;
-      note(`${new Date().toISOString()} ${given.serial} was not renewed: ${error.message}`);
+      const at = new Date().toISOString();
+      complain(`${at} ${given.serial} was not renewed: ${error.message}`, error);
     } finally {
       await invocation.client.close();
     }
@@ -124,7 +132,7 @@ async function renewedIfDue(
   invocation: Renew,
   { within, env }: { readonly within: number | undefined; readonly env: Environment },
 ): Promise<void> {
-  const { args: given, client, io, note } = invocation;
+  const { args: given, client, io, note, complain } = invocation;
   const file = given.serial;
   const { certificate, count } = await firstIn(io, file);
   if (!renewalDue(certificate, within, instant(Date.now())).due) return;
@@ -134,16 +142,16 @@ async function renewedIfDue(
   const issued: Row = await client.ask("cert.renew", { path: { id }, body });
   write(textAt(issued, count > 1 ? "chain" : "certificate"));
   note(`${new Date().toISOString()} ${file} was renewed until ${textAt(issued, "not_after")}.`);
-  if (given.exec !== undefined) await hook(given.exec, file, { note, env });
+  if (given.exec !== undefined) await hook(given.exec, file, { complain, env });
 }
 
 interface HookTools {
-  readonly note: (sentence: string) => void;
+  readonly complain: (sentence: string) => void;
   readonly env: Environment;
 }
 
 /** The file is renewed whatever the hook does; how that ended is said. */
-async function hook(line: string, file: string, { note, env }: HookTools): Promise<void> {
+async function hook(line: string, file: string, { complain, env }: HookTools): Promise<void> {
   const child = Bun.spawn(["/bin/sh", "-c", line], {
     env: { ...env, PKID_CERT_FILE: file },
     stdin: "ignore",
@@ -152,7 +160,7 @@ async function hook(line: string, file: string, { note, env }: HookTools): Promi
     timeout: hookMs,
   });
   const code = await child.exited;
-  if (code !== 0) note(`${new Date().toISOString()} "${line}" ended with ${code}.`);
+  if (code !== 0) complain(`${new Date().toISOString()} "${line}" ended with ${code}.`);
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -4,7 +4,7 @@ import { toggle } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { rowOf } from "#cli/rows.ts";
 import type { CheckName } from "#core/preflight/checks.ts";
-import { colours, reported, reportText } from "./preflight.ts";
+import { colours, reported, shownReport } from "./preflight.ts";
 
 export const dbVerbs: Readonly<Record<string, Command>> = {
   check: command({
@@ -26,7 +26,7 @@ export const dbVerbs: Readonly<Record<string, Command>> = {
           network: false,
         },
       );
-      print(report, reportText(report, colours({ globals, io })));
+      print(report, shownReport(report, colours({ globals, io })));
       return Number(rowOf(report.summary).fail) > 0 ? 1 : 0;
     },
   }),

@@ -45,7 +45,7 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       out: value("File to write instead of stdout.", "file"),
     },
     run: async ({ args: { combined, from, to, out }, client, io }) => {
-      const write = openOut(io, out, "a JSON document");
+      const write = openOut(io, out, "a sign ledger");
       const name = combined ? "hsm.combined_audit_log" : "hsm.signed_audit_log";
       const query = { from_number: from, to_number: to };
       write(await client.fetch(name, { query }));

@@ -10,10 +10,10 @@ import { loadConfig } from "#config/load.ts";
 import { choice, toggle, value, valueOr } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { PlaceIdentity } from "#app/identity.ts";
-import { Failure } from "#cli/failure.ts";
+import { Failure, UsageError } from "#cli/failure.ts";
 import { kindOfFile } from "#cli/file-kinds.ts";
 import { writeFile } from "#cli/io.ts";
-import { configFailure } from "#cli/open-reach.ts";
+import { configFailure, refuseElsewhere } from "#cli/open-reach.ts";
 import { publicUrlSettings } from "#cli/public-url.ts";
 
 export const init = command({
@@ -30,6 +30,12 @@ export const init = command({
     ),
   },
   run: async ({ args, globals, io, print }) => {
+    refuseElsewhere(globals, io);
+    if (globals.config !== undefined) {
+      throw new UsageError(
+        "init reads no configuration: leave --config out; --out names the file.",
+      );
+    }
     const dataDir = globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "./pkid-data";
     const preset = {
       data_dir: resolve(dataDir),

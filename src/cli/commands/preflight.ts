@@ -6,7 +6,10 @@ import { command, type Invocation } from "#cli/command.ts";
 import { NoInstance, UsageError } from "#cli/failure.ts";
 import { noInstance, readHere, refuseElsewhere, secondsOf } from "#cli/open-reach.ts";
 import { socketReach } from "#cli/reach.ts";
-import { printable, type Row, rowOf, rowsAt, table, textAt } from "#cli/rows.ts";
+import { printable, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import type { Fitting } from "#cli/table.ts";
+import { printVerdict } from "#cli/verdict.ts";
+import { wrapped } from "#cli/wrapped.ts";
 import { near } from "#config/nearest.ts";
 import { type CheckName, checkNames } from "#core/preflight/checks.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -29,7 +32,7 @@ export const preflight = command({
   run: async (invocation) => {
     const { globals, io, print } = invocation;
     const report = await invocation.patiently(reported(invocation, requestOf(invocation.args)));
-    print(report, reportText(report, colours({ globals, io })));
+    printVerdict(() => print(report, shownReport(report, colours({ globals, io }))));
     const summary = rowOf(report.summary);
     if (Number(summary.fail) > 0) return 2;
     return Number(summary.warn) > 0 ? 1 : 0;
@@ -94,19 +97,44 @@ function known(word: string): CheckName {
 }
 
 /** One line per check, below each that warns or fails its remedy, and the counts. */
-export function reportText(report: Row, colour: boolean): string {
-  const checks = rowsAt(report, "checks");
-  const rows = checks.map((check) => ["status", "name", "detail"].map((key) => textAt(check, key)));
-  const [head = "", ...lines] = table(["status", "check", "detail"], rows).trimEnd().split("\n");
-  const indent = " ".repeat(head.indexOf("DETAIL"));
-  const told = checks.flatMap((check, index) => {
-    const remedy = textAt(check, "remedy");
-    const line = painted(lines[index] ?? "", textAt(check, "status"), colour);
-    return remedy === "" ? [line] : [line, `${indent}→ ${printable(remedy)}`];
-  });
+export function shownReport(report: Row, colour: boolean): Fitting {
   const summary = rowOf(report.summary);
   const counts = ["pass", "warn", "fail", "skip"].map((key) => `${textAt(summary, key)} ${key}`);
-  return `${[head, ...told].join("\n")}\n\n${counts.join(", ")}\n`;
+  const text = (width?: number) =>
+    `${checkLines(rowsAt(report, "checks"), colour, width).join("\n")}\n\n${counts.join(", ")}\n`;
+  return { toString: () => text(), fitted: (width) => text(width) };
+}
+
+/**
+ * Checks under a header. With a width, what was found and the remedy are broken into their column,
+ * or below the name of the check where that leaves them no room.
+ */
+function checkLines(
+  checks: readonly Row[],
+  colour: boolean,
+  width: number | undefined,
+): readonly string[] {
+  const names = checks.map((check) => printable(textAt(check, "name")));
+  const beside = statusRoom + Math.max("CHECK".length, ...names.map((name) => name.length)) + 2;
+  const narrow = width !== undefined && width - beside < detailMin;
+  const indent = narrow ? statusRoom : beside;
+  const inColumn = (text: string) =>
+    (width === undefined ? [text] : wrapped(text, width - indent)).map(
+      (line) => " ".repeat(indent) + line,
+    );
+  const head = `${"STATUS".padEnd(statusRoom)}${"CHECK".padEnd(beside - statusRoom)}DETAIL`;
+  const told = checks.flatMap((check, at) => {
+    const [status, remedy] = [textAt(check, "status"), textAt(check, "remedy")];
+    const title = status.padEnd(statusRoom) + (names[at] ?? "");
+    const [first = "", ...more] = inColumn(printable(textAt(check, "detail")));
+    const opened = narrow
+      ? [title, first.trimEnd()]
+      : [`${title.padEnd(indent)}${first.slice(indent)}`.trimEnd()];
+    const cure = remedy === "" ? [] : inColumn(`→ ${printable(remedy)}`);
+    const [line = "", ...below] = [...opened, ...more, ...cure];
+    return [painted(line, status, colour), ...below];
+  });
+  return [narrow ? head.replace(/ +DETAIL$/, "") : head, ...told];
 }
 
 /** True where a report is painted. */
@@ -120,5 +148,8 @@ function painted(line: string, status: string, colour: boolean): string {
 }
 
 const codes: Readonly<Record<string, string>> = { pass: "32", warn: "33", fail: "31", skip: "2" };
+const statusRoom = "STATUS".length + 2;
+/** Narrower than this a column of sentences cannot be read. */
+const detailMin = 28;
 const answerSeconds = 10;
 const timeoutSecondsMax = 240;

@@ -4,7 +4,7 @@ import { toggle, value } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { portsMustBeFree } from "#cli/free-ports.ts";
-import { serveRequest } from "#cli/open-reach.ts";
+import { refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
 
 export const serve = command({
   summary: "Run the server until it is told to stop.",
@@ -17,6 +17,7 @@ export const serve = command({
     migrate: toggle("Bring a postgres schema up to date first; sqlite always is."),
   },
   run: async ({ args, globals, io, deps }) => {
+    refuseElsewhere(globals, io);
     const request = serveRequest(globals, io, listenArgs(args.listen));
     await portsMustBeFree(request.config);
     const migrate = args.migrate || request.config.database.driver === "sqlite";
