@@ -16,7 +16,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
+import {
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  runPlainCli,
+  writeConfig,
+} from "#test/support/instance.ts";
 
 const [first, second] = [newHome(), newHome()];
 /** A copy of the first instance, made anew for each test. */
@@ -104,7 +111,7 @@ test("--found-anew founds another instance and keeps identity and keys of the ea
   const before = identity();
   const keys = readdirSync(join(place, "keys")).filter((name) => name.endsWith(".key"));
   removeDatabase();
-  const made = await runCli(home, [
+  const made = await runPlainCli(home, [
     "init",
     "--found-anew",
     "--out",
@@ -120,7 +127,7 @@ test("--found-anew founds another instance and keeps identity and keys of the ea
   expect(kept.map((name) => JSON.parse(readFileSync(join(place, name), "utf8")))).toEqual([before]);
   expect(readdirSync(join(place, "keys"))).toEqual(expect.arrayContaining(keys));
   await starts();
-  const again = await runCli(home, [
+  const again = await runPlainCli(home, [
     "init",
     "--found-anew",
     "--out",

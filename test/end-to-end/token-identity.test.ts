@@ -8,7 +8,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 
 import { isOurs } from "#app/token-keys.ts";
-import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
+import { failedStart, Instance, newHome, runCli, runPlainCli } from "#test/support/instance.ts";
 import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
 
 let token: SoftHsmToken;
@@ -116,7 +116,7 @@ test("a first start with a PIN that the token refuses says so, and begins nothin
 test("who means it founds another instance, whose KEK takes the next name", async () => {
   forget();
   const init = ["init", "--found-anew", "--out", join(home, "x"), "--data-dir", place];
-  expect((await runCli(home, init)).code).toBe(0);
+  expect((await runPlainCli(home, init)).code).toBe(0);
   const instance = await Instance.start(options());
   expect(await kekVersion(instance)).toBe(3);
   await instance.stop();

@@ -196,6 +196,10 @@ export const runCli = (
     env: { HOME: home, ...env },
   });
 
+/** Runs one command of the binary in `home` that reads no configuration. */
+export const runPlainCli = (home: string, args: readonly string[]): Promise<Ran> =>
+  ran([binary, ...args], { cwd: home, env: { HOME: home } });
+
 /** Writes the configuration file of `home` and gives its path. */
 export function writeConfig(home: string, extra: Readonly<Record<string, unknown>>): string {
   const server = {
