@@ -5,10 +5,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { Instance } from "#test/support/instance.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 import { bareServer, rawCommits, rawSigning } from "./bench/floors.ts";
 import { type Load, load } from "./bench/load.ts";
 import { bold, ratio, row } from "./bench/print.ts";

@@ -5,10 +5,10 @@
  * takes every fourth.
  */
 
-import { chaos } from "#test/support/chaos.ts";
-import { everyFault, newStore, sweepFaults } from "#test/support/disk-faults.ts";
-import { newFaultyDisk } from "#test/support/faulty-disk.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
+import { chaos } from "#test/support/chaos/chaos.ts";
+import { everyFault, newStore, sweepFaults } from "#test/support/chaos/disk-faults.ts";
+import { newFaultyDisk } from "#test/support/chaos/faulty-disk.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
 
 const option = (name: string, fallback: number): number =>
   Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);

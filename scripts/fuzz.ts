@@ -4,7 +4,7 @@
  * `--inputs`, `--raw`, `--seed`, `--clients`.
  */
 
-import { fuzz } from "#test/support/fuzz.ts";
+import { fuzz } from "#test/support/fuzz/fuzz.ts";
 
 const option = (name: string, fallback: number): number =>
   Number(process.argv.find((a) => a.startsWith(`--${name}=`))?.split("=")[1] ?? fallback);

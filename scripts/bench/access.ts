@@ -4,10 +4,10 @@
  * credential. In processor time of the server.
  */
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { logIn, type Person } from "#test/support/person.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { logIn, type Person } from "#test/support/instances/person.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 import { type LoadRequest, load } from "./load.ts";
 import { bold, row } from "./print.ts";
 import { processorSeconds } from "./processor.ts";

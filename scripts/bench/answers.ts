@@ -3,11 +3,11 @@
  * strikes both.
  */
 
-import { Instance } from "#test/support/instance.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { newCsr } from "#test/support/relying-party.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { bareServer, rawSigning, hsmTokenSigning } from "./floors.ts";
 import type { Load } from "./load.ts";
 import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";

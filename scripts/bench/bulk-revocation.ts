@@ -3,7 +3,7 @@
  * wait meanwhile.
  */
 
-import type { Instance } from "#test/support/instance.ts";
+import type { Instance } from "#test/support/instances/instance.ts";
 import { filledInstance, made } from "./fill.ts";
 import { question } from "./ocsp.ts";
 import { bold, row } from "./print.ts";

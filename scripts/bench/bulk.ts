@@ -3,9 +3,9 @@
  * them all issued.
  */
 
-import { csr, newKey } from "#test/support/issuance.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { csr, newKey } from "#test/support/worlds/issuance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 import { bold, row } from "./print.ts";
 
 /** Prints plan, execution and repetition. */

@@ -6,8 +6,8 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 import { made } from "./fill.ts";
 import { bold, row } from "./print.ts";
 

@@ -1,8 +1,8 @@
 /** An instance on a PostgreSQL server of its own, whose inventory the server fills by itself. */
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { startPostgres } from "#test/support/postgres.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
 import type { Made } from "./fill.ts";
 
 /**

@@ -8,8 +8,8 @@ import { join } from "node:path";
 
 import { sha256Hex } from "#core/crypto.ts";
 import { decodePem } from "#core/asn1/pem.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 
 /** What such an instance runs with. */
 export const filledConfig = {

@@ -3,10 +3,10 @@
  * with none of them.
  */
 
-import { caa, type DnsServer, startDnsServer } from "#test/support/dns-server.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { caa, type DnsServer, startDnsServer } from "#test/support/servers/dns-server.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 import { type Load, load } from "./load.ts";
 import { bold, row } from "./print.ts";
 

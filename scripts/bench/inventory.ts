@@ -2,7 +2,7 @@
  * The inventory of a million certificates: what one question costs its caller, and everybody else.
  */
 
-import type { Instance } from "#test/support/instance.ts";
+import type { Instance } from "#test/support/instances/instance.ts";
 import { filledInstance, type Made } from "./fill.ts";
 import { filledPostgres } from "./fill-postgres.ts";
 import { bold, row } from "./print.ts";

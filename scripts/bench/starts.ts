@@ -3,7 +3,7 @@
  * grow with the inventory.
  */
 
-import { Instance, newHome } from "#test/support/instance.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
 import { filledConfig, filledInstance } from "./fill.ts";
 import { bold, ratio, row } from "./print.ts";
 

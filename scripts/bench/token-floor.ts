@@ -8,7 +8,7 @@ import { Worker, isMainThread, parentPort, workerData } from "node:worker_thread
 import { cka, ckf, ckk, ckm, ckuUser } from "#adapters/keys/pkcs11/ck.ts";
 import { loadModule } from "#adapters/keys/pkcs11/module.ts";
 import { curveParameters } from "#adapters/keys/pkcs11/public-half.ts";
-import { softHsmModule } from "#test/support/soft-token.ts";
+import { softHsmModule } from "#test/support/keys/soft-token.ts";
 
 interface Share {
   readonly slot: Uint8Array;

@@ -9,7 +9,7 @@ import { expect, test } from "bun:test";
 import { DirectoryUnfit, holdDirectory, holderOf } from "#adapters/data-directory.ts";
 
 const newPath = () => join(mkdtempSync(join(tmpdir(), "pkid-directory-")), "home");
-const holder = join(import.meta.dir, "../support/directory-holder.ts");
+const holder = join(import.meta.dir, "../support/stores/directory-holder.ts");
 
 test("a missing directory is made for its owner alone, and so is every file after it", () => {
   const path = newPath();

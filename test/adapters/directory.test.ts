@@ -19,7 +19,7 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
+} from "#test/support/servers/slapd.ts";
 
 let slapd: DirectoryServer;
 const peopleDn = `ou=people,${suffix}`;

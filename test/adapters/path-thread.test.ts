@@ -11,9 +11,9 @@ import type { PathSearch } from "#core/policy/path-work.ts";
 import { subjectAltName } from "#core/x509/extensions.ts";
 import { slhDsaSpki } from "#core/slh-dsa.ts";
 import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
-import { certify, makeKey, rootFields } from "#test/support/x509.ts";
+import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
 
-const workerUrl = import.meta.resolve("#test/support/path-worker.ts");
+const workerUrl = import.meta.resolve("#test/support/worlds/path-worker.ts");
 const key = makeKey("ecdsa-p256");
 const root = certify(key, rootFields(key, "ecdsa-sha256"));
 const search = (certificate: string, more: Partial<PathSearch> = {}): PathSearch => ({

@@ -9,8 +9,8 @@ import { openStore } from "#adapters/db/open.ts";
 import { PostgresEngine } from "#adapters/db/engine/postgres.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { NothingWritten, type Store } from "#domain/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { postgresLimits } from "#test/support/stores.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 

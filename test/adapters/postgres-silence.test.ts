@@ -9,11 +9,11 @@ import { openStore } from "#adapters/db/open.ts";
 import type { Patience } from "#adapters/db/engine/postgres-link.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
-import { type FrozenPath, openPath } from "#test/support/frozen-path.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { draft, noon } from "#test/support/records.ts";
+import { type FrozenPath, openPath } from "#test/support/servers/frozen-path.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { draft, noon } from "#test/support/stores/records.ts";
 import { until } from "#test/support/until.ts";
-import { postgresLimits } from "#test/support/stores.ts";
+import { postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
 

@@ -6,7 +6,7 @@ import { accessLogHandlers } from "#api/access-log.ts";
 import { addSeconds } from "#core/time.ts";
 import type { RawAnswer } from "#domain/access/call.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const { store, clock } = issuanceWorld();
 const handlers = accessLogHandlers({ store, clock });

@@ -20,7 +20,7 @@ import {
   rootOrigin,
   spkiOf,
   type World,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 let world: World;
 beforeEach(() => {

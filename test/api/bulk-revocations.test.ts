@@ -8,7 +8,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 let handlers: ReturnType<typeof bulkRevocationHandlers>;

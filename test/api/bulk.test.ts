@@ -11,7 +11,13 @@ import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
-import { csr, initRoot, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
+import {
+  csr,
+  initRoot,
+  issuanceWorld,
+  rootOrigin,
+  type World,
+} from "#test/support/worlds/issuance.ts";
 
 let world: World;
 let id: string;

@@ -12,8 +12,8 @@ import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
-import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
-import { personNamed } from "#test/support/people.ts";
+import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/worlds/issuance.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 let world: World;
 let ask: (operation: Operation, asked?: Asked) => Promise<Json>;

@@ -6,7 +6,7 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { crlAdministration } from "#api/crls.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 import { parseSerial } from "#core/ids.ts";
 
 type Handlers = ReturnType<typeof crlAdministration>;

@@ -9,8 +9,8 @@ import type { TenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/issuance.ts";
-import { personNamed } from "#test/support/people.ts";
+import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/worlds/issuance.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 let world: World;
 let id: string;

@@ -7,7 +7,7 @@ import { pipeline } from "#domain/access/perform.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
-import { issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const { store, keys, clock, random } = issuanceWorld();
 const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });

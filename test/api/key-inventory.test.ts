@@ -8,9 +8,9 @@ import { expect, test } from "bun:test";
 import { keyHandlers } from "#api/keys.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { Keys } from "#domain/keys.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { smallCa } from "#test/support/small-ca.ts";
-import { shell } from "#test/support/shell.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 test("keys of CAs, responders and the ledger have their owner; what nothing refers to is unbound", async () => {
   const world = await smallCa();

@@ -6,7 +6,7 @@ import { ledgerHandlers } from "#api/ledger.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 beforeEach(async () => {

@@ -7,7 +7,13 @@ import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { csr, initRoot, issuanceWorld, leafRequest, rootOrigin } from "#test/support/issuance.ts";
+import {
+  csr,
+  initRoot,
+  issuanceWorld,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/worlds/issuance.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);

@@ -6,7 +6,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { csr, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const world = issuanceWorld();
 const handlers = { ...authorityHandlers(world), ...issuanceHandlers(world) };

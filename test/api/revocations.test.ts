@@ -6,7 +6,7 @@ import { Problem } from "#core/problems.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 type Handlers = ReturnType<typeof revocationHandlers>;
 

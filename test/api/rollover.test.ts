@@ -13,9 +13,9 @@ import { Problem } from "#core/problems.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import { externalRoot } from "#test/support/external-root.ts";
-import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { certificateOf, opensslVerifies, rolloverWorld } from "#test/support/rollover.ts";
+import { externalRoot } from "#test/support/worlds/external-root.ts";
+import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { certificateOf, opensslVerifies, rolloverWorld } from "#test/support/worlds/rollover.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());

@@ -25,9 +25,9 @@ import { decodeMessage } from "#core/protobuf/wire.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
-import { csr, initRoot, issuanceWorld } from "#test/support/issuance.ts";
-import { healthFile, serviceOf } from "#test/support/protoc.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { csr, initRoot, issuanceWorld } from "#test/support/worlds/issuance.ts";
+import { healthFile, serviceOf } from "#test/support/encodings/protoc.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.test" });
 const rpc = new RpcDoor({

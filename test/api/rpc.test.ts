@@ -23,8 +23,8 @@ import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import type { OperationName } from "#operations";
-import { csr, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
-import { personNamed } from "#test/support/people.ts";
+import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 const world = issuanceWorld();
 const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });

@@ -10,7 +10,12 @@ import { optional, text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
-import { admin, type GovernedWorld, governedWorld, refusal } from "#test/support/governed-world.ts";
+import {
+  admin,
+  type GovernedWorld,
+  governedWorld,
+  refusal,
+} from "#test/support/worlds/governed-world.ts";
 
 let world: GovernedWorld;
 let issuing: string;

@@ -8,8 +8,8 @@ import {
   governedWorld,
   refusal,
   somebody,
-} from "#test/support/governed-world.ts";
-import { leafRequest, rootOrigin } from "#test/support/issuance.ts";
+} from "#test/support/worlds/governed-world.ts";
+import { leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 let world: GovernedWorld;
 let ask: GovernedWorld["ask"];

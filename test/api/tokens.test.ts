@@ -10,8 +10,8 @@ import {
   type Json,
   refusal,
   somebody,
-} from "#test/support/governed-world.ts";
-import { personNamed } from "#test/support/people.ts";
+} from "#test/support/worlds/governed-world.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 let world: GovernedWorld;
 let ask: GovernedWorld["ask"];

@@ -9,8 +9,8 @@ import { issuanceHandlers } from "#api/issuance.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
-import { csr, rootOrigin } from "#test/support/issuance.ts";
+import { type CtWorld, ctWorld } from "#test/support/worlds/ct-world.ts";
+import { csr, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 test("answer, inventory and profile say which logs gave an SCT", async () => {
   const down = { instead: () => new Response("", { status: 503 }) };

@@ -21,8 +21,8 @@ import {
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
-import { personNamed } from "#test/support/people.ts";
+} from "#test/support/worlds/issuance.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 let world: World;
 let issuing: CaRecord;

@@ -13,8 +13,8 @@ import {
   issuanceWorld,
   leafRequest,
   rootOrigin,
-} from "#test/support/issuance.ts";
-import { type Answers, shell } from "#test/support/shell.ts";
+} from "#test/support/worlds/issuance.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.example" });
 const root = await initRoot(world);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { type Answers, type Asked, shell } from "#test/support/shell.ts";
+import { type Answers, type Asked, shell } from "#test/support/instances/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-bulk-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

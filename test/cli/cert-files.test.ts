@@ -12,7 +12,7 @@ import fc from "fast-check";
 import { instant } from "#core/time.ts";
 import { renewalDue } from "#cli/renewal.ts";
 import { ran } from "#test/support/child.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-files-"));
 const at = (name: string) => join(folder, name);

@@ -8,7 +8,7 @@ import fc from "fast-check";
 
 import { inspect } from "#cli/inspected.ts";
 import { ran } from "#test/support/child.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-inspect-"));
 const at = (name: string) => join(folder, name);

@@ -19,7 +19,7 @@ import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 import { subscriberKeyTypes } from "#cli/new-request.ts";
 import { rowOf } from "#cli/rows.ts";
-import { type Answers, shell } from "#test/support/shell.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const folder = mkdtempSync(join(tmpdir(), "pkid-issue-"));

@@ -5,7 +5,7 @@
 
 import { expect, test } from "bun:test";
 
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const finding = {
   code: "eku_any",

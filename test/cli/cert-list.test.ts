@@ -8,8 +8,8 @@ import { join } from "node:path";
 
 import { csvLine } from "#cli/csv.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { newCsr } from "#test/support/relying-party.ts";
-import { shell } from "#test/support/shell.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const folder = mkdtempSync(join(tmpdir(), "pkid-cert-list-"));

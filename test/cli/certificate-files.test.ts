@@ -9,9 +9,9 @@ import {
   issuanceWorld,
   leafRequest,
   rootOrigin,
-} from "#test/support/issuance.ts";
-import { openssl, scratchDirectory } from "#test/support/openssl.ts";
-import { shell } from "#test/support/shell.ts";
+} from "#test/support/worlds/issuance.ts";
+import { openssl, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { decodePem } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { ran } from "#test/support/child.ts";
-import { type Answers, shell } from "#test/support/shell.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const folder = mkdtempSync(join(tmpdir(), "pkid-reference-"));

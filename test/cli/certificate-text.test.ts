@@ -5,7 +5,7 @@ import fc from "fast-check";
 
 import { certificateText } from "#cli/certificate-text.ts";
 import { encodePem } from "#core/asn1/pem.ts";
-import { opensslText } from "#test/support/openssl.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
 
 // biome-ignore format: the table is read by column.
 const extensions = [

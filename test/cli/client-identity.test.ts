@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
-import { OutsideCa, savedClient } from "#test/support/client-certificates.ts";
-import { openssl, scratchDirectory } from "#test/support/openssl.ts";
-import { servingMaterialFor } from "#test/support/serving-pair.ts";
-import { shell } from "#test/support/shell.ts";
-import { type StubServer, startStub } from "#test/support/stub-server.ts";
+import { OutsideCa, savedClient } from "#test/support/tls/client-certificates.ts";
+import { openssl, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { servingMaterialFor } from "#test/support/tls/serving-pair.ts";
+import { shell } from "#test/support/instances/shell.ts";
+import { type StubServer, startStub } from "#test/support/worlds/stub-server.ts";
 
 const folder = scratchDirectory();
 const outside = OutsideCa.root("Outside");

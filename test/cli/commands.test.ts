@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { type Answers, shell } from "#test/support/shell.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { nouns } from "#cli/commands.ts";
 import { ran } from "#test/support/child.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const script = async (name: string) => (await shell(["completion", name])).stdout;
 

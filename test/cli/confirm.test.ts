@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { confirmed } from "#cli/confirm.ts";
 import { nouns } from "#cli/commands.ts";
 import type { Noun } from "#cli/command.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const destructive = [

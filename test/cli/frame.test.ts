@@ -8,7 +8,7 @@ import { type Args, flagsOf, globalArgs } from "#cli/args.ts";
 import type { Noun } from "#cli/command.ts";
 import { commandHelp, nounHelp, rootHelp } from "#cli/help.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 // biome-ignore format: the table is read by column.
 const usages = [

@@ -4,7 +4,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const id = "01234567-89ab-cdef-0123-456789abcdef";
 const request = { resource: `ca/${id}`, entity_type: "user", role: "ca-issuer", scope: "self" };

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { csr, initRoot, issuanceWorld, newKey, spkiOf } from "#test/support/issuance.ts";
-import { shell } from "#test/support/shell.ts";
+import { csr, initRoot, issuanceWorld, newKey, spkiOf } from "#test/support/worlds/issuance.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "pkid-keys-"));
 const file = (name: string, content: string | Uint8Array) => {

@@ -21,7 +21,7 @@ import { exportFormat } from "#core/audit/ledger-export.ts";
 import { kindOfFile } from "#cli/file-kinds.ts";
 import { outFile } from "#cli/out-file.ts";
 import { ran } from "#test/support/child.ts";
-import { type Answers, shell } from "#test/support/shell.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const folder = mkdtempSync(join(tmpdir(), "pkid-out-"));

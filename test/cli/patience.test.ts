@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Client } from "#cli/client.ts";
 import { patiently } from "#cli/progress.ts";
 import { ran } from "#test/support/child.ts";
-import { binary } from "#test/support/instance.ts";
+import { binary } from "#test/support/instances/instance.ts";
 
 const pace = { firstMs: 10, thenMs: 10 };
 const output = (isTerminal: boolean) => {

@@ -13,7 +13,7 @@ import { near } from "#config/nearest.ts";
 import { keyTypes } from "#core/x509/algorithms.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { ran } from "#test/support/child.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 

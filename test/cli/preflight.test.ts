@@ -11,7 +11,7 @@ import { failed, passed, skipped, warned } from "#core/preflight/finding.ts";
 import { preflightReport } from "#core/preflight/report.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const finding = {
   good: passed("Valid."),

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { ran } from "#test/support/child.ts";
-import { freePort } from "#test/support/free-port.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 
 const main = resolve(import.meta.dir, "../../src/main.ts");
 

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { NoInstance } from "#cli/failure.ts";
 import { socketReach } from "#cli/reach.ts";
 import { configOf } from "#test/support/config.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 test("a remote server gets the token and nothing runs here", async () => {
   const seen: string[] = [];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import { Failure } from "#cli/failure.ts";
-import { type Answers, shell } from "#test/support/shell.ts";
+import { type Answers, shell } from "#test/support/instances/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-serials-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
-import { shell } from "#test/support/shell.ts";
+import { shell } from "#test/support/instances/shell.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-trust-"));
 const at = (name: string) => join(folder, name);

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
 import { bindingsOf } from "#config/sections/client-certificates.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 import { configOf, loadText } from "#test/support/config.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
 
 const mtls = (members: string) => `auth: { mtls: { ${members} } }`;
 const on = (bindings: string) => mtls(`enabled: true, ca_file: /ca.pem, bindings: [${bindings}]`);

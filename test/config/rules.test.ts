@@ -13,7 +13,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { leafExtensions, repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import { profileJson } from "#core/policy/profiles.ts";
 import { loadText } from "#test/support/config.ts";
-import { makeKey } from "#test/support/x509.ts";
+import { makeKey } from "#test/support/encodings/x509.ts";
 
 const tls = "server: { tls_cert: c.pem, tls_key: k.pem, tls: { self_issue: { enabled: true } } }";
 const bare = "server: { tls: { self_issue: { enabled: false } } }";

@@ -6,15 +6,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/browser.ts";
-import { Instance } from "#test/support/instance.ts";
+import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 import {
   type DirectoryServer,
   passwordOf,
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
+} from "#test/support/servers/slapd.ts";
 
 const password = "correct horse battery staple";
 const possible = chromiumPath !== undefined && slapdPath !== undefined;

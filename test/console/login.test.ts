@@ -5,14 +5,14 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/browser.ts";
-import { freePort } from "#test/support/free-port.ts";
+import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import {
   clientSecret,
   type IdentityProvider,
   startIdentityProvider,
-} from "#test/support/identity-provider.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
 
 const password = "correct horse battery staple";
 let idp: IdentityProvider;

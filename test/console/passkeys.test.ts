@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, CDPSession, Page } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/browser.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { Instance } from "#test/support/instance.ts";
+import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 
 const password = "correct horse battery staple";
 let instance: Instance;

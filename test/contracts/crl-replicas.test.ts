@@ -13,9 +13,9 @@ import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { startPostgres } from "#test/support/postgres.ts";
-import { revocationDefaults, rootOrigin, smallCa } from "#test/support/small-ca.ts";
-import { postgresDatabase, postgresLimits } from "#test/support/stores.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
+import { revocationDefaults, rootOrigin, smallCa } from "#test/support/worlds/small-ca.ts";
+import { postgresDatabase, postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
 const server = await startPostgres();

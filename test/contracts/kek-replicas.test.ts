@@ -12,12 +12,12 @@ import { Keks } from "#domain/envelopes/keks.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Store } from "#domain/store.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { newKeyStore } from "#test/support/keys/keystore.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
-import { startPostgres } from "#test/support/postgres.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
-import { postgresDatabase } from "#test/support/stores.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
+import { postgresDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
 const server = await startPostgres();

@@ -8,11 +8,11 @@ import { describe, expect, test } from "bun:test";
 import { openKeys } from "#adapters/keys/open.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import { newKeyStore, opener } from "#test/support/keystore.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import { newOaepModule } from "#test/support/oaep-module.ts";
+import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { newOaepModule } from "#test/support/keys/oaep-module.ts";
 import { testClock } from "#test/support/ports.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { openKeys } from "#adapters/keys/open.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
-import { newNss, nssModule } from "#test/support/nss.ts";
+import { newKeyStore } from "#test/support/keys/keystore.ts";
+import { newNss, nssModule } from "#test/support/keys/nss.ts";
 
 import { keysContract } from "./keys.suite.ts";
 

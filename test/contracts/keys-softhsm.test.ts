@@ -3,8 +3,8 @@
 import { describe } from "bun:test";
 
 import { openKeys } from "#adapters/keys/open.ts";
-import { newKeyStore, opener } from "#test/support/keystore.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";

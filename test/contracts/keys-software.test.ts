@@ -1,8 +1,8 @@
 /** The key contract, kept by sealed files behind a real signer process. */
 
 import { openKeys } from "#adapters/keys/open.ts";
-import { newKeyStore, opener } from "#test/support/keystore.ts";
-import { node24Present } from "#test/support/node24.ts";
+import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
+import { node24Present } from "#test/support/encodings/node24.ts";
 
 import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";

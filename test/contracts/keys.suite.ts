@@ -9,7 +9,7 @@ import {
   type SignatureName,
 } from "#core/x509/algorithms.ts";
 import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
-import { opensslVerifies, ticketFor, verifies } from "#test/support/signing.ts";
+import { opensslVerifies, ticketFor, verifies } from "#test/support/keys/signing.ts";
 
 /** One provider under test. */
 export interface KeysUnderTest {

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { caId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 type Given = () => { readonly store: Store; readonly home: ReturnType<typeof caId> };
 const { noon } = make;

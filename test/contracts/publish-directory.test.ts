@@ -17,7 +17,7 @@ import { join } from "node:path";
 
 import { directoryTarget } from "#adapters/publish/directory.ts";
 import { manifestOf } from "#core/publishing/manifest.ts";
-import { noon } from "#test/support/records.ts";
+import { noon } from "#test/support/stores/records.ts";
 import { artefact, publishTargetSuite } from "./publish-target.suite.ts";
 
 const fresh = () => mkdtempSync(join(tmpdir(), "pkid-publish-"));

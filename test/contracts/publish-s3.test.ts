@@ -4,8 +4,8 @@ import { afterAll, afterEach, expect, test } from "bun:test";
 
 import { s3Target } from "#adapters/publish/s3.ts";
 import { type Artefact, manifestOf } from "#core/publishing/manifest.ts";
-import { noon } from "#test/support/records.ts";
-import { s3Credentials, startS3 } from "#test/support/s3-server.ts";
+import { noon } from "#test/support/stores/records.ts";
+import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import { artefact, publishTargetSuite } from "./publish-target.suite.ts";
 
 const store = startS3();

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { type Artefact, manifestOf } from "#core/publishing/manifest.ts";
 import { addSeconds } from "#core/time.ts";
 import type { PublishTarget } from "#domain/publishing/target.ts";
-import { noon } from "#test/support/records.ts";
+import { noon } from "#test/support/stores/records.ts";
 
 export interface TargetUnderTest {
   readonly target: PublishTarget;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
 import { openSecrets } from "#app/secrets.ts";
 import type { SecretSource } from "#config/secret.ts";
-import { type SecretServer, unspeakable } from "#test/support/secret-server.ts";
+import { type SecretServer, unspeakable } from "#test/support/servers/secret-server.ts";
 
 /** One kind of source with one secret in it. */
 export interface SourceHarness {

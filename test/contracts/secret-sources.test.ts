@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { type AwsSource, type AzureSource, Secret, type VaultSource } from "#config/secret.ts";
-import { selfSigned } from "#test/support/openssl.ts";
+import { selfSigned } from "#test/support/encodings/openssl.ts";
 import {
   awsKey,
   azureClient,
@@ -18,7 +18,7 @@ import {
   temporaryKey,
   vaultToken,
   webToken,
-} from "#test/support/secret-server.ts";
+} from "#test/support/servers/secret-server.ts";
 import { fetched, refusal, serverSuite, sourceSuite, theSecret } from "./secret-sources.suite.ts";
 
 const server = startSecretServer();

@@ -6,10 +6,10 @@ import { tenantId } from "#core/ids.ts";
 import { addSeconds, instant } from "#core/time.ts";
 import type { ApprovalRecord } from "#domain/approvals/store.ts";
 import type { Store } from "#domain/store.ts";
-import { somebody } from "#test/support/governed-world.ts";
-import { only } from "#test/support/reach.ts";
-import { noon } from "#test/support/records.ts";
-import { personNamed } from "#test/support/people.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
+import { only } from "#test/support/stores/reach.ts";
+import { noon } from "#test/support/stores/records.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 import type { Person } from "#core/access/person.ts";
 
 /**

@@ -6,8 +6,8 @@ import { caId, parseSerial, type Serial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { BulkRunFacts } from "#domain/revocation/bulk-store.ts";
 import type { Store } from "#domain/store.ts";
-import { certificate, issue, noon, revocation } from "#test/support/records.ts";
-import { somebody } from "#test/support/governed-world.ts";
+import { certificate, issue, noon, revocation } from "#test/support/stores/records.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
 
 /** The guarantees, as tests of the store `given` holds. */
 export function bulkRevocationContract(given: () => { readonly store: Store }): void {

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { caId } from "#core/ids.ts";
 import type { BulkOperation } from "#domain/certificates/bulk-store.ts";
 import type { Store } from "#domain/store.ts";
-import { newSerial, noon } from "#test/support/records.ts";
+import { newSerial, noon } from "#test/support/stores/records.ts";
 
 /** The guarantees, as tests of the store `given` holds. */
 export function bulkContract(given: () => { readonly store: Store }): void {

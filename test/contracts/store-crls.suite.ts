@@ -9,7 +9,7 @@ import type { caId, Serial } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
 import type { RevocationView } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 const { noon } = make;
 const year = 31_536_000;

@@ -10,8 +10,8 @@ import { ledgerHash } from "#core/audit/ledger.ts";
 import type { Serial } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
-import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/records.ts";
-import { type DatabaseUnderTest, startWriter } from "#test/support/stores.ts";
+import { certificate, draft, issue, ledgerDraft, noon } from "#test/support/stores/records.ts";
+import { type DatabaseUnderTest, startWriter } from "#test/support/stores/stores.ts";
 
 import { until } from "#test/support/until.ts";
 

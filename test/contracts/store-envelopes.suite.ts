@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 import { type Place, placeOf } from "#domain/envelopes/places.ts";
 import type { KekVersion, SealedValue } from "#domain/envelopes/store.ts";
 import type { Store } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 /**
  * Declares the tests on the store that `given` gives when they run; they build on each other's

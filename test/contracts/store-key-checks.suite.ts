@@ -8,7 +8,7 @@ import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { BlockedKeyRecord, KeySubject, KeyQuestion } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 /** Declares the tests on the store that `given` gives when they run. */
 export function keyCheckContract(

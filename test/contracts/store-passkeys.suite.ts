@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { instant } from "#core/time.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
 import type { Store } from "#domain/store.ts";
-import { noon } from "#test/support/records.ts";
+import { noon } from "#test/support/stores/records.ts";
 import type { Account } from "#core/access/person.ts";
 
 /** Registers the suite; `home` is a fresh text per test, so that stores may be shared. */

@@ -10,9 +10,9 @@ import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
-import { fillInventory, inventoryFilters } from "#test/support/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import { startPostgres } from "#test/support/postgres.ts";
+import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
 import {
   certificate,
   draft,
@@ -21,8 +21,8 @@ import {
   issue,
   noon,
   revocation,
-} from "#test/support/records.ts";
-import { postgresDatabase, postgresLimits } from "#test/support/stores.ts";
+} from "#test/support/stores/records.ts";
+import { postgresDatabase, postgresLimits } from "#test/support/stores/stores.ts";
 
 import { until } from "#test/support/until.ts";
 import { storeContract } from "./store.suite.ts";

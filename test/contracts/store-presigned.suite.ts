@@ -6,7 +6,7 @@ import { caId, type CaId, type Serial } from "#core/ids.ts";
 import { addSeconds, instant } from "#core/time.ts";
 import type { PresignedRecord } from "#domain/revocation/presign-store.ts";
 import type { Store } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 const { noon } = make;
 

@@ -10,8 +10,8 @@ import { openStore } from "#adapters/db/open.ts";
 import { openSqlite } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { certificate, issue } from "#test/support/records.ts";
-import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
+import { certificate, issue } from "#test/support/stores/records.ts";
+import { sqliteDatabase, startWriter } from "#test/support/stores/stores.ts";
 
 import { until } from "#test/support/until.ts";
 import { storeContract } from "./store.suite.ts";

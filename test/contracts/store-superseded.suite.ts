@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { addSeconds } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
 /** The guarantees, as tests of the store `given` holds. */
 export function supersededContract(given: () => { readonly store: Store }): void {

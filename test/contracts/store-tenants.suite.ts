@@ -11,8 +11,8 @@ import type { GrantRecord } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { dayOf } from "#domain/tenants/quotas.ts";
-import { only } from "#test/support/reach.ts";
-import * as make from "#test/support/records.ts";
+import { only } from "#test/support/stores/reach.ts";
+import * as make from "#test/support/stores/records.ts";
 
 const { noon } = make;
 const hour = 3_600_000;

@@ -6,8 +6,8 @@ import { type caId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { Store } from "#domain/store.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
-import { only } from "#test/support/reach.ts";
-import * as make from "#test/support/records.ts";
+import { only } from "#test/support/stores/reach.ts";
+import * as make from "#test/support/stores/records.ts";
 
 const { noon } = make;
 const later = (seconds: number) => instant(noon + seconds * 1000);

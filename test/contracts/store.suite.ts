@@ -17,9 +17,9 @@ import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
 import { tenantContract } from "./store-tenants.suite.ts";
 import { transparencyContract } from "./store-transparency.suite.ts";
-import * as make from "#test/support/records.ts";
+import * as make from "#test/support/stores/records.ts";
 import { lifecycle } from "./lifecycle.suite.ts";
-import { only } from "#test/support/reach.ts";
+import { only } from "#test/support/stores/reach.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { until } from "#test/support/until.ts";
 

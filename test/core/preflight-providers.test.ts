@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 import {
   judgeClientCas,
   judgeDirectory,

@@ -15,7 +15,7 @@ import {
   leafRequest,
   rootOrigin,
   csr,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);

@@ -6,8 +6,8 @@ import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { readWideRsaKey } from "#core/rsa-public-key.ts";
 import { csrSignatureValid, csrSignatureVerified, parseCsr } from "#core/x509/csr.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { makeKey } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { makeKey } from "#test/support/encodings/x509.ts";
 
 const exponents = {
   "34 bits": 2n ** 33n + 17n,

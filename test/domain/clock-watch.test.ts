@@ -14,7 +14,7 @@ import {
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 /** Another process on the same store, or the same one after a restart. */
 async function restarted({ store, clock }: World) {

@@ -6,7 +6,7 @@ import { caId } from "#core/ids.ts";
 import { factoryReset, type FactoryResetRequest } from "#domain/factory-reset.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import type { ProviderName } from "#domain/keys.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const serial = "token 7";
 let small: SmallCa;

@@ -14,7 +14,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { keyDigests, spkiSha256 } from "#core/x509/public-keys.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
-import { somebody } from "#test/support/governed-world.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
 import {
   caRequest,
   csr,
@@ -25,17 +25,17 @@ import {
   rootOrigin,
   spkiOf,
   type World,
-} from "#test/support/issuance.ts";
-import { tenant } from "#test/support/records.ts";
+} from "#test/support/worlds/issuance.ts";
+import { tenant } from "#test/support/stores/records.ts";
 import {
   primeNumbers,
   type RsaNumbers,
   requestWith,
   rsaNumbers,
   spkiWith,
-} from "#test/support/rsa-numbers.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
-import { smallCa } from "#test/support/small-ca.ts";
+} from "#test/support/encodings/rsa-numbers.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
 
 const key = newKey("ecdsa-p256");
 const keyDigest = spkiSha256(spkiOf(key.publicKey));

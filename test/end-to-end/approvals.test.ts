@@ -4,9 +4,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { startPostgres } from "#test/support/postgres.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
 
 let instance: Instance;
 const password = "correct horse battery";

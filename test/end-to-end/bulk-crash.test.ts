@@ -7,9 +7,9 @@ import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
 
 const wanted = 400;
 

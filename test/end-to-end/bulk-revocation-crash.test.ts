@@ -5,10 +5,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {

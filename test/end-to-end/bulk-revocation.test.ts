@@ -7,10 +7,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { openssl, saved } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { openssl, saved } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 let chain: Chain;

@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { caa, type DnsServer, startDnsServer } from "#test/support/dns-server.ts";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { caa, type DnsServer, startDnsServer } from "#test/support/servers/dns-server.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 const identifier = "ca.example.net";
 let server: DnsServer;

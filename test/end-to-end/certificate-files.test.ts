@@ -8,9 +8,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { canFakeTime, falseTime } from "#test/support/false-time.ts";
-import { binary, Instance } from "#test/support/instance.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { canFakeTime, falseTime } from "#test/support/instances/false-time.ts";
+import { binary, Instance } from "#test/support/instances/instance.ts";
 
 let instance: Instance;
 let chain: Chain;

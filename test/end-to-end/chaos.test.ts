@@ -2,8 +2,8 @@
 
 import { expect, test } from "bun:test";
 
-import { chaos } from "#test/support/chaos.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
+import { chaos } from "#test/support/chaos/chaos.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
 
 test("SIGKILL under 32 clients and across a rollover loses no certificate, no revocation and no link of the chain", async () => {
   const report = await chaos({ kills: 4, clients: 32, loadMsMax: 600, rotateAt: 2 });

@@ -9,11 +9,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { instant } from "#core/time.ts";
 import { ran } from "#test/support/child.ts";
-import { OutsideCa, savedClient } from "#test/support/client-certificates.ts";
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { said } from "#test/support/preflight.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { OutsideCa, savedClient } from "#test/support/tls/client-certificates.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { said } from "#test/support/instances/preflight.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const day = 86_400_000;
 const outside = OutsideCa.root("Outside");

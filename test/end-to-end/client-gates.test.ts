@@ -7,11 +7,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { said } from "#test/support/preflight.ts";
-import { material } from "#test/support/tls-client.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { said } from "#test/support/instances/preflight.ts";
+import { material } from "#test/support/tls/tls-client.ts";
 
 /** Answers are read member by member, as a client reads them. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.

@@ -5,10 +5,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { canFakeTime, type FalseTime, falseTime } from "#test/support/false-time.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { canFakeTime, type FalseTime, falseTime } from "#test/support/instances/false-time.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { binary, Instance } from "#test/support/instance.ts";
+import { binary, Instance } from "#test/support/instances/instance.ts";
 
 let instance: Instance;
 

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 
 let instance: Instance;
 // biome-ignore lint/suspicious/noExplicitAny: a document read member by member, as a tool reads it.

@@ -7,12 +7,17 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { everyFault, newStore, runOnFaultyDisk, sweepFaults } from "#test/support/disk-faults.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { DiskUnder, newFaultyDisk } from "#test/support/faulty-disk.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import {
+  everyFault,
+  newStore,
+  runOnFaultyDisk,
+  sweepFaults,
+} from "#test/support/chaos/disk-faults.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { DiskUnder, newFaultyDisk } from "#test/support/chaos/faulty-disk.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const library = newFaultyDisk();
 

@@ -9,9 +9,9 @@ import { join } from "node:path";
 
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import type { KeyRef } from "#domain/keys.ts";
-import { binary, Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { sealedStore, writeLegacyKey } from "#test/support/sealed-store.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
+import { binary, Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
 
 const homes: string[] = [];
 afterAll(() => {

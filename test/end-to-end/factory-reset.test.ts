@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { Instance } from "#test/support/instance.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let hsmToken: SoftHsmToken;
 let instance: Instance;

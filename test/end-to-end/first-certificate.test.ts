@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { Instance, runCli } from "#test/support/instance.ts";
-import { openssl } from "#test/support/relying-party.ts";
+import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
+import { Instance, runCli } from "#test/support/instances/instance.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 

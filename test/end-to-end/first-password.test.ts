@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { failedStart, Instance, newHome } from "#test/support/instance.ts";
+import { failedStart, Instance, newHome } from "#test/support/instances/instance.ts";
 
 test("a password that cannot be kept is nobody's: no hash is stored, and the next start makes up another", async () => {
   const home = newHome();

@@ -8,8 +8,8 @@ import { Database } from "bun:sqlite";
 import { readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { failedStart, Instance, runCli } from "#test/support/instance.ts";
-import { createHsmToken } from "#test/support/soft-token.ts";
+import { failedStart, Instance, runCli } from "#test/support/instances/instance.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
 
 const on = { kek_label: "pkid-kek", pqc_hybrid: true };
 const off = { kek_label: "pkid-kek", pqc_hybrid: false };

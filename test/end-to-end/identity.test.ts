@@ -23,7 +23,7 @@ import {
   runCli,
   runPlainCli,
   writeConfig,
-} from "#test/support/instance.ts";
+} from "#test/support/instances/instance.ts";
 
 const [first, second] = [newHome(), newHome()];
 /** A copy of the first instance, made anew for each test. */

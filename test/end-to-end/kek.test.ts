@@ -8,9 +8,9 @@ import { Database } from "bun:sqlite";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { failedStart, Instance } from "#test/support/instance.ts";
-import { newOaepModule } from "#test/support/oaep-module.ts";
-import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { failedStart, Instance } from "#test/support/instances/instance.ts";
+import { newOaepModule } from "#test/support/keys/oaep-module.ts";
+import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 describe("with a label, on the token", () => {
   let hsmToken: SoftHsmToken;

@@ -11,8 +11,8 @@ import { decodePem } from "#core/asn1/pem.ts";
 import { parseSerial } from "#core/ids.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 
 interface Entry {
   readonly kind: string;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Instance, newHome, runCli } from "#test/support/instance.ts";
+import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 
 const home = newHome();
 const keys = join(home, "data", "keys");

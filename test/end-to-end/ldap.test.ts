@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { said } from "#test/support/preflight.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { said } from "#test/support/instances/preflight.ts";
 import {
   type DirectoryServer,
   passwordOf,
@@ -17,7 +17,7 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
+} from "#test/support/servers/slapd.ts";
 
 let slapd: DirectoryServer;
 let instance: Instance;

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { Instance } from "#test/support/instance.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 
 let instance: Instance;
 const password = "correct horse battery staple";

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
-import { binary, Instance } from "#test/support/instance.ts";
+import { binary, Instance } from "#test/support/instances/instance.ts";
 
 const told = /^warning: Certificates of this instance carry no CRL and no OCSP address[^\n]*\n$/;
 const instances: Instance[] = [];

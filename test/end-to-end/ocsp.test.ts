@@ -17,9 +17,9 @@ import { parseOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { subjectPublicKeyBits } from "#core/x509/public-keys.ts";
 import { ran } from "#test/support/child.ts";
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const config = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
 let instance: Instance;

@@ -13,9 +13,9 @@ import {
   clientSecret,
   type IdentityProvider,
   startIdentityProvider,
-} from "#test/support/identity-provider.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { signedToken } from "#test/support/jwt.ts";
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { signedToken } from "#test/support/encodings/jwt.ts";
 
 const redirectUrl = "https://pkid.test/auth/callback";
 const people = {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 
 import { ran } from "#test/support/child.ts";
-import { binary, newHome, writeConfig } from "#test/support/instance.ts";
+import { binary, newHome, writeConfig } from "#test/support/instances/instance.ts";
 
 const cas = Array.from({ length: 5000 }, (_, at) => ({
   id: crypto.randomUUID(),

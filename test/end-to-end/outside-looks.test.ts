@@ -7,11 +7,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome } from "#test/support/instance.ts";
-import { holdWriteLock } from "#test/support/lock-holder.ts";
-import { lookFromOutside } from "#test/support/outside-look.ts";
-import { newCsr, openssl } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { failedStart, Instance, newHome } from "#test/support/instances/instance.ts";
+import { holdWriteLock } from "#test/support/stores/lock-holder.ts";
+import { lookFromOutside } from "#test/support/instances/outside-look.ts";
+import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
 
 const home = newHome();
 const database = join(home, "data", "pkid.db");

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { newCsr, openssl } from "#test/support/relying-party.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
 
 const home = newHome();
 let instance: Instance;

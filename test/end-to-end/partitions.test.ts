@@ -13,9 +13,9 @@ import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { parseDeltaCrlIndicator } from "#core/x509/crl-extensions.ts";
 import { partitionOf } from "#core/x509/partitions.ts";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const configOf = (shards: number) => ({
   server: { public_http: { enabled: true, address: "127.0.0.1:0" } },

@@ -5,8 +5,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { Instance } from "#test/support/instance.ts";
-import { type Lies, SoftAuthenticator } from "#test/support/soft-authenticator.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { type Lies, SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 
 const password = "correct horse battery staple";
 const home = { origin: "https://pki.example.com", rpId: "example.com" };

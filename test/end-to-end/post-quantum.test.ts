@@ -12,13 +12,13 @@ import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate
 import { parseCrl } from "#core/x509/crl.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-import { command } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
-import { alternativeIn } from "#test/support/pre-tbs.ts";
-import { saved } from "#test/support/relying-party.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { node24Present, pathVerifies, signatureVerifies } from "#test/support/encodings/node24.ts";
+import { alternativeIn } from "#test/support/encodings/pre-tbs.ts";
+import { saved } from "#test/support/instances/relying-party.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let hsmToken: SoftHsmToken;
 let instance: Instance;

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { command } from "#test/support/first-certificate.ts";
-import { canFakeTime, falseTime } from "#test/support/false-time.ts";
-import { binary, Instance, writeConfig } from "#test/support/instance.ts";
-import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { canFakeTime, falseTime } from "#test/support/instances/false-time.ts";
+import { binary, Instance, writeConfig } from "#test/support/instances/instance.ts";
+import { preflight, said, stoppedHome } from "#test/support/instances/preflight.ts";
 
 let home: string;
 beforeAll(async () => {

@@ -8,12 +8,12 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { instant } from "#core/time.ts";
-import { CtLog } from "#test/support/ct-log.ts";
-import { type DnsServer, startDnsServer } from "#test/support/dns-server.ts";
-import { command } from "#test/support/first-certificate.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { said } from "#test/support/preflight.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { CtLog } from "#test/support/servers/ct-log.ts";
+import { type DnsServer, startDnsServer } from "#test/support/servers/dns-server.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { said } from "#test/support/instances/preflight.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const web = { name: "web", key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"] };
 

@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
 import { join } from "node:path";
 
-import { Instance, newHome } from "#test/support/instance.ts";
-import { said } from "#test/support/preflight.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { said } from "#test/support/instances/preflight.ts";
 
 test("a main socket that is looser than configured warns, and one that is as configured is named", async () => {
   const home = newHome();

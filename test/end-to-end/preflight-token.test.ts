@@ -7,10 +7,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { chmodSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { command } from "#test/support/first-certificate.ts";
-import { writeConfig } from "#test/support/instance.ts";
-import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { writeConfig } from "#test/support/instances/instance.ts";
+import { preflight, said, stoppedHome } from "#test/support/instances/preflight.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let hsmToken: SoftHsmToken;
 let home: string;

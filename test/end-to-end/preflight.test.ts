@@ -14,11 +14,11 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-import { canFakeTime, falseTime } from "#test/support/false-time.ts";
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { command } from "#test/support/first-certificate.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { preflight, said, stoppedHome } from "#test/support/preflight.ts";
+import { canFakeTime, falseTime } from "#test/support/instances/false-time.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { preflight, said, stoppedHome } from "#test/support/instances/preflight.ts";
 
 let pristine: string;
 let home: string;

@@ -12,10 +12,10 @@ import { parseSerial, type Serial } from "#core/ids.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let hsmToken: SoftHsmToken;
 let instance: Instance;

@@ -8,8 +8,8 @@ import { writeFileSync } from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { selfSigned } from "#test/support/openssl.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { selfSigned } from "#test/support/encodings/openssl.ts";
 
 const name = "id.pkid.test";
 const password = "proxy-s3cret";

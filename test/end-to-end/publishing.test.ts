@@ -17,9 +17,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 const home = newHome();
 const folder = join(home, "published");

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { Instance, writeConfig } from "#test/support/instance.ts";
+import { Instance, writeConfig } from "#test/support/instances/instance.ts";
 
 const password = "correct horse battery staple";
 const config = {

@@ -13,9 +13,9 @@ import { flagsOf, globalArgs } from "#cli/args.ts";
 import { loadConfig } from "#config/load.ts";
 import { checkNames, preflightChecks } from "#core/preflight/checks.ts";
 import { ran } from "#test/support/child.ts";
-import { freePort } from "#test/support/free-port.ts";
-import { binary, newHome } from "#test/support/instance.ts";
-import { softHsmModule } from "#test/support/softhsm.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { binary, newHome } from "#test/support/instances/instance.ts";
+import { softHsmModule } from "#test/support/keys/softhsm.ts";
 
 const root = resolve(import.meta.dir, "../..");
 const manual = readFileSync(join(root, "README.md"), "utf8");

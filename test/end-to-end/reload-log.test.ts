@@ -7,9 +7,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { openssl } from "#test/support/relying-party.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 const settings = (home: string) => ({

@@ -6,10 +6,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli } from "#test/support/instance.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import {
+  type Chain,
+  createChain,
+  walkCertificate,
+} from "#test/support/instances/first-certificate.ts";
+import { failedStart, Instance, newHome, runCli } from "#test/support/instances/instance.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 let server: PostgresServer;
 let config: Record<string, unknown>;

@@ -12,9 +12,9 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { parseSerial } from "#core/ids.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
 
 const ways = ["REST", "RPC", "CLI"] as const;
 const actions = ["suspend", "hold", "release", "revoke"] as const;

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const oldLabel = "issuing-ecdsa-p256";
 const newLabel = "issuing-ecdsa-p256-r2";

@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { healthFile, serviceOf } from "#test/support/protoc.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { healthFile, serviceOf } from "#test/support/encodings/protoc.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 const withProtoc = test.skipIf(Bun.which("protoc") === null);
 setDefaultTimeout(60_000);

@@ -7,12 +7,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { answerOf, clientSecret, startIdentityProvider } from "#test/support/identity-provider.ts";
-import { startPostgres } from "#test/support/postgres.ts";
-import { said } from "#test/support/preflight.ts";
-import { memoryContains } from "#test/support/process-memory.ts";
+import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
+import {
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instances/instance.ts";
+import {
+  answerOf,
+  clientSecret,
+  startIdentityProvider,
+} from "#test/support/servers/identity-provider.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
+import { said } from "#test/support/instances/preflight.ts";
+import { memoryContains } from "#test/support/instances/process-memory.ts";
 import {
   awsKey,
   azureClient,
@@ -20,8 +30,8 @@ import {
   roleSecret,
   startSecretServer,
   vaultToken,
-} from "#test/support/secret-server.ts";
-import { s3Credentials, startS3 } from "#test/support/s3-server.ts";
+} from "#test/support/servers/secret-server.ts";
+import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import {
   passwordOf,
   serviceDn,
@@ -29,8 +39,8 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+} from "#test/support/servers/slapd.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 const vault = startSecretServer();
 afterAll(() => vault.stop());

@@ -7,9 +7,9 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { connected } from "#test/support/tls-client.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { connected } from "#test/support/tls/tls-client.ts";
 
 const home = newHome();
 let instance: Instance;

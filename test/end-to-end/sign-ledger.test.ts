@@ -8,10 +8,14 @@ import { createHash, verify as verifySignature, X509Certificate } from "node:cry
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { openssl, saved } from "#test/support/relying-party.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import {
+  type Chain,
+  createChain,
+  walkCertificate,
+} from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { openssl, saved } from "#test/support/instances/relying-party.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 interface Entry {
   readonly number: number;

@@ -5,11 +5,11 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { type FrozenPath, openPath } from "#test/support/frozen-path.ts";
-import { Instance, newHome, runCli } from "#test/support/instance.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { type FrozenPath, openPath } from "#test/support/servers/frozen-path.ts";
+import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 let server: PostgresServer;
 let path: FrozenPath;

@@ -7,11 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain, walkCertificate } from "#test/support/first-certificate.ts";
-import { failedStart, Instance } from "#test/support/instance.ts";
-import { newLockingModule } from "#test/support/locking-module.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
-import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/soft-token.ts";
+import {
+  type Chain,
+  createChain,
+  walkCertificate,
+} from "#test/support/instances/first-certificate.ts";
+import { failedStart, Instance } from "#test/support/instances/instance.ts";
+import { newLockingModule } from "#test/support/keys/locking-module.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let hsmToken: SoftHsmToken;
 let instance: Instance;

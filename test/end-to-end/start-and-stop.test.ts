@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { connect } from "node:tls";
 import { join } from "node:path";
 
-import { command, createChain } from "#test/support/first-certificate.ts";
+import { command, createChain } from "#test/support/instances/first-certificate.ts";
 import { ran } from "#test/support/child.ts";
 import {
   binary,
@@ -18,8 +18,8 @@ import {
   newHome,
   runCli,
   writeConfig,
-} from "#test/support/instance.ts";
-import { newCsr, openssl } from "#test/support/relying-party.ts";
+} from "#test/support/instances/instance.ts";
+import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
 
 const instances: Instance[] = [];
 const homes: string[] = [];

@@ -8,9 +8,15 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import {
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 /** One home for all: each test starts it, breaks it, and mends it again. */
 const home = newHome();

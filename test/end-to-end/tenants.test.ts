@@ -5,9 +5,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 let chain: Chain;

@@ -8,8 +8,14 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 
 import { isOurs } from "#app/token-keys.ts";
-import { failedStart, Instance, newHome, runCli, runPlainCli } from "#test/support/instance.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import {
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+  runPlainCli,
+} from "#test/support/instances/instance.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 let token: SoftHsmToken;
 const home = newHome();

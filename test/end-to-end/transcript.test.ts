@@ -8,8 +8,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { binary, Instance } from "#test/support/instance.ts";
-import { basic, send } from "#test/support/person.ts";
+import { binary, Instance } from "#test/support/instances/instance.ts";
+import { basic, send } from "#test/support/instances/person.ts";
 
 const password = "correct horse battery staple";
 const folder = mkdtempSync(join(tmpdir(), "pkid-transcript-"));

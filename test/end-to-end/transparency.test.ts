@@ -6,10 +6,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { CtLog } from "#test/support/ct-log.ts";
-import { type Chain, command, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr, openssl, saved } from "#test/support/relying-party.ts";
+import { CtLog } from "#test/support/servers/ct-log.ts";
+import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { instant } from "#core/time.ts";
 
 /** What the second log does with a submission; it answers as a log should when this is `well`. */

@@ -9,9 +9,9 @@ import { join } from "node:path";
 
 import { parseCsr } from "#core/x509/csr.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { failedStart, Instance, newHome } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { failedStart, Instance, newHome } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 const homes: string[] = [];
 const instances: Instance[] = [];

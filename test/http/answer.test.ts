@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { handler, ok } from "#domain/access/call.ts";
-import { startStub } from "#test/support/stub-server.ts";
+import { startStub } from "#test/support/worlds/stub-server.ts";
 
 test("an answer with lists of any length is the JSON of its value, with its length", async () => {
   for (const length of [0, 500, 501, 1000, 1777]) {

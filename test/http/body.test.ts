@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { parseJson, readBytes, unclearHeader } from "#http/body.ts";
-import { rawExchange } from "#test/support/raw-http.ts";
+import { rawExchange } from "#test/support/tls/raw-http.ts";
 
 const octets = (text: string) => new TextEncoder().encode(text);
 

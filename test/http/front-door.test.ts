@@ -5,8 +5,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { rawExchange } from "#test/support/raw-http.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { rawExchange } from "#test/support/tls/raw-http.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 let server: StubServer;
 const basic = { authorization: `Basic ${btoa("root:secret")}` };

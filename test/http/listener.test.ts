@@ -13,9 +13,9 @@ import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import type { PublicHandler } from "#http/public.ts";
 
-import { rawExchange } from "#test/support/raw-http.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
-import { connected } from "#test/support/tls-client.ts";
+import { rawExchange } from "#test/support/tls/raw-http.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { connected } from "#test/support/tls/tls-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "listener-"));
 const running: StubServer[] = [];

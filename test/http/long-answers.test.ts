@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { handler, ok } from "#domain/access/call.ts";
 import { renderAnswer } from "#http/answer.ts";
 import type { Exchange } from "#http/exchange.ts";
-import { startStub } from "#test/support/stub-server.ts";
+import { startStub } from "#test/support/worlds/stub-server.ts";
 
 const exchange = { requestId: "r", secure: false } as Exchange; // What rendering looks at.
 const entry = { certificate: "a".repeat(2000), note: "größer" };

@@ -8,7 +8,7 @@ import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { operationOf, operations, routeOf, routesOf, type OperationName } from "#operations";
 
-import { startStub, stubHandlers, type StubServer } from "#test/support/stub-server.ts";
+import { startStub, stubHandlers, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 let server: StubServer;
 

@@ -9,7 +9,7 @@ import { addressKey } from "#core/address-key.ts";
 import { Problem } from "#core/problems.ts";
 import { type Asker, RateLimits, type RateSettings } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 const plenty = { rate: 1000, burst: 1000 };
 const settings: RateSettings = {

@@ -11,7 +11,7 @@ import { rpcMethods } from "#api/rpc/methods.ts";
 import { refuse } from "#core/problems.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
-import { startStub, type StubServer, stubHandlers } from "#test/support/stub-server.ts";
+import { startStub, type StubServer, stubHandlers } from "#test/support/worlds/stub-server.ts";
 
 const perform: Perform = async ({ path, origin }) => {
   if (path.serial === "1") throw new Error("SELECT secret FROM table");

@@ -7,16 +7,16 @@ import { writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { below, subjectOf, subjects } from "#test/support/certificate-subjects.ts";
+import { below, subjectOf, subjects } from "#test/support/tls/certificate-subjects.ts";
 import {
   type ClientCertificate,
   OutsideCa,
   savedClient,
-} from "#test/support/client-certificates.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { servingMaterialFor } from "#test/support/serving-pair.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
-import { spoken } from "#test/support/tls-client.ts";
+} from "#test/support/tls/client-certificates.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { servingMaterialFor } from "#test/support/tls/serving-pair.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { spoken } from "#test/support/tls/tls-client.ts";
 
 const outside = OutsideCa.root("Outside");
 const issuing = outside.below("Issuing");

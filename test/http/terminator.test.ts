@@ -16,13 +16,18 @@ import {
   type ClientCertificate,
   OutsideCa,
   savedClient,
-} from "#test/support/client-certificates.ts";
-import { below, subjectOf, subjects } from "#test/support/certificate-subjects.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
-import { connected, heard, spoken } from "#test/support/tls-client.ts";
-import { servingMaterialFor } from "#test/support/serving-pair.ts";
-import { accepted, established, listening, openFiles } from "#test/support/kernel-sockets.ts";
+} from "#test/support/tls/client-certificates.ts";
+import { below, subjectOf, subjects } from "#test/support/tls/certificate-subjects.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { connected, heard, spoken } from "#test/support/tls/tls-client.ts";
+import { servingMaterialFor } from "#test/support/tls/serving-pair.ts";
+import {
+  accepted,
+  established,
+  listening,
+  openFiles,
+} from "#test/support/servers/kernel-sockets.ts";
 
 const outside = OutsideCa.root("Outside");
 const issuing = outside.below("Issuing");

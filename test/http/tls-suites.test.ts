@@ -9,10 +9,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 
 import { type TlsSuite, tlsSuiteNames, usualTlsSuites } from "#core/tls-suites.ts";
 import type { TlsMaterial } from "#http/port.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { openssl } from "#test/support/relying-party.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 const running: StubServer[] = [];
 const folder = scratchDirectory();

@@ -9,10 +9,10 @@ import { connect } from "node:net";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { groupIdOf } from "#config/os-group.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { rawExchange } from "#test/support/raw-http.ts";
-import { startStub, type StubServer } from "#test/support/stub-server.ts";
-import { heard } from "#test/support/tls-client.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { rawExchange } from "#test/support/tls/raw-http.ts";
+import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { heard } from "#test/support/tls/tls-client.ts";
 
 const folder = scratchDirectory();
 const running: StubServer[] = [];

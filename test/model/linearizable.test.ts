@@ -12,12 +12,12 @@ import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, runCli, writeConfig } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { linearization, type Recorded } from "#test/support/linearizable.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
-import { type SerialCall, serialObject } from "#test/support/serial-model.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { linearization, type Recorded } from "#test/support/stores/linearizable.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SerialCall, serialObject } from "#test/support/stores/serial-model.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {

@@ -9,9 +9,9 @@ import fc from "fast-check";
 import { instant } from "#core/time.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import * as make from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import * as make from "#test/support/stores/records.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 /** One thing that happens; `pick` chooses among what there is. */
 type Happening =

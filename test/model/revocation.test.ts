@@ -15,16 +15,16 @@ import { type CrlEntry, type ParsedCrl, parseCrl } from "#core/x509/crl.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/postgres.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import {
   type Entry,
   type Kept,
   type Known,
   RevocationWorld,
-} from "#test/support/revocation-world.ts";
-import { rootOrigin } from "#test/support/small-ca.ts";
-import { postgresDatabase, sqliteDatabase } from "#test/support/stores.ts";
+} from "#test/support/worlds/revocation-world.ts";
+import { rootOrigin } from "#test/support/worlds/small-ca.ts";
+import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(240_000);
 let server: PostgresServer;

@@ -10,7 +10,7 @@ import { parseCrl } from "#core/x509/crl.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { PublicHandler } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 let handlers: ReturnType<typeof crlHandlers>;

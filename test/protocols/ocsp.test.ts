@@ -10,7 +10,7 @@ import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import { ocspHandlers, requestOctets } from "#protocols/ocsp.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 const words: string[] = [];

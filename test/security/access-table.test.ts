@@ -18,13 +18,13 @@ import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
-import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { noRollover, tenant } from "#test/support/records.ts";
+import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { noRollover, tenant } from "#test/support/stores/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
-import { personNamed } from "#test/support/people.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 test("the security posture is the one on record", async () => {
   const store = await stocked();

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { binary } from "#test/support/instance.ts";
+import { binary } from "#test/support/instances/instance.ts";
 import { eachLine, ran } from "#test/support/child.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-binary-"));

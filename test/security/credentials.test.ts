@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { Instance } from "#test/support/instance.ts";
-import { cookieIn, logIn, type Person, send } from "#test/support/person.ts";
-import { RawConnection } from "#test/support/raw-tls.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { cookieIn, logIn, type Person, send } from "#test/support/instances/person.ts";
+import { RawConnection } from "#test/support/tls/raw-tls.ts";
 
 const password = "correct horse battery staple";
 let instance: Instance;

@@ -8,13 +8,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { type OperationName, operationOf, operations, routesOf } from "#operations";
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { basic } from "#test/support/person.ts";
-import { material } from "#test/support/tls-client.ts";
-import { stateOf } from "#test/support/whole-state.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { basic } from "#test/support/instances/person.ts";
+import { material } from "#test/support/tls/tls-client.ts";
+import { stateOf } from "#test/support/instances/whole-state.ts";
 
 const password = "correct horse battery staple";
 const publicUrl = "https://pki.example.com";

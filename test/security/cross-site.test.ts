@@ -6,11 +6,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { type OperationName, operationOf, operations, routesOf } from "#operations";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
-import { logIn, type Person, send } from "#test/support/person.ts";
-import { stateOf } from "#test/support/whole-state.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { logIn, type Person, send } from "#test/support/instances/person.ts";
+import { stateOf } from "#test/support/instances/whole-state.ts";
 
 const password = "correct horse battery staple";
 let instance: Instance;

@@ -30,11 +30,18 @@ import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
-import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { csr, initRoot, leafRequest, newKey, rootOrigin, spkiOf } from "#test/support/issuance.ts";
-import { mutations, signedMutations } from "#test/support/mutations.ts";
-import { rolloverWorld } from "#test/support/rollover.ts";
-import { certify, makeKey } from "#test/support/x509.ts";
+import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
+import {
+  csr,
+  initRoot,
+  leafRequest,
+  newKey,
+  rootOrigin,
+  spkiOf,
+} from "#test/support/worlds/issuance.ts";
+import { mutations, signedMutations } from "#test/support/fuzz/mutations.ts";
+import { rolloverWorld } from "#test/support/worlds/rollover.ts";
+import { certify, makeKey } from "#test/support/encodings/x509.ts";
 
 const count = 1500;
 const key = makeKey("ecdsa-p256");

@@ -4,10 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { OutsideCa, savedClient } from "#test/support/client-certificates.ts";
-import { type IdentityProvider, startIdentityProvider } from "#test/support/identity-provider.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { basic, logIn, type Person, send } from "#test/support/person.ts";
+import { OutsideCa, savedClient } from "#test/support/tls/client-certificates.ts";
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { basic, logIn, type Person, send } from "#test/support/instances/person.ts";
 import {
   type DirectoryServer,
   passwordOf,
@@ -16,7 +19,7 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
+} from "#test/support/servers/slapd.ts";
 
 const password = "correct horse battery staple";
 const redirectUrl = "https://pkid.test/auth/callback";

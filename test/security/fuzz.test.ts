@@ -5,12 +5,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { Dice, printable } from "#test/support/dice.ts";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { fuzz, residentMegabytes } from "#test/support/fuzz.ts";
-import { Instance } from "#test/support/instance.ts";
-import { rawOverTls } from "#test/support/raw-tls.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { Dice, printable } from "#test/support/fuzz/dice.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { fuzz, residentMegabytes } from "#test/support/fuzz/fuzz.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { rawOverTls } from "#test/support/tls/raw-tls.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 let chain: Chain;

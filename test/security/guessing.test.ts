@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { basic, type Person, send } from "#test/support/person.ts";
-import { rawOverTls } from "#test/support/raw-tls.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { basic, type Person, send } from "#test/support/instances/person.ts";
+import { rawOverTls } from "#test/support/tls/raw-tls.ts";
 import {
   type DirectoryServer,
   passwordOf,
@@ -17,7 +17,7 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
+} from "#test/support/servers/slapd.ts";
 
 const password = "correct horse battery staple";
 /** So slow that no bucket fills while a test runs. */

@@ -12,10 +12,10 @@ import { parseSerial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { type OperationName, operationOf, operations, routeOf } from "#operations";
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { pollHealth } from "#test/support/fuzz.ts";
-import { Instance } from "#test/support/instance.ts";
-import { newCsr } from "#test/support/relying-party.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { pollHealth } from "#test/support/fuzz/fuzz.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 let instance: Instance;
 let chain: Chain;

@@ -12,11 +12,11 @@ import { decodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { gates } from "#core/policy/gates.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { caa, type DnsServer, startDnsServer } from "#test/support/dns-server.ts";
-import { command } from "#test/support/first-certificate.ts";
-import { Instance } from "#test/support/instance.ts";
-import { csr, newKey } from "#test/support/issuance.ts";
-import { saved } from "#test/support/relying-party.ts";
+import { caa, type DnsServer, startDnsServer } from "#test/support/servers/dns-server.ts";
+import { command } from "#test/support/instances/first-certificate.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { csr, newKey } from "#test/support/worlds/issuance.ts";
+import { saved } from "#test/support/instances/relying-party.ts";
 
 let server: DnsServer;
 let instance: Instance;

@@ -5,9 +5,9 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { Instance } from "#test/support/instance.ts";
-import { basic, logIn, type Person, send } from "#test/support/person.ts";
-import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { basic, logIn, type Person, send } from "#test/support/instances/person.ts";
+import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 
 const password = "correct horse battery staple";
 const home = { origin: "https://pki.example.com", rpId: "example.com" };

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createChain } from "#test/support/first-certificate.ts";
-import { Instance, newHome, runCli } from "#test/support/instance.ts";
-import { createHsmToken, type SoftHsmToken } from "#test/support/soft-token.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
 const password = "SecretRootPassword-7f3a";
 const passphrase = "SecretPassphrase-91bc";

@@ -12,8 +12,8 @@ import {
   clientSecret,
   type IdentityProvider,
   startIdentityProvider,
-} from "#test/support/identity-provider.ts";
-import { Instance, newHome, runCli } from "#test/support/instance.ts";
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import {
   basic,
   cookieIn,
@@ -23,7 +23,7 @@ import {
   register,
   send,
   stepUp,
-} from "#test/support/person.ts";
+} from "#test/support/instances/person.ts";
 import {
   type DirectoryServer,
   passwordOf,
@@ -32,8 +32,8 @@ import {
   slapdPath,
   startSlapd,
   suffix,
-} from "#test/support/slapd.ts";
-import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
+} from "#test/support/servers/slapd.ts";
+import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 
 const password = "SecretOfRoot-60f1c2";
 const passphrase = "SecretOfTheKeys-18ab77";

@@ -7,16 +7,16 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type Chain, createChain } from "#test/support/first-certificate.ts";
-import { canFakeTime, type FalseTime, falseTime } from "#test/support/false-time.ts";
+import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { canFakeTime, type FalseTime, falseTime } from "#test/support/instances/false-time.ts";
 import {
   answerOf,
   clientSecret,
   type IdentityProvider,
   startIdentityProvider,
-} from "#test/support/identity-provider.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { csr } from "#test/support/issuance.ts";
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
 import {
   basic,
   cookiesOf,
@@ -26,8 +26,8 @@ import {
   type Said,
   send,
   stepUp,
-} from "#test/support/person.ts";
-import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
+} from "#test/support/instances/person.ts";
+import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 
 const password = "correct horse battery staple";
 const redirectUrl = "https://pkid.test/auth/callback";

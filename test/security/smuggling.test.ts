@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { Instance, newHome } from "#test/support/instance.ts";
-import { overheard, rawOverTls } from "#test/support/raw-tls.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { overheard, rawOverTls } from "#test/support/tls/raw-tls.ts";
 
 const home = newHome();
 const caFile = join(home, "client-cas.pem");

@@ -7,10 +7,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { OutsideCa, savedClient } from "#test/support/client-certificates.ts";
-import { type IdentityProvider, startIdentityProvider } from "#test/support/identity-provider.ts";
-import { Instance, newHome, writeConfig } from "#test/support/instance.ts";
-import { basic, type Person, send } from "#test/support/person.ts";
+import { OutsideCa, savedClient } from "#test/support/tls/client-certificates.ts";
+import {
+  type IdentityProvider,
+  startIdentityProvider,
+} from "#test/support/servers/identity-provider.ts";
+import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { basic, type Person, send } from "#test/support/instances/person.ts";
 
 const password = "correct horse battery staple";
 const redirectUrl = "https://pkid.test/auth/callback";

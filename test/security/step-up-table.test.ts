@@ -17,7 +17,7 @@ import type { Session } from "#domain/access/sessions.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
 import { type OperationName, operationOf, operations, routeOf } from "#operations";
-import { initRoot, issuanceWorld } from "#test/support/issuance.ts";
+import { initRoot, issuanceWorld } from "#test/support/worlds/issuance.ts";
 
 /**
  * What a writing operation is for. `revokes`: what certificates stand for is taken away or given

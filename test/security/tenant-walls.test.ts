@@ -15,9 +15,9 @@ import {
   type Question,
   refusal,
   somebody,
-} from "#test/support/governed-world.ts";
-import { csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { noon } from "#test/support/records.ts";
+} from "#test/support/worlds/governed-world.ts";
+import { csr, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { noon } from "#test/support/stores/records.ts";
 
 let world: GovernedWorld;
 let ask: GovernedWorld["ask"];

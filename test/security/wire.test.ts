@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { type OperationName, operations, routesOf } from "#operations";
-import { Instance } from "#test/support/instance.ts";
-import { overheard, RawConnection, rawOverTls } from "#test/support/raw-tls.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { overheard, RawConnection, rawOverTls } from "#test/support/tls/raw-tls.ts";
 
 let instance: Instance;
 let connection: RawConnection;

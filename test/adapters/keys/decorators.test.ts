@@ -9,8 +9,8 @@ import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
 import { refuse } from "#core/problems.ts";
 import type { KeyHandle, Keys, SignTicket } from "#domain/keys.ts";
-import { type MemoryKeys, openMemoryKeys } from "#test/support/memory-keys.ts";
-import { ticketFor } from "#test/support/signing.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
+import { ticketFor } from "#test/support/keys/signing.ts";
 
 const message = Buffer.from("to be signed");
 const ca = { provider: "software", label: "ca", keyType: "ecdsa-p256", role: "ca" } as const;

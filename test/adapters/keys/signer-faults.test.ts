@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { KeySettings } from "#adapters/keys/settings.ts";
 import type { KeyHandle } from "#domain/keys.ts";
-import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
-import { noLink } from "#test/support/sealed-store.ts";
-import { ticketFor, verifies } from "#test/support/signing.ts";
+import { newKeyStore, newVersion, signerCommand } from "#test/support/keys/keystore.ts";
+import { noLink } from "#test/support/keys/sealed-store.ts";
+import { ticketFor, verifies } from "#test/support/keys/signing.ts";
 
 const opened: SignerClient[] = [];
 afterEach(async () => {

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type ClientDeps, SignerClient } from "#adapters/keys/client.ts";
 import type { SignerConfiguration } from "#adapters/keys/settings.ts";
 import type { KeyHandle } from "#domain/keys.ts";
-import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
-import { noLink } from "#test/support/sealed-store.ts";
-import { ticketFor, verifies } from "#test/support/signing.ts";
-import { newSoftHsm, type SoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newKeyStore, newVersion, signerCommand } from "#test/support/keys/keystore.ts";
+import { noLink } from "#test/support/keys/sealed-store.ts";
+import { ticketFor, verifies } from "#test/support/keys/signing.ts";
+import { newSoftHsm, type SoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 if (softHsmModule === undefined) describe.todo("KEK on a token: SoftHSM is not installed here");
 else {

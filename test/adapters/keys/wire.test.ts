@@ -13,14 +13,18 @@ import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { parseKeyFile, isEnveloped } from "#adapters/keys/software/key-file.ts";
 import { type Envelope, fitsCommitment } from "#core/envelope.ts";
 import type { KeyHandle, KekInUse, Keys, ProviderName } from "#domain/keys.ts";
-import { newKeyStore, newVersion } from "#test/support/keystore.ts";
-import { noLink } from "#test/support/sealed-store.ts";
-import { ticketFor, verifies } from "#test/support/signing.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newKeyStore, newVersion } from "#test/support/keys/keystore.ts";
+import { noLink } from "#test/support/keys/sealed-store.ts";
+import { ticketFor, verifies } from "#test/support/keys/signing.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 import { SealedKeys } from "#adapters/keys/software/store.ts";
 
 const record = join(newKeyStore().privateDir, "..", "record");
-const tap = [process.execPath, join(import.meta.dir, "..", "..", "support", "wiretap.ts"), record];
+const tap = [
+  process.execPath,
+  join(import.meta.dir, "..", "..", "support", "keys", "wiretap.ts"),
+  record,
+];
 const wanted = { provider: "software", label: "ca", keyType: "ecdsa-p256", role: "ca" } as const;
 
 if (softHsmModule === undefined) describe.todo("the wire: SoftHSM is not installed here");

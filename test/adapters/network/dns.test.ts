@@ -19,7 +19,7 @@ import {
   dname,
   startDnsServer,
   type Trick,
-} from "#test/support/dns-server.ts";
+} from "#test/support/servers/dns-server.ts";
 
 let server: DnsServer;
 let silent: DnsServer;

@@ -10,8 +10,8 @@ import {
   clientSecret,
   type IdentityProvider,
   startIdentityProvider,
-} from "#test/support/identity-provider.ts";
-import { selfSigned } from "#test/support/openssl.ts";
+} from "#test/support/servers/identity-provider.ts";
+import { selfSigned } from "#test/support/encodings/openssl.ts";
 
 const redirectUrl = "https://pkid.test/auth/callback";
 const secrets = { state: "s", nonce: "n", codeVerifier: "v".repeat(43) };

@@ -12,7 +12,7 @@ import {
   vouchers,
 } from "#core/access/person.ts";
 import { isSubject, isVisible } from "#core/access/subject.ts";
-import { personNamed } from "#test/support/people.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 describe("one person", () => {
   test("is one subject of one voucher and issuer, or one verified address", () => {

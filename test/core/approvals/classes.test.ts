@@ -10,7 +10,7 @@ import {
   thresholdOf,
 } from "#core/approvals/classes.ts";
 import { problems } from "#core/problems.ts";
-import { personNamed } from "#test/support/people.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 const settings = (given: Partial<ApprovalSettings> = {}): ApprovalSettings => ({
   enabled: true,

@@ -7,7 +7,7 @@ import { encodedOids, oids } from "#core/asn1/oids.ts";
 import { isOid } from "#core/asn1/oid-octets.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { instant } from "#core/time.ts";
-import { opensslText } from "#test/support/openssl.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
 
 const parsed = (octets: Uint8Array): string =>
   opensslText(["asn1parse", "-inform", "DER"], octets).trim();

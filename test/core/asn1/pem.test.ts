@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
-import { openssl, opensslText } from "#test/support/openssl.ts";
+import { openssl, opensslText } from "#test/support/encodings/openssl.ts";
 
 const bytes = Uint8Array.from({ length: 100 }, (_value, index) => index);
 

@@ -15,7 +15,7 @@ import {
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const texts = [

@@ -5,8 +5,12 @@ import fc from "fast-check";
 
 import { verifyLedger } from "#core/audit/ledger-verification.ts";
 import { encodePem } from "#core/asn1/pem.ts";
-import { documentOctets, type LedgerParts, LedgerWorld } from "#test/support/ledger-document.ts";
-import { makeKey } from "#test/support/x509.ts";
+import {
+  documentOctets,
+  type LedgerParts,
+  LedgerWorld,
+} from "#test/support/worlds/ledger-document.ts";
+import { makeKey } from "#test/support/encodings/x509.ts";
 
 const world = new LedgerWorld();
 const whole = () => world.sealed(world.parts());

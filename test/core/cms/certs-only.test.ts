@@ -12,8 +12,8 @@ import {
   issuanceWorld,
   leafRequest,
   rootOrigin,
-} from "#test/support/issuance.ts";
-import { openssl, scratchDirectory } from "#test/support/openssl.ts";
+} from "#test/support/worlds/issuance.ts";
+import { openssl, scratchDirectory } from "#test/support/encodings/openssl.ts";
 
 const world = issuanceWorld();
 const root = await initRoot(world);

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { CaaContent } from "#core/dns/records.ts";
 import { type CaaFacts, caaNames, judgeName, judgeSet, parseIssueValue } from "#core/policy/caa.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
-import { dnsName } from "#test/support/issuance.ts";
+import { dnsName } from "#test/support/worlds/issuance.ts";
 
 const us = "ca.example.net";
 const caa = (tag: string, value: string, critical = false): CaaContent => ({

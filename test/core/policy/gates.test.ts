@@ -15,7 +15,7 @@ import { mustStaple } from "#core/x509/extensions.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { caId } from "#core/ids.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { type CsrOptions, csr, drawnSerial, soundKey } from "#test/support/issuance.ts";
+import { type CsrOptions, csr, drawnSerial, soundKey } from "#test/support/worlds/issuance.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);

@@ -15,8 +15,8 @@ import { nameConstraints, type Subtrees } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { findPath } from "#core/x509/path.ts";
 import { policyConstraints, policyMappings } from "#core/x509/policy-extensions.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { certify, makeKey, type TestKey } from "#test/support/x509.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { certify, makeKey, type TestKey } from "#test/support/encodings/x509.ts";
 
 const now = instant(Date.UTC(2026, 5, 1));
 const year = 365 * 86_400_000;

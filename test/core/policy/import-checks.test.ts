@@ -9,7 +9,7 @@ import { checkImport } from "#core/policy/import-checks.ts";
 import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { basicConstraints, keyUsage } from "#core/x509/extensions.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 
 const at = (text: string) => instant(Date.parse(text));
 const now = at("2026-06-01T00:00:00Z");

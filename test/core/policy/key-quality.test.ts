@@ -7,7 +7,7 @@ import { hasSmallFactor, isPerfectPower, primesBelow } from "#core/policy/key-fa
 import { checkKey, type KeyFacts, keyRules, strictKeyChecks } from "#core/policy/key-quality.ts";
 import { looksLikeRoca } from "#core/policy/key-primes.ts";
 import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
-import { newKey, soundKey, spkiOf } from "#test/support/issuance.ts";
+import { newKey, soundKey, spkiOf } from "#test/support/worlds/issuance.ts";
 
 const codes = (key: PublicKey, settings = strictKeyChecks, facts: Partial<KeyFacts> = {}) =>
   checkKey(key, settings, { ...soundKey, ...facts }).map(({ code }) => code);

@@ -30,7 +30,7 @@ import {
 } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
-import { newKey, spkiOf } from "#test/support/issuance.ts";
+import { newKey, spkiOf } from "#test/support/worlds/issuance.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const day = 86_400;

@@ -24,8 +24,8 @@ import {
 } from "#core/x509/name-constraints.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import { serialFromBytes } from "#core/ids.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { certify, makeKey } from "#test/support/x509.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { certify, makeKey } from "#test/support/encodings/x509.ts";
 
 const hosts = ["good.test", "a.good.test", "x.a.good.test", "GOOD.test", "evil.test", "test"];
 const tricky = ["notgood.test", "good.test.evil.test", "_s.good.test", "*.good.test", "*.test"];

@@ -22,10 +22,10 @@ import type { Algorithm } from "#core/x509/algorithms.ts";
 import { assembleSigned, parseCertificate } from "#core/x509/certificate.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { drawnSerial, soundKey } from "#test/support/issuance.ts";
-import { openssl, opensslText } from "#test/support/openssl.ts";
-import { x509 } from "#test/support/peculiar.ts";
-import { makeKey, signWith } from "#test/support/x509.ts";
+import { drawnSerial, soundKey } from "#test/support/worlds/issuance.ts";
+import { openssl, opensslText } from "#test/support/encodings/openssl.ts";
+import { x509 } from "#test/support/encodings/peculiar.ts";
+import { makeKey, signWith } from "#test/support/encodings/x509.ts";
 
 const now = instant(Date.parse("2026-06-01T12:00:00Z"));
 const keyId = new Uint8Array(20).fill(9);

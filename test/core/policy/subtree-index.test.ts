@@ -20,7 +20,7 @@ import {
   treeWithin,
   uriWithin,
   type Within,
-} from "#test/support/subtrees-one-by-one.ts";
+} from "#test/support/encodings/subtrees-one-by-one.ts";
 
 const none: Subtrees = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
 const seen = (verdicts: readonly Within[]): SubtreeMatch => ({

@@ -19,8 +19,8 @@ import { nameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { clientPath, validAt } from "#core/x509/client-path.ts";
 import { findPath } from "#core/x509/path.ts";
-import { openssl, scratchDirectory } from "#test/support/openssl.ts";
-import { certify, makeKey, type TestKey } from "#test/support/x509.ts";
+import { openssl, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { certify, makeKey, type TestKey } from "#test/support/encodings/x509.ts";
 
 const now = instant(Date.UTC(2026, 5, 1));
 const year = 365 * 86_400_000;

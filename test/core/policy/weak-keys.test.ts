@@ -5,8 +5,8 @@ import { expect, test } from "bun:test";
 import { digest } from "#core/crypto.ts";
 import { isListedWeak, parseBlocklist } from "#core/policy/weak-keys.ts";
 import { fingerprint, parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
-import { newKey, spkiOf } from "#test/support/issuance.ts";
-import { opensslText } from "#test/support/openssl.ts";
+import { newKey, spkiOf } from "#test/support/worlds/issuance.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
 
 const key = parsePublicKey(spkiOf(newKey("rsa-2048").publicKey));
 const other = parsePublicKey(spkiOf(newKey("ecdsa-p256").publicKey));

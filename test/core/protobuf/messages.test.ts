@@ -15,7 +15,7 @@ import {
 } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
 import { generated } from "#scripts/proto.ts";
-import { runProtoc } from "#test/support/protoc.ts";
+import { runProtoc } from "#test/support/encodings/protoc.ts";
 
 const schema: ProtoSchema = pkiSchema;
 const names = Object.keys(schema.messages);

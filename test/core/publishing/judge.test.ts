@@ -15,8 +15,8 @@ import { faultOf } from "#core/publishing/judge.ts";
 import { parseManifest } from "#core/publishing/manifest.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { Publishing } from "#domain/publishing/publish.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { certificateOf, rolloverWorld, sameAgain } from "#test/support/rollover.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { certificateOf, rolloverWorld, sameAgain } from "#test/support/worlds/rollover.ts";
 
 test("after `ca retire` every artefact of the snapshot is as it must be", async () => {
   const world = await rolloverWorld();

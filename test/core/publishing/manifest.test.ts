@@ -19,7 +19,7 @@ import { faultOf } from "#core/publishing/judge.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { instant } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { rootOrigin, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const segment = fc.stringMatching(/^[A-Za-z0-9_=-][A-Za-z0-9._=-]{0,20}$/);
 const times = fc.integer({ min: 0, max: 4e12 }).map(instant);

@@ -16,7 +16,7 @@ import {
   leafOf,
   tileHashes,
   treeRoot,
-} from "#test/support/reference-tree.ts";
+} from "#test/support/encodings/reference-tree.ts";
 
 const octets = (n: number) => new TextEncoder().encode(`leaf ${n}`);
 const leavesOf = (n: number) => Array.from({ length: n }, (_, at) => leafOf(octets(at)));

@@ -16,9 +16,9 @@ import * as certificates from "#core/x509/certificate.ts";
 import * as extensions from "#core/x509/extensions.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { x509 } from "#test/support/peculiar.ts";
-import { certify, makeKey, rootFields } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { x509 } from "#test/support/encodings/peculiar.ts";
+import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
 
 const { parseCertificate } = certificates;
 const day = 86_400_000;

@@ -21,9 +21,9 @@ import {
 } from "#core/x509/extensions.ts";
 import { nameText, parseName } from "#core/x509/names.ts";
 import { type RevocationReason, revocationReasons } from "#core/x509/reasons.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { x509 } from "#test/support/peculiar.ts";
-import { certify, makeKey, rootFields, signWith } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { x509 } from "#test/support/encodings/peculiar.ts";
+import { certify, makeKey, rootFields, signWith } from "#test/support/encodings/x509.ts";
 
 const key = makeKey("ecdsa-p256");
 const root = rootFields(key, "ecdsa-sha256");

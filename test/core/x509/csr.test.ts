@@ -13,9 +13,9 @@ import { type CertificationRequest, csrSignatureValid, parseCsr } from "#core/x5
 import { encodeExtensions } from "#core/x509/extensions.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { x509 } from "#test/support/peculiar.ts";
-import { makeKey, signWith } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { x509 } from "#test/support/encodings/peculiar.ts";
+import { makeKey, signWith } from "#test/support/encodings/x509.ts";
 
 const keyArguments = {
   "ecdsa-p256": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],

@@ -6,8 +6,8 @@ import { DerError } from "#core/asn1/cursor.ts";
 import * as der from "#core/asn1/der.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import * as x from "#core/x509/extensions.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { makeKey } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { makeKey } from "#test/support/encodings/x509.ts";
 
 const key = makeKey("ecdsa-p256");
 const hex = (text: string): Uint8Array => Uint8Array.fromHex(text.replaceAll(" ", ""));

@@ -24,8 +24,8 @@ import {
 } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
-import { opensslText } from "#test/support/openssl.ts";
-import { certify, makeKey, rootFields } from "#test/support/x509.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
+import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
 
 const key = makeKey("ecdsa-p256");
 const rsa = makeKey("rsa-2048");

@@ -12,8 +12,8 @@ import {
   type Subtrees,
 } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { opensslText } from "#test/support/openssl.ts";
-import { makeKey, rootFields } from "#test/support/x509.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
+import { makeKey, rootFields } from "#test/support/encodings/x509.ts";
 
 const none: Subtrees = { dns: [], ip: [], email: [], uri: [], dirNames: [] };
 const directory = encodeName([{ type: "O", value: "Example" }]).der;

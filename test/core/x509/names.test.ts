@@ -8,8 +8,8 @@ import { tags } from "#core/asn1/tags.ts";
 import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
 import { attributeTypes } from "#core/x509/attribute-types.ts";
 import { commonName, encodeName, nameText, parseName } from "#core/x509/names.ts";
-import { openssl, opensslText } from "#test/support/openssl.ts";
-import { makeKey, rootFields } from "#test/support/x509.ts";
+import { openssl, opensslText } from "#test/support/encodings/openssl.ts";
+import { makeKey, rootFields } from "#test/support/encodings/x509.ts";
 
 const key = makeKey("ed25519");
 

@@ -14,8 +14,8 @@ import { encodeExtensions, type Extension } from "#core/x509/extensions.ts";
 import * as ocsp from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { type RevocationReason, revocationReasons } from "#core/x509/reasons.ts";
-import { openssl, opensslText, scratchDirectory } from "#test/support/openssl.ts";
-import { certify, makeKey, rootFields, signWith } from "#test/support/x509.ts";
+import { openssl, opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { certify, makeKey, rootFields, signWith } from "#test/support/encodings/x509.ts";
 
 const key = makeKey("ecdsa-p256");
 const root = rootFields(key, "ecdsa-sha256");

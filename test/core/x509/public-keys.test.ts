@@ -9,8 +9,8 @@ import { readSlhDsaKey, slhDsaSpki } from "#core/slh-dsa.ts";
 import { Problem } from "#core/problems.ts";
 import { type KeyType, keyTypes, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import * as keys from "#core/x509/public-keys.ts";
-import { openssl, opensslText } from "#test/support/openssl.ts";
-import { makeKey } from "#test/support/x509.ts";
+import { openssl, opensslText } from "#test/support/encodings/openssl.ts";
+import { makeKey } from "#test/support/encodings/x509.ts";
 
 const types = Object.keys(keyTypes) as KeyType[]; // The keys of the table.
 // Making RSA keys is slow; the sizes beyond 2048 are those of openssl below.

@@ -15,8 +15,8 @@ import {
   refusalOf,
   visitor,
   whence,
-} from "#test/support/access.ts";
-import { personNamed } from "#test/support/people.ts";
+} from "#test/support/worlds/access.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 /** One that stands for `robot`. */
 const certificate = { chain: [] };

@@ -13,11 +13,11 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { basicConstraints, keyUsage } from "#core/x509/extensions.ts";
 import { ClientCertificates, type ClientTrust } from "#domain/access/client-certificates.ts";
 import type { Store } from "#domain/store.ts";
-import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
-import { admin, type GovernedWorld, governedWorld } from "#test/support/governed-world.ts";
-import { csr } from "#test/support/issuance.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import { clientPaths, somewhere } from "#test/support/client-paths.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { admin, type GovernedWorld, governedWorld } from "#test/support/worlds/governed-world.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const robot: Binding = {

@@ -14,9 +14,9 @@ import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { ClientPaths } from "#domain/access/client-paths.ts";
 import { AddressTurns } from "#domain/access/address-turns.ts";
 import type { PathWork } from "#domain/ports.ts";
-import { type ClientCertificate, OutsideCa } from "#test/support/client-certificates.ts";
-import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { type ClientCertificate, OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const at = (text: string) => instant(Date.parse(text));

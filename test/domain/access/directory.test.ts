@@ -13,8 +13,8 @@ import {
   refusalOf,
   visitor,
   whence,
-} from "#test/support/access.ts";
-import { turnWorld } from "#test/support/turns.ts";
+} from "#test/support/worlds/access.ts";
+import { turnWorld } from "#test/support/worlds/turns.ts";
 
 const alice: Identity = {
   voucher: "ldap",

@@ -6,7 +6,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { turnWorld } from "#test/support/turns.ts";
+import { turnWorld } from "#test/support/worlds/turns.ts";
 
 /** What has come of it by now. */
 async function state(asked: Promise<string>): Promise<string> {

@@ -9,8 +9,8 @@ import { Problem, refuse } from "#core/problems.ts";
 import { text } from "#core/shape.ts";
 import { type Answer, handler, ok } from "#domain/access/call.ts";
 import { pipeline } from "#domain/access/perform.ts";
-import { initRoot, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
-import { tenant } from "#test/support/records.ts";
+import { initRoot, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { tenant } from "#test/support/stores/records.ts";
 
 test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", async () => {
   const world = issuanceWorld();

@@ -11,12 +11,12 @@ import { WebAuthn } from "#adapters/webauthn.ts";
 import type { Origin } from "#domain/access/call.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
-import { accessWorld, visitor } from "#test/support/access.ts";
+import { accessWorld, visitor } from "#test/support/worlds/access.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { SoftAuthenticator } from "#test/support/soft-authenticator.ts";
+import { SoftAuthenticator } from "#test/support/instances/soft-authenticator.ts";
 import { ownPerson } from "#core/access/person.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { somebody } from "#test/support/governed-world.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
 
 const home = { origin: "https://pki.example.com", rpId: "pki.example.com" };
 

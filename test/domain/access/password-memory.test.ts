@@ -6,7 +6,7 @@ import { AttemptKeys } from "#domain/access/login-attempt.ts";
 import { PasswordMemory } from "#domain/access/password-memory.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { handClock, turnWorld } from "#test/support/turns.ts";
+import { handClock, turnWorld } from "#test/support/worlds/turns.ts";
 
 const minutes = (count: number): number => count * 60_000;
 

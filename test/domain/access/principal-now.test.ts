@@ -22,10 +22,10 @@ import {
   freshMemory,
   visitor,
   unhurried,
-} from "#test/support/access.ts";
-import { clientPaths, somewhere } from "#test/support/client-paths.ts";
-import { OutsideCa } from "#test/support/client-certificates.ts";
-import { somebody } from "#test/support/governed-world.ts";
+} from "#test/support/worlds/access.ts";
+import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
+import { OutsideCa } from "#test/support/tls/client-certificates.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 
 const alice: Identity = {

@@ -12,8 +12,8 @@ import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
-import { personNamed } from "#test/support/people.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 import { testClock } from "#test/support/ports.ts";
 
 let store: MemoryStore;

@@ -6,10 +6,16 @@ import type { Identity } from "#core/access/assignments.ts";
 import { isSamePerson, mayBeSamePerson, ownPerson } from "#core/access/person.ts";
 import type { Role } from "#core/access/roles.ts";
 import { type NewSession, Sessions } from "#domain/access/sessions.ts";
-import { accessWorld, presenting, refusalOf, visitor, whence } from "#test/support/access.ts";
+import {
+  accessWorld,
+  presenting,
+  refusalOf,
+  visitor,
+  whence,
+} from "#test/support/worlds/access.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
-import { tenant } from "#test/support/records.ts";
-import { personNamed } from "#test/support/people.ts";
+import { tenant } from "#test/support/stores/records.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 
 const alice: Identity = {
   voucher: "oidc",

@@ -9,9 +9,9 @@ import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/access/call.ts";
 import type { Store } from "#domain/store.ts";
 import { ApiTokens, type ApiTokenVerdict, type ApiTokenRequest } from "#domain/access/tokens.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory-store.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
-import { personNamed } from "#test/support/people.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 import { ownPerson } from "#core/access/person.ts";
 
 let store: MemoryStore;

@@ -6,9 +6,9 @@ import type { GuardedName } from "#api/parking.ts";
 import { defaultTenant } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { type OperationName, operations } from "#operations";
-import { type FourEyesWorld, alice, fourEyesWorld } from "#test/support/four-eyes-world.ts";
-import { refusal } from "#test/support/governed-world.ts";
-import { caRequest, csr, rootOrigin } from "#test/support/issuance.ts";
+import { type FourEyesWorld, alice, fourEyesWorld } from "#test/support/worlds/four-eyes-world.ts";
+import { refusal } from "#test/support/worlds/governed-world.ts";
+import { caRequest, csr, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const strict = { ...new ProfileSet().named("server"), name: "strict", requireApproval: true };
 let world: FourEyesWorld;

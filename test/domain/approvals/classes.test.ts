@@ -8,16 +8,16 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { caId, defaultTenant } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
-import { externalRoot } from "#test/support/external-root.ts";
-import { refusal, somebody } from "#test/support/governed-world.ts";
+import { externalRoot } from "#test/support/worlds/external-root.ts";
+import { refusal, somebody } from "#test/support/worlds/governed-world.ts";
 import {
   alice,
   bob,
   carol,
   type FourEyesWorld,
   fourEyesWorld,
-} from "#test/support/four-eyes-world.ts";
-import { caRequest, csr, leafRequest, newKey, rootOrigin } from "#test/support/issuance.ts";
+} from "#test/support/worlds/four-eyes-world.ts";
+import { caRequest, csr, leafRequest, newKey, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());

@@ -8,8 +8,8 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { localPerson, plainPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
-import { refusal, somebody } from "#test/support/governed-world.ts";
-import { personNamed } from "#test/support/people.ts";
+import { refusal, somebody } from "#test/support/worlds/governed-world.ts";
+import { personNamed } from "#test/support/worlds/people.ts";
 import {
   alice,
   bob,
@@ -19,7 +19,7 @@ import {
   robert,
   rootBody,
   shell,
-} from "#test/support/four-eyes-world.ts";
+} from "#test/support/worlds/four-eyes-world.ts";
 
 let world: FourEyesWorld;
 beforeEach(async () => {

@@ -7,8 +7,14 @@ import { createPublicKey, verify } from "node:crypto";
 import { expect, test } from "bun:test";
 
 import { transcriptMessage } from "#domain/approvals/transcript.ts";
-import { refusal, somebody } from "#test/support/governed-world.ts";
-import { alice, bob, carol, fourEyesWorld, rootBody } from "#test/support/four-eyes-world.ts";
+import { refusal, somebody } from "#test/support/worlds/governed-world.ts";
+import {
+  alice,
+  bob,
+  carol,
+  fourEyesWorld,
+  rootBody,
+} from "#test/support/worlds/four-eyes-world.ts";
 
 test("MON-1: the transcript holds all decisions and events, and its signature covers them as sent", async () => {
   const world = await fourEyesWorld({ defaultThreshold: 2 });

@@ -13,9 +13,9 @@ import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
-import { initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import type { MemoryStore } from "#test/support/memory-store.ts";
-import { rolloverWorld, sameAgain } from "#test/support/rollover.ts";
+import { initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import type { MemoryStore } from "#test/support/memory/store.ts";
+import { rolloverWorld, sameAgain } from "#test/support/worlds/rollover.ts";
 
 type World = Awaited<ReturnType<typeof rolloverWorld>>;
 let world: World;

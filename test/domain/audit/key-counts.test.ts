@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import { openMemoryKeys } from "#test/support/memory-keys.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 test("a count entry holds the signatures since the last one and the total ever", async () => {

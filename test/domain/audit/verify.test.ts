@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 
 test("a long chain is verified page by page, with a turn for others after each", async () => {
   const store = openMemoryStore();

@@ -7,8 +7,8 @@ import { decodePemBlocks } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { signedBy } from "#core/x509/signed-by.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import { caRequest, rootOrigin } from "#test/support/issuance.ts";
-import { certificateOf, rolloverWorld, sameAgain } from "#test/support/rollover.ts";
+import { caRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { certificateOf, rolloverWorld, sameAgain } from "#test/support/worlds/rollover.ts";
 
 const step = fc.constantFrom("rotate lower", "rotate upper", "retire lower" as const);
 

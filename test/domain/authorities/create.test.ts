@@ -26,8 +26,8 @@ import {
   newKey,
   rootOrigin,
   spkiOf,
-} from "#test/support/issuance.ts";
-import { tenant } from "#test/support/records.ts";
+} from "#test/support/worlds/issuance.ts";
+import { tenant } from "#test/support/stores/records.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-create-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -12,14 +12,20 @@ import { CrossSigning, type CrossSubject } from "#domain/authorities/cross-sign.
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { addSeconds } from "#core/time.ts";
-import { caRequest, csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { openssl, scratchDirectory } from "#test/support/openssl.ts";
+import {
+  caRequest,
+  csr,
+  initRoot,
+  leafRequest,
+  rootOrigin,
+} from "#test/support/worlds/issuance.ts";
+import { openssl, scratchDirectory } from "#test/support/encodings/openssl.ts";
 import {
   certificateOf,
   opensslVerifies,
   rolloverWorld,
   sameAgain,
-} from "#test/support/rollover.ts";
+} from "#test/support/worlds/rollover.ts";
 
 let world: Awaited<ReturnType<typeof rolloverWorld>>;
 let other: CaRecord;

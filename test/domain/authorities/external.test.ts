@@ -11,11 +11,11 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { csrSignatureValid, parseCsr } from "#core/x509/csr.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { externalRoot, type ExternalCertificate } from "#test/support/external-root.ts";
-import { caRequest, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { opensslText } from "#test/support/openssl.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
-import { opensslVerifies, sameAgain } from "#test/support/rollover.ts";
+import { externalRoot, type ExternalCertificate } from "#test/support/worlds/external-root.ts";
+import { caRequest, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
+import { opensslVerifies, sameAgain } from "#test/support/worlds/rollover.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());

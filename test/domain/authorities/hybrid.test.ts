@@ -25,11 +25,11 @@ import {
   newKey,
   rootOrigin,
   spkiOf,
-} from "#test/support/issuance.ts";
-import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
-import { opensslText } from "#test/support/openssl.ts";
-import { alternativeIn } from "#test/support/pre-tbs.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
+} from "#test/support/worlds/issuance.ts";
+import { node24Present, pathVerifies, signatureVerifies } from "#test/support/encodings/node24.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
+import { alternativeIn } from "#test/support/encodings/pre-tbs.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
 import { defaultTenant } from "#core/ids.ts";
 
 let world: ReturnType<typeof revokingWorld>;

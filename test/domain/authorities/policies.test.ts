@@ -22,9 +22,9 @@ import {
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { certificateOf, sameAgain } from "#test/support/rollover.ts";
+} from "#test/support/worlds/issuance.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { certificateOf, sameAgain } from "#test/support/worlds/rollover.ts";
 
 let world: World;
 let root: CaRecord;

@@ -23,10 +23,10 @@ import {
   initRoot,
   leafRequest,
   rootOrigin,
-} from "#test/support/issuance.ts";
-import { node24Present, pathVerifies, signatureVerifies } from "#test/support/node24.ts";
-import { opensslText } from "#test/support/openssl.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
+} from "#test/support/worlds/issuance.ts";
+import { node24Present, pathVerifies, signatureVerifies } from "#test/support/encodings/node24.ts";
+import { opensslText } from "#test/support/encodings/openssl.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
 
 const sizes = { "ml-dsa-44": 2420, "ml-dsa-65": 3309, "ml-dsa-87": 4627 } as const;
 const arcs = { "ml-dsa-44": 17, "ml-dsa-65": 18, "ml-dsa-87": 19 } as const;

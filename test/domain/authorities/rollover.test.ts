@@ -10,14 +10,14 @@ import { chainBundle } from "#domain/authorities/bundle.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { rotationStatus } from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caRequest, csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
+import { caRequest, csr, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
 import {
   certificateOf,
   opensslVerifies,
   rolloverWorld,
   rotateAfterLook,
   sameAgain,
-} from "#test/support/rollover.ts";
+} from "#test/support/worlds/rollover.ts";
 
 let world: Awaited<ReturnType<typeof rolloverWorld>>;
 beforeEach(async () => {

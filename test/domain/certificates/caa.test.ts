@@ -13,7 +13,13 @@ import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem } from "#core/problems.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caa, cname, type DnsServer, dname, startDnsServer } from "#test/support/dns-server.ts";
+import {
+  caa,
+  cname,
+  type DnsServer,
+  dname,
+  startDnsServer,
+} from "#test/support/servers/dns-server.ts";
 import {
   type CsrOptions,
   csr,
@@ -23,7 +29,7 @@ import {
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 const us = "ca.example.net";
 let server: DnsServer;

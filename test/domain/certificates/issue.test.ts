@@ -23,7 +23,7 @@ import {
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 let world: World;
 let root: CaRecord;

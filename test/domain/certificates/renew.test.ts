@@ -21,7 +21,7 @@ import {
   newKey,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
+} from "#test/support/worlds/issuance.ts";
 
 let world: World;
 let root: CaRecord;

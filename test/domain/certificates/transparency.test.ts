@@ -16,9 +16,9 @@ import { parseSerial } from "#core/ids.ts";
 import { withoutPoison } from "#core/x509/precertificate.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
-import { type CtWorld, ctWorld } from "#test/support/ct-world.ts";
-import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { opensslText, scratchDirectory } from "#test/support/openssl.ts";
+import { type CtWorld, ctWorld } from "#test/support/worlds/ct-world.ts";
+import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { opensslText, scratchDirectory } from "#test/support/encodings/openssl.ts";
 
 const refusalOf = async (issued: Promise<unknown>): Promise<Problem> => {
   const error = await issued.then(

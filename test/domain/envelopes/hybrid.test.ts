@@ -13,11 +13,11 @@ import { placeOf } from "#domain/envelopes/places.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
 import type { KekInUse } from "#domain/keys.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { memoryKeks } from "#test/support/memory-keks.ts";
-import { memoryHalves } from "#test/support/memory-halves.ts";
-import { openMemoryKeys } from "#test/support/memory-keys.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { memoryKeks } from "#test/support/memory/keks.ts";
+import { memoryHalves } from "#test/support/memory/halves.ts";
+import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const random = {

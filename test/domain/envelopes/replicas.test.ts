@@ -8,9 +8,9 @@ import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { newKeyStore } from "#test/support/keys/keystore.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 
 const [settings, store, clock] = [newKeyStore(), openMemoryStore(), testClock()];

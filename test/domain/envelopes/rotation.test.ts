@@ -12,9 +12,9 @@ import { Keks } from "#domain/envelopes/keks.ts";
 import { checkKnownValue, prepareKek } from "#domain/envelopes/known.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { openMemoryKeys } from "#test/support/memory-keys.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 function sealingWorld() {

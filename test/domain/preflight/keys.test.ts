@@ -22,9 +22,9 @@ import {
   respondersFit,
 } from "#domain/preflight/keys.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
-import { caRequest, initRoot, issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
-import { smallCa } from "#test/support/small-ca.ts";
+import { caRequest, initRoot, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
 import { defaultTenant } from "#core/ids.ts";
 
 describe("keys.ca", () => {

@@ -8,8 +8,8 @@ import { beforeEach, expect, test } from "bun:test";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
-import { initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
+import { initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
 
 let world: ReturnType<typeof revokingWorld>;
 let root: CaRecord;

@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { refuse } from "#core/problems.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
-import { smallCa } from "#test/support/small-ca.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
 
 async function world() {
   const small = await smallCa({ presign: { enabled: true } });

@@ -11,7 +11,7 @@ import { publicationFresh } from "#domain/preflight/publication.ts";
 import { Publishing } from "#domain/publishing/publish.ts";
 import { type PublishTarget, TargetFault } from "#domain/publishing/target.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 let path: string;

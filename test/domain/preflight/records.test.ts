@@ -21,15 +21,15 @@ import {
 } from "#domain/preflight/certificates.ts";
 import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
-import { ctWorld } from "#test/support/ct-world.ts";
+import { ctWorld } from "#test/support/worlds/ct-world.ts";
 import {
   initRoot,
   issuanceWorld,
   leafRequest,
   rootOrigin,
   type World,
-} from "#test/support/issuance.ts";
-import { rootOrigin as smallRoot, smallCa } from "#test/support/small-ca.ts";
+} from "#test/support/worlds/issuance.ts";
+import { rootOrigin as smallRoot, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let world: World;
 let root: CaRecord;

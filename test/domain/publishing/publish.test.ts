@@ -17,7 +17,7 @@ import { judgeAnswer } from "#core/x509/ocsp-verdict.ts";
 import { answerPaths } from "#domain/publishing/artefacts.ts";
 import { Publishing } from "#domain/publishing/publish.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 let path: string;

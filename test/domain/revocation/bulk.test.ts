@@ -16,9 +16,14 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { BulkRevocationOrder } from "#domain/revocation/bulk.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
-import { somebody } from "#test/support/governed-world.ts";
+import { somebody } from "#test/support/worlds/governed-world.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { revocationDefaults, rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import {
+  revocationDefaults,
+  rootOrigin,
+  type SmallCa,
+  smallCa,
+} from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 beforeEach(async () => {

@@ -10,9 +10,9 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { openssl } from "#test/support/relying-party.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const bench = scratchDirectory();
 afterAll(() => bench[Symbol.dispose]());

@@ -12,7 +12,7 @@ import { extensionOf } from "#core/x509/certificate.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { parseDeltaCrlIndicator } from "#core/x509/crl-extensions.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 beforeEach(async () => {

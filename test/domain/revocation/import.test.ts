@@ -8,7 +8,7 @@ import { beforeEach, expect, test } from "bun:test";
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 beforeEach(async () => {

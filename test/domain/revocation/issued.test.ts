@@ -8,10 +8,10 @@ import { afterAll, expect, test } from "bun:test";
 import { encodePem } from "#core/asn1/pem.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
-import { initRoot, issuanceWorld, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { openssl } from "#test/support/relying-party.ts";
-import { revocationDefaults } from "#test/support/small-ca.ts";
+import { initRoot, issuanceWorld, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
+import { revocationDefaults } from "#test/support/worlds/small-ca.ts";
 
 const bench = scratchDirectory();
 afterAll(() => bench[Symbol.dispose]());

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest, parseOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-import { type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 let honest: Uint8Array;

@@ -16,9 +16,9 @@ import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { sequence } from "#core/asn1/der.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { openssl } from "#test/support/relying-party.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const bench = scratchDirectory();
 afterAll(() => bench[Symbol.dispose]());

@@ -20,7 +20,12 @@ import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { fullScope, partitionNumber, rememberShards } from "#domain/revocation/scopes.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { revocationDefaults, rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import {
+  revocationDefaults,
+  rootOrigin,
+  type SmallCa,
+  smallCa,
+} from "#test/support/worlds/small-ca.ts";
 
 /** A certificate, or a serial nobody has issued, as the model remembers it. */
 interface Known {

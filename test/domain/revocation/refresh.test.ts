@@ -9,7 +9,7 @@ import { refuse } from "#core/problems.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 async function open(options?: Parameters<typeof smallCa>[0]) {

@@ -4,9 +4,9 @@ import { afterAll, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { defaultTenant } from "#core/ids.ts";
-import { externalRoot } from "#test/support/external-root.ts";
-import { rootOrigin } from "#test/support/issuance.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
+import { externalRoot } from "#test/support/worlds/external-root.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
 
 const elsewhere = externalRoot();
 afterAll(() => elsewhere[Symbol.dispose]());

@@ -18,10 +18,10 @@ import type { Subtrees } from "#core/x509/name-constraints.ts";
 import { commonName, encodeName, type NameAttribute, nameText } from "#core/x509/names.ts";
 import type { CaRequest } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { externalRoot } from "#test/support/external-root.ts";
-import { caRequest, initRoot, rootOrigin } from "#test/support/issuance.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
-import { opensslVerifies } from "#test/support/rollover.ts";
+import { externalRoot } from "#test/support/worlds/external-root.ts";
+import { caRequest, initRoot, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
+import { opensslVerifies } from "#test/support/worlds/rollover.ts";
 
 let world: ReturnType<typeof revokingWorld>;
 beforeEach(() => {

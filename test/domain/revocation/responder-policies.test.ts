@@ -13,10 +13,10 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { policyFactsOf } from "#core/x509/path-policies.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { caRequest, initRoot, rootOrigin } from "#test/support/issuance.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
-import { certificateOf } from "#test/support/rollover.ts";
+import { caRequest, initRoot, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
+import { certificateOf } from "#test/support/worlds/rollover.ts";
 
 let world: ReturnType<typeof revokingWorld>;
 let root: CaRecord;

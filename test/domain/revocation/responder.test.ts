@@ -13,7 +13,7 @@ import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { type Issuer, issuerOf } from "#domain/revocation/issuers.ts";
 import type { ResponderRecord } from "#domain/revocation/store.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 import { defaultTenant } from "#core/ids.ts";
 
 let small: SmallCa;

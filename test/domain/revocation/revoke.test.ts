@@ -6,7 +6,7 @@ import { parseSerial, type Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { addSeconds, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/small-ca.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 beforeEach(async () => {

@@ -13,11 +13,11 @@ import { parseCrl } from "#core/x509/crl.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { partitionScope } from "#domain/revocation/scopes.ts";
-import { caRequest, initRoot, leafRequest, rootOrigin } from "#test/support/issuance.ts";
-import { node24Present, signatureVerifies } from "#test/support/node24.ts";
-import { scratchDirectory } from "#test/support/openssl.ts";
-import { openssl } from "#test/support/relying-party.ts";
-import { revokingWorld } from "#test/support/revoking-world.ts";
+import { caRequest, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { node24Present, signatureVerifies } from "#test/support/encodings/node24.ts";
+import { scratchDirectory } from "#test/support/encodings/openssl.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
+import { revokingWorld } from "#test/support/worlds/revoking-world.ts";
 
 const bench = scratchDirectory();
 afterAll(() => bench[Symbol.dispose]());

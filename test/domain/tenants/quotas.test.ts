@@ -10,8 +10,8 @@ import { refuse } from "#core/problems.ts";
 import { type Instant, instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Quotas } from "#domain/tenants/store.ts";
-import { type GovernedWorld, governedWorld, refusal } from "#test/support/governed-world.ts";
-import { csr, leafRequest, rootOrigin } from "#test/support/issuance.ts";
+import { type GovernedWorld, governedWorld, refusal } from "#test/support/worlds/governed-world.ts";
+import { csr, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 let world: GovernedWorld;
 let ca: CaRecord;

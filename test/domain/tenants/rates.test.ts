@@ -8,7 +8,7 @@ import { expect, test } from "bun:test";
 import { caId, type TenantId } from "#core/ids.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { unlimited } from "#domain/tenants/store.ts";
-import { smallCa } from "#test/support/small-ca.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
 
 async function world() {
   const { store, ca, clock } = await smallCa();

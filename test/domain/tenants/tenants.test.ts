@@ -6,7 +6,7 @@ import { systemPrincipal } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
 import { type DeclaredTenant, Tenants } from "#domain/tenants/tenants.ts";
 import { unlimited } from "#domain/tenants/store.ts";
-import { issuanceWorld, rootOrigin } from "#test/support/issuance.ts";
+import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const declared: DeclaredTenant = {
   id: tenantId("web"),

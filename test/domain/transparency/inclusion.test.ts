@@ -5,9 +5,9 @@
 
 import { expect, test } from "bun:test";
 
-import type { NamedLogs } from "#test/support/ct-world.ts";
-import { ctWorld } from "#test/support/ct-world.ts";
-import { leafOf } from "#test/support/reference-tree.ts";
+import type { NamedLogs } from "#test/support/worlds/ct-world.ts";
+import { ctWorld } from "#test/support/worlds/ct-world.ts";
+import { leafOf } from "#test/support/encodings/reference-tree.ts";
 
 const day = 86_400;
 

@@ -12,7 +12,7 @@ import { openSqlite, type SqliteEngine } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { NothingWritten } from "#domain/store.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const opened: SqliteEngine[] = [];
 afterEach(async () => {

@@ -13,7 +13,7 @@ import { fillEmpty } from "#adapters/db/engine/heads.ts";
 import { openSqlite, type SqliteEngine } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const opened: SqliteEngine[] = [];
 afterEach(async () => {

@@ -8,7 +8,7 @@ import { statSync } from "node:fs";
 import { expect, test } from "bun:test";
 
 import { instant } from "#core/time.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 test("many small commits never leave more than some megabytes of log", async () => {
   const database = sqliteDatabase();

@@ -11,8 +11,8 @@ import { whenUnlocked } from "#adapters/db/engine/lock-wait.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { Problem } from "#core/problems.ts";
 import type { Store } from "#domain/store.ts";
-import { holdWriteLock } from "#test/support/lock-holder.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { holdWriteLock } from "#test/support/stores/lock-holder.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const open = (path: string, busyTimeoutMs: number): Promise<Store> =>
   openStore(

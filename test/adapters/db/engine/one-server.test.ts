@@ -21,8 +21,8 @@ import { lockByte } from "#adapters/db/engine/byte-lock.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { until } from "#test/support/until.ts";
-import { certificate, issue, noon } from "#test/support/records.ts";
-import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
+import { certificate, issue, noon } from "#test/support/stores/records.ts";
+import { sqliteDatabase, startWriter } from "#test/support/stores/stores.ts";
 
 const writers: ReturnType<typeof startWriter>[] = [];
 afterEach(async () => {

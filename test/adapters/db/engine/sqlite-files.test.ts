@@ -13,9 +13,9 @@ import { openStore } from "#adapters/db/open.ts";
 import type { Administration } from "#adapters/db/stores/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
-import { lookFromOutside } from "#test/support/outside-look.ts";
-import { certificate, issue } from "#test/support/records.ts";
-import { sqliteDatabase, startWriter } from "#test/support/stores.ts";
+import { lookFromOutside } from "#test/support/instances/outside-look.ts";
+import { certificate, issue } from "#test/support/stores/records.ts";
+import { sqliteDatabase, startWriter } from "#test/support/stores/stores.ts";
 import { until } from "#test/support/until.ts";
 import { wholeChain } from "#test/contracts/store-durable.suite.ts";
 

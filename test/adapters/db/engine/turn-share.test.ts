@@ -8,7 +8,7 @@ import { sql } from "drizzle-orm";
 
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import { TurnShare } from "#core/turns.ts";
-import { connectionOn } from "#test/support/stores.ts";
+import { connectionOn } from "#test/support/stores/stores.ts";
 
 const ways: readonly [string, (connection: Connection) => unknown][] = [
   ["a query that was built", ({ db }) => db.values(sql`select 1`)],

@@ -4,8 +4,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 
 import { caId, parseSerial } from "#core/ids.ts";
-import { revocation } from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { revocation } from "#test/support/stores/records.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 test("the log is emptied at once after a view was read and something written", async () => {
   const database = sqliteDatabase();

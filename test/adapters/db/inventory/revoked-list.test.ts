@@ -11,9 +11,9 @@ import { revokedList } from "#adapters/db/inventory/revoked-list.ts";
 import { caId, type Serial } from "#core/ids.ts";
 import type { PageKey } from "#domain/authorities/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import { revocation } from "#test/support/records.ts";
-import { sqliteDatabase, connectionOn } from "#test/support/stores.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { revocation } from "#test/support/stores/records.ts";
+import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 
 const home = caId("home");
 const model = openMemoryStore();

@@ -17,10 +17,10 @@ import {
   home,
   inventoryFilters as filters,
   inventoryRows as rows,
-} from "#test/support/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory-store.ts";
-import * as make from "#test/support/records.ts";
-import { sqliteDatabase, connectionOn } from "#test/support/stores.ts";
+} from "#test/support/stores/inventory-model.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import * as make from "#test/support/stores/records.ts";
+import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 
 const model = openMemoryStore();
 const database = sqliteDatabase();

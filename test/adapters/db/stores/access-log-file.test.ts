@@ -14,8 +14,8 @@ import { addSeconds } from "#core/time.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { until } from "#test/support/until.ts";
-import { noon } from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { noon } from "#test/support/stores/records.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const opened: Store[] = [];
 afterEach(async () => {

@@ -3,8 +3,8 @@
 import { expect, test } from "bun:test";
 
 import { caId, parseSerial } from "#core/ids.ts";
-import { certificate, issue, revocation } from "#test/support/records.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { certificate, issue, revocation } from "#test/support/stores/records.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 test("looking for certificates, and changing many of them, lets others run in between", async () => {
   const store = await sqliteDatabase().open();

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 
 import { usedQuery } from "#adapters/db/stores/tenants.ts";
-import { sqliteDatabase } from "#test/support/stores.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 test("what counts against a quota is found in indexes, and no table is walked", async () => {
   const database = sqliteDatabase();

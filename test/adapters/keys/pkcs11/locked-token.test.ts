@@ -10,9 +10,9 @@ import { join } from "node:path";
 
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
-import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
-import { newLockingModule } from "#test/support/locking-module.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newKeyStore, signerCommand } from "#test/support/keys/keystore.ts";
+import { newLockingModule } from "#test/support/keys/locking-module.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 setDefaultTimeout(60_000);
 const opened: SignerClient[] = [];

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import type { Work } from "#adapters/keys/pkcs11/jobs.ts";
 import { WorkerPool } from "#adapters/keys/pkcs11/pool.ts";
-import { hangs, places } from "#test/support/pool-worker.ts";
+import { hangs, places } from "#test/support/keys/pool-worker.ts";
 
 test("a device that takes its time signs in every token session at once", async () => {
   const { pool, now, release } = await started({ signMs: 5 });
@@ -47,7 +47,7 @@ const signing = (label: string): Work => ({
 async function started({ signMs }: { signMs: number }) {
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const pool = await WorkerPool.start({
-    workerUrl: import.meta.resolve("#test/support/pool-worker.ts"),
+    workerUrl: import.meta.resolve("#test/support/keys/pool-worker.ts"),
     count: tokenSessions,
     start: { modulePath: "", slot: new Uint8Array(shared.buffer), serial: String(signMs) },
     broken: (reason) => {

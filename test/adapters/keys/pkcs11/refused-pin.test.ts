@@ -10,9 +10,9 @@ import { basename, join } from "node:path";
 
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
-import { newFaultyModule } from "#test/support/faulty-module.ts";
-import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
-import { newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newFaultyModule } from "#test/support/keys/faulty-module.ts";
+import { newKeyStore, signerCommand } from "#test/support/keys/keystore.ts";
+import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 setDefaultTimeout(60_000);
 const opened: SignerClient[] = [];

@@ -11,11 +11,11 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { Pkcs11Settings } from "#adapters/keys/settings.ts";
 import type { KeyHandle } from "#domain/keys.ts";
-import { newFaultyModule } from "#test/support/faulty-module.ts";
-import { newKeyStore, signerCommand } from "#test/support/keystore.ts";
-import { noLink } from "#test/support/sealed-store.ts";
-import { ticketFor, verifies } from "#test/support/signing.ts";
-import { initHsmToken, newSoftHsm, softHsmModule } from "#test/support/softhsm.ts";
+import { newFaultyModule } from "#test/support/keys/faulty-module.ts";
+import { newKeyStore, signerCommand } from "#test/support/keys/keystore.ts";
+import { noLink } from "#test/support/keys/sealed-store.ts";
+import { ticketFor, verifies } from "#test/support/keys/signing.ts";
+import { initHsmToken, newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
 const opened: SignerClient[] = [];
 afterEach(async () => {

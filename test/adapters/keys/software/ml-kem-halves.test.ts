@@ -12,8 +12,8 @@ import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import { sealedIds } from "#adapters/keys/software/sealed-files.ts";
 import { openUnderBoth } from "#core/hybrid-wrap.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
-import { sealedStore } from "#test/support/sealed-store.ts";
+import { newKeyStore } from "#test/support/keys/keystore.ts";
+import { sealedStore } from "#test/support/keys/sealed-store.ts";
 
 const kek = { id: "ab".repeat(20), label: "pkid-kek-v1" };
 const shut = { code: "key_unavailable" };

@@ -12,9 +12,9 @@ import { SignerClient } from "#adapters/keys/client.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { SealedKeys } from "#adapters/keys/software/store.ts";
 import type { KeyHandle, KekInUse, KeyRef } from "#domain/keys.ts";
-import { newKeyStore, newVersion, signerCommand } from "#test/support/keystore.ts";
-import { noLink, sealedStore, writeLegacyKey } from "#test/support/sealed-store.ts";
-import { ticketFor, verifies } from "#test/support/signing.ts";
+import { newKeyStore, newVersion, signerCommand } from "#test/support/keys/keystore.ts";
+import { noLink, sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
+import { ticketFor, verifies } from "#test/support/keys/signing.ts";
 
 let settings: SoftwareSettings;
 let store: SealedKeys;

@@ -24,8 +24,8 @@ import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { type OpenKey, SealedKeys } from "#adapters/keys/software/store.ts";
 import type { KekInUse, KeyRef } from "#domain/keys.ts";
-import { newKeyStore } from "#test/support/keystore.ts";
-import { noLink, sealedStore } from "#test/support/sealed-store.ts";
+import { newKeyStore } from "#test/support/keys/keystore.ts";
+import { noLink, sealedStore } from "#test/support/keys/sealed-store.ts";
 
 let settings: SoftwareSettings;
 let store: SealedKeys;

@@ -5,8 +5,8 @@ import { expect, test } from "bun:test";
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import { SlhDsaSecret } from "#adapters/keys/software/secrets.ts";
 import { SlhDsaWork } from "#adapters/keys/software/slh-dsa.ts";
-import { newKeyStore, opener } from "#test/support/keystore.ts";
-import { ticketFor } from "#test/support/signing.ts";
+import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
+import { ticketFor } from "#test/support/keys/signing.ts";
 
 test("while an SLH-DSA signature is being made, the signer makes others", async () => {
   const keys = await opener(newKeyStore())();

@@ -9,8 +9,8 @@ import { OidcLogin, type Returned } from "#domain/access/oidc/login.ts";
 import { parseMetadata, ProviderFault } from "#domain/access/oidc/metadata.ts";
 import { type LoginSecrets, Provider, type ProviderClient } from "#domain/access/oidc/provider.ts";
 import { Transactions } from "#domain/access/oidc/transactions.ts";
-import { accessWorld, refusalOf, visitor } from "#test/support/access.ts";
-import { signedToken } from "#test/support/jwt.ts";
+import { accessWorld, refusalOf, visitor } from "#test/support/worlds/access.ts";
+import { signedToken } from "#test/support/encodings/jwt.ts";
 import { seededRandom } from "#test/support/ports.ts";
 
 const issuer = "https://id.test";

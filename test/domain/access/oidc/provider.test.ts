@@ -10,7 +10,7 @@ import { readKeySet } from "#core/jose/keys.ts";
 import { discoveryUrl, parseMetadata, ProviderFault } from "#domain/access/oidc/metadata.ts";
 import { Provider, type ProviderClient } from "#domain/access/oidc/provider.ts";
 import { Transactions } from "#domain/access/oidc/transactions.ts";
-import { signedToken } from "#test/support/jwt.ts";
+import { signedToken } from "#test/support/encodings/jwt.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 
 const issuer = "https://id.test";

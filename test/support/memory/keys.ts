@@ -1,0 +1,101 @@
+/**
+ * A working key provider in memory: real keys and signatures by node:crypto, and switches that make
+ * it fail.
+ */
+
+import { createHash, sign } from "node:crypto";
+
+import { piecesIn } from "#core/crypto.ts";
+import { assert, refuse } from "#core/problems.ts";
+import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
+import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import type { KeyHandle, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+import { keyPair } from "#test/support/encodings/x509.ts";
+
+import { memoryKeks } from "./keks.ts";
+
+/** The provider, what it was asked to sign, and a switch. */
+export interface MemoryKeys extends Keys {
+  /** Every ticket that led to a signature, in order. */
+  readonly signed: SignTicket[];
+  /** Asked before every signature; what it throws is what the caller sees. */
+  beforeSign: (ticket: SignTicket) => void | Promise<void>;
+  readonly held: Map<string, KeyHandle>;
+}
+
+/** Opens an empty key store. */
+export function openMemoryKeys(): MemoryKeys {
+  const held = new Map<string, KeyHandle>();
+  const secrets = new Map<string, Signer>();
+  const keys: MemoryKeys = {
+    signed: [],
+    held,
+    beforeSign: () => {},
+    generate: async ({ provider, label, keyType }) => {
+      const { spki, sign: signer } = newSigner(keyType);
+      const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
+      const key = { ref: { provider, label, id }, keyType, spki, deviceSerial: "software:memory" };
+      for (const other of held.values()) assert(other.ref.label !== label, "a label is used once");
+      held.set(id, key);
+      secrets.set(id, signer);
+      return key;
+    },
+    find: async (ref) => present(held, ref),
+    sign: async (ticket, octets) => {
+      const message = Buffer.concat(piecesIn(octets));
+      const key = present(held, ticket.key);
+      const digest = createHash("sha256").update(message).digest("hex");
+      assert(digest === ticket.digest, "a ticket signs exactly the octets it was made for");
+      await keys.beforeSign(ticket);
+      const secret = secrets.get(key.ref.id);
+      assert(secret !== undefined, "a held key has its secret");
+      keys.signed.push(ticket);
+      return secret(ticket.algorithm, message);
+    },
+    destroy: async (ref) => {
+      held.delete(ref.id);
+      secrets.delete(ref.id);
+    },
+    keks: memoryKeks(),
+    list: async () =>
+      [...held.values()].map(({ ref, keyType }) => ({
+        ...ref,
+        keyType,
+        extractable: false,
+        sensitive: true,
+      })),
+    facts: async () => [
+      {
+        provider: "software",
+        available: true,
+        deviceSerial: "software:memory",
+        keyTypes: Object.keys(keyTypes) as KeyType[], // Keys of the table.
+      },
+    ],
+    close: async () => {},
+  };
+  return keys;
+}
+
+function present(held: ReadonlyMap<string, KeyHandle>, ref: KeyRef): KeyHandle {
+  const key = held.get(ref.id);
+  if (key === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+  return key;
+}
+
+type Signer = (algorithm: SignatureName, message: Uint8Array) => Uint8Array;
+
+function newSigner(keyType: KeyType): { readonly spki: Uint8Array; readonly sign: Signer } {
+  const set = slhDsaSet(keyType);
+  if (set !== undefined) {
+    const { publicKey, secretKey } = slhDsaSets[set].keygen();
+    const spki = slhDsaSpki(set, publicKey);
+    return { spki, sign: (_algorithm, message) => slhDsaSets[set].sign(message, secretKey) };
+  }
+  const pair = keyPair(keyType);
+  return {
+    spki: new Uint8Array(pair.publicKey.export({ type: "spki", format: "der" })),
+    sign: (algorithm, message) =>
+      new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, pair.privateKey)),
+  };
+}

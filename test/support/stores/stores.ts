@@ -1,0 +1,110 @@
+/** Databases a test can open, close, reopen, write into from another process, and tamper with. */
+
+import { Database } from "bun:sqlite";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+import type { StoreDependencies } from "#adapters/db/engine/heads.ts";
+import { openStore } from "#adapters/db/open.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
+import { connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
+import { TurnShare } from "#core/turns.ts";
+import type { Administration } from "#adapters/db/stores/store.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
+import type { Store } from "#domain/store.ts";
+import { eachLine } from "#test/support/child.ts";
+import type { PostgresServer } from "#test/support/servers/postgres.ts";
+
+/** One database, empty until it is first opened. */
+export interface DatabaseUnderTest {
+  readonly target: string;
+  open(deps?: Partial<StoreDependencies>): Promise<Store & Administration>;
+  /** Runs one statement behind the store's back. */
+  tamper(text: string): Promise<void>;
+  /** Reads rows behind the store's back. */
+  query(text: string): Promise<unknown[]>;
+  /** Reads rows of the access log behind the store's back; none where it has not begun. */
+  accessRows(text: string): Promise<unknown[]>;
+}
+
+export const postgresLimits = {
+  maxOpenConns: 5,
+  connMaxLifetimeSeconds: 1800,
+  connMaxIdleTimeSeconds: 300,
+};
+
+/** A SQLite file in a folder of its own. */
+export function sqliteDatabase(): DatabaseUnderTest {
+  const target = join(mkdtempSync(join(tmpdir(), "pkid-sqlite-")), "pkid.db");
+  return {
+    target,
+    open: (deps) =>
+      openStore({ driver: "sqlite", path: target, busyTimeoutMs: 5000 }, dependencies(deps)),
+    tamper: async (text) => {
+      const database = new Database(target);
+      database.run(text);
+      database.close();
+    },
+    query: async (text) => rowsOf(target, text),
+    accessRows: async (text) => {
+      const file = join(dirname(target), "access-log.db");
+      return existsSync(file) ? rowsOf(file, text) : [];
+    },
+  };
+}
+
+/** Typed queries over a connection of the test's own. */
+export const connectionOn = (
+  database: Database,
+  share = new TurnShare(() => performance.now()),
+): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
+
+/** A database on the server; migrated when it is opened. */
+export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {
+  const target = await server.createDatabase();
+  const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
+  return {
+    target,
+    open: (deps) => openStore(options, dependencies(deps)),
+    tamper: async (text) => {
+      await server.query(target, text);
+    },
+    query: (text) => server.query(target, text),
+    accessRows: (text) => server.query(target, text),
+  };
+}
+
+/** Starts a process that issues without pause; `said` grows with its acknowledgements. */
+export function startWriter(target: string, workers: number, prefix: readonly string[] = []) {
+  const script = join(import.meta.dir, "store-writer.ts");
+  const child = Bun.spawn([...prefix, process.execPath, script, target, String(workers)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const said: string[] = [];
+  const drained = eachLine(child.stdout, (line) => said.push(line));
+  return {
+    said,
+    pid: child.pid,
+    kill: async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      await drained;
+    },
+  };
+}
+
+function rowsOf(target: string, text: string): unknown[] {
+  const database = new Database(target);
+  try {
+    return database.query(text).all();
+  } finally {
+    database.close();
+  }
+}
+
+const dependencies = (deps: Partial<StoreDependencies> = {}): StoreDependencies => ({
+  clock: systemClock,
+  random: systemRandom,
+  ...deps,
+});

@@ -1,0 +1,193 @@
+/**
+ * An instance in memory where operations take two, behind the real pipeline: people, their calls,
+ * and ways to break it.
+ */
+
+import { accessHandlers } from "#api/access.ts";
+import { approvalHandlers } from "#api/approvals.ts";
+import { bulkHandlers } from "#api/bulk.ts";
+import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
+import { crossSignHandlers } from "#api/cross-signs.ts";
+import { externalHandlers } from "#api/external.ts";
+import { kekHandlers } from "#api/kek.ts";
+import { passkeyHandlers } from "#api/passkeys.ts";
+import { rolloverHandlers } from "#api/rollover.ts";
+import { authorityHandlers } from "#api/authorities.ts";
+import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
+import { issuanceHandlers } from "#api/issuance.ts";
+import type { Principal } from "#core/access/principal.ts";
+import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import type { Call, Handler } from "#domain/access/call.ts";
+import type { PrincipalNow } from "#domain/access/principal-now.ts";
+import { pipeline } from "#domain/access/perform.ts";
+import { ApiTokens } from "#domain/access/tokens.ts";
+import { Refusals } from "#domain/access/refusals.ts";
+import { Approvals } from "#domain/approvals/approvals.ts";
+import { recordingEffects } from "#domain/approvals/effects.ts";
+import { Executions } from "#domain/approvals/executions.ts";
+import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { Retirement } from "#domain/authorities/retire.ts";
+import { BulkIssue } from "#domain/certificates/bulk.ts";
+import { KekRotation } from "#domain/envelopes/rotation.ts";
+import { Envelopes } from "#domain/envelopes/envelopes.ts";
+import { Keks } from "#domain/envelopes/keks.ts";
+import type { OperationName } from "#operations";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { tenant } from "#test/support/stores/records.ts";
+import { localPerson } from "#core/access/person.ts";
+import { type Json, type Question, somebody } from "./governed-world.ts";
+import { rootOrigin } from "./issuance.ts";
+import { revokingWorld } from "./revoking-world.ts";
+import { personNamed } from "./people.ts";
+
+export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
+
+/** People; Bob has two names and one address. */
+export const alice = somebody("alice", ["admin"]);
+export const bob = somebody("bob", ["admin"], { person: personNamed("bob", "b@x.test") });
+export const robert = somebody("robert", ["admin"], { person: personNamed("robert", "b@x.test") });
+export const carol = somebody("carol", ["admin"]);
+export const shell = somebody("local:ops", ["admin"], { person: localPerson, mechanism: "local" });
+
+/** One approval besides the maker everywhere, unless told otherwise. */
+export async function fourEyesWorld(
+  wanted: Partial<ApprovalSettings> & { readonly profiles?: readonly Profile[] } = {},
+) {
+  const { profiles: configured, ...given } = wanted;
+  const settings: ApprovalSettings = { ...oneEverywhere, ...given };
+  const parts = settledParts(settings, configured);
+  const { world, store, memory, envelopes, keks, apiTokens } = parts;
+  const { clock, random, profiles } = world;
+  const faults: unknown[] = [];
+  const performed: string[] = [];
+  const now: PrincipalNow = async (then) => {
+    const token = then.mechanism === "token" ? then.subject.slice("token:".length) : undefined;
+    return token === undefined ? await world.now(then) : await apiTokens.principal(token);
+  };
+  const onFault = (error: unknown) => faults.push(error);
+  const replay = (call: Call) => {
+    performed.push(call.operation);
+    return perform(call, handlerOf(call.operation));
+  };
+  const executions = new Executions({ store, clock, envelopes, now, onFault, perform: replay });
+  // Whoever waits here waits to the end.
+  const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
+  const common = { store, clock, random, patience, settings, executions };
+  const fourEyes = new FourEyes({ ...common, envelopes });
+  const refusals = new Refusals({ store, clock });
+  const approvals = new Approvals({ ...common, fourEyes, refusals });
+  const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
+  const gate = fourEyesGate(gated);
+  const handlers: Partial<Record<OperationName, unknown>> = {
+    ...handlersBelow(parts),
+    ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
+    ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
+    ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
+  };
+  // Every row above is one.
+  const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
+  const onDecision = () => {};
+  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision, gate, refusals });
+  const { ask, raw } = asking(perform, handlerOf);
+  await store.atomically((tx) => tx.tenants.insert(tenant("web")));
+  const approve = (who: Principal, id: string) =>
+    ask("approval.approve", who, { path: { id }, body: {} });
+  const events = () => [...memory.state.events.values()];
+  const actions = () => events().map(({ action, result }) => `${action} ${result}`);
+  const sealed = { keks, envelopes, apiTokens };
+  const seen = { actions, faults, performed };
+  const asked = { ask, raw, approve };
+  const governed = { fourEyes, approvals, executions, refusals };
+  return { ...world, memory, store, ...sealed, ...governed, ...asked, ...seen };
+}
+
+const oneEverywhere: ApprovalSettings = {
+  enabled: true,
+  defaultThreshold: 1,
+  thresholds: {},
+  operators: {},
+  requestTtlHours: 72,
+};
+
+/** Calls as they come through the pipeline; `raw` gives what is not JSON. */
+function asking(
+  perform: ReturnType<typeof pipeline>,
+  handlerOf: (operation: OperationName) => Handler,
+) {
+  const answer = async (
+    operation: OperationName,
+    who: Principal,
+    { path = {}, query = {}, body, named }: Question & { readonly named?: string } = {},
+  ) => {
+    const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
+    const call: Call = {
+      operation,
+      origin: { ...rootOrigin, principal: who },
+      path,
+      approval: named,
+      query: new URLSearchParams(query),
+      body: async () => sent,
+    };
+    return await perform(call, handlerOf(operation));
+  };
+  const ask = async (...asked: Parameters<typeof answer>): Promise<Json> => {
+    const given = await answer(...asked);
+    if (!("body" in given)) throw new Error("the answer is not JSON");
+    const { status: code, headers } = given;
+    return { code, headers, ...JSON.parse(JSON.stringify(given.body)) };
+  };
+  const raw = async (...asked: Parameters<typeof answer>): Promise<string> => {
+    const given = await answer(...asked);
+    return "raw" in given ? String(given.raw) : "";
+  };
+  return { ask, raw };
+}
+
+function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof settledParts>) {
+  const { keys, random } = world;
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
+  return {
+    ...authorityHandlers(world),
+    ...issuanceHandlers(world),
+    ...rolloverHandlers({ ...world, retirement: new Retirement(world) }),
+    ...externalHandlers(world),
+    ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
+    ...bulkRevocationHandlers(world),
+    ...kekHandlers({ store, keys, keks, rotation }),
+    // Passkeys are switched off.
+    ...passkeyHandlers({ passkeys: undefined }),
+  };
+}
+
+/** The instance below the gate. */
+function settledParts(settings: ApprovalSettings, configured: readonly Profile[] | undefined) {
+  const memory = openMemoryStore();
+  const store = recordingEffects(memory);
+  const approvable = thresholdOf(settings, "cert.issue") > 0;
+  const world = revokingWorld({
+    urlBase: "https://pki.example",
+    store,
+    approvable,
+    ...(configured === undefined ? {} : { profiles: configured }),
+  });
+  const { clock, random, keys } = world;
+  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
+  const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
+  const apiTokens = new ApiTokens({
+    store,
+    clock,
+    random,
+    maxLifetimeDays: 0,
+    onVerified: () => {},
+  });
+  return { world, memory, store, keks, envelopes, apiTokens };
+}
+
+/** What asks for a root CA. */
+export const rootBody = (label = "root") => ({
+  label,
+  subject: { cn: "Root" },
+  key_type: "ecdsa-p256",
+});

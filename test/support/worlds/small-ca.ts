@@ -1,0 +1,318 @@
+/**
+ * A CA in memory with real keys and certificates, enough of one for what revocation has to publish.
+ */
+
+import { caId, defaultTenant, type Serial, serialFromBytes } from "#core/ids.ts";
+import { responderSubject } from "#core/policy/responder-subject.ts";
+import { addSeconds, type Instant, instant } from "#core/time.ts";
+import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
+import { assembleSigned, encodeTbsCertificate } from "#core/x509/certificate.ts";
+import {
+  basicConstraints,
+  keyUsage,
+  subjectKeyId,
+  subjectKeyIdentifier,
+} from "#core/x509/extensions.ts";
+import { encodeName, nameText } from "#core/x509/names.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import type { Origin } from "#domain/access/call.ts";
+import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { SignTicket } from "#domain/keys.ts";
+import type { ResponderRequest } from "#domain/certificates/responder.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
+import type { Store } from "#domain/store.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { noRollover } from "#test/support/stores/records.ts";
+import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
+import { ownPerson } from "#core/access/person.ts";
+
+/** Everything a test of revocation holds in its hands. */
+export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
+  readonly store: S;
+  readonly keys: MemoryKeys;
+  readonly clock: TestClock;
+  readonly ca: CaRecord;
+  /** What failed in the background. */
+  readonly failures: unknown[];
+  /** Whether a step ahead of the clock waits for somebody to confirm it. */
+  readonly leapt: { ahead: boolean; believed: boolean };
+  /** Which lists changes asked to be published now. */
+  readonly woken: { readonly kinds: string[] };
+  /** What another process over the same store and keys has, with other settings of CRLs. */
+  reopen(crl?: Partial<Settings["crl"]>): Revocation;
+  /** Stores a certificate of this CA without going through issuance. */
+  issue(options?: Partial<IssueOptions>): Promise<CertificateRecord>;
+  /** Adds another CA; with `lineage` one of the same lineage. */
+  addCa(options?: { readonly lineage?: CaRecord; readonly keyType?: KeyType }): Promise<CaRecord>;
+}
+
+interface IssueOptions {
+  readonly ca: CaRecord;
+  readonly kind: CertificateRecord["kind"];
+  readonly profile: string;
+  readonly validitySeconds: number;
+  readonly serial: Serial;
+  /** Whatever else the row is to say. */
+  readonly facts: Partial<CertificateRecord>;
+}
+
+type Settings = RevocationDeps["settings"];
+
+/** Opens a CA with a key of the given type in memory; settings replace the defaults. */
+export const smallCa = (options: SmallCaOptions = {}): Promise<SmallCa> =>
+  smallCaOn(openMemoryStore(), options);
+
+export interface SmallCaOptions {
+  readonly keyType?: KeyType;
+  readonly crl?: Partial<Settings["crl"]>;
+  readonly ocsp?: Partial<Settings["ocsp"]>;
+  readonly presign?: Partial<Settings["presign"]>;
+  readonly responder?: Partial<Settings["responder"]>;
+}
+
+/** The same on a store of any kind. */
+export async function smallCaOn<S extends Store>(
+  store: S,
+  options: SmallCaOptions = {},
+): Promise<SmallCa<S>> {
+  const keys = openMemoryKeys();
+  const clock = testClock();
+  const random = seededRandom();
+  const failures: unknown[] = [];
+  const woken: SmallCa["woken"] = { kinds: [] };
+  const leapt = { ahead: false, believed: true };
+  const drawSerial = () => serialFromBytes(random.bytes(15));
+  const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
+  const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
+    const ca = await selfSigned(keys, clock.now(), drawSerial(), random.uuid(), keyType, lineage);
+    await store.atomically((tx) => tx.cas.insert(ca));
+    return ca;
+  };
+  const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
+  const reopen = (crl: Partial<Settings["crl"]> = {}) =>
+    openRevocation({
+      stillMay: async () => {},
+      store,
+      keys,
+      clock,
+      random,
+      signCertificate: ceremony,
+      settings: {
+        crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
+        ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
+        presign: { ...revocationDefaults.presign, ...options.presign },
+        responder: { ...revocationDefaults.responder, ...options.responder },
+      },
+      publicProfile: (profile) => profile === "public",
+      counts: { add: () => {} },
+      clockAhead: () => leapt.ahead,
+      clockBelieved: () => leapt.believed,
+      wake: (kind) => woken.kinds.push(kind),
+      onFailure: (_what, error) => failures.push(error),
+    });
+  const issue: SmallCa["issue"] = async (wanted = {}) => {
+    const record = certificateRow({ ca, ...wanted }, clock.now(), wanted.serial ?? drawSerial());
+    await store.atomically(async (tx) => {
+      const { caId, serial, createdAt } = record;
+      const opId = random.uuid();
+      const intent = { opId, caId, serial, createdAt, tbsDigest: "", requestedBy: "root" };
+      await tx.certificates.intend({ ...intent, purpose: "certificate", state: "intended" });
+      await tx.certificates.activate(opId, record);
+    });
+    return record;
+  };
+  return { ...reopen(), reopen, store, keys, clock, ca, failures, woken, leapt, issue, addCa };
+}
+
+/** root, from nowhere. */
+export const rootOrigin: Origin = {
+  principal: {
+    subject: "root",
+    person: ownPerson("root"),
+    isRoot: true,
+    roles: ["admin"],
+    tenantRoles: {},
+    groups: [],
+    mechanism: "basic",
+  },
+  ip: "192.0.2.1",
+  requestId: "test-request",
+};
+
+async function selfSigned(
+  keys: MemoryKeys,
+  now: Instant,
+  serial: Serial,
+  id: string,
+  keyType: KeyType,
+  lineage: CaRecord | undefined,
+): Promise<CaRecord> {
+  const label = `ca-${id}`;
+  const handle = await keys.generate({ provider: "software", label, keyType, role: "ca" });
+  const name = encodeName([{ type: "CN", value: lineage ? "Small CA" : `Small CA ${id}` }]);
+  const [notBefore, notAfter] = [instant(now - 86_400_000), addSeconds(now, 10 * 365 * 86_400)];
+  const keyId = subjectKeyId(handle.spki, "rfc7093");
+  const algorithm = defaultSignature(keyType);
+  const tbs = encodeTbsCertificate({
+    serial,
+    signature: algorithm,
+    issuer: name.der,
+    subject: name.der,
+    spki: handle.spki,
+    notBefore,
+    notAfter,
+    extensions: [
+      basicConstraints(true, undefined),
+      keyUsage(["keyCertSign", "cRLSign", "digitalSignature"]),
+      subjectKeyIdentifier(keyId),
+    ],
+  });
+  const ticket: SignTicket = {
+    opId: id,
+    key: handle.ref,
+    role: "ca",
+    algorithm,
+    digest: sha256Hex(tbs),
+    purpose: "ca_certificate",
+    caId: caId(id),
+    brand: "SignTicket",
+  };
+  const certificate = assembleSigned(tbs, algorithm, await keys.sign(ticket, tbs));
+  return {
+    id: caId(id),
+    tenant: defaultTenant,
+    label,
+    parent: undefined,
+    keyType,
+    spki: handle.spki,
+    lineage: lineage?.id ?? caId(id),
+    status: "active",
+    key: handle.ref,
+    certificate,
+    serial,
+    subject: nameText(name),
+    notBefore,
+    notAfter,
+    maxPathLength: undefined,
+    createdAt: now,
+    internal: false,
+    ...noRollover,
+  };
+}
+
+function certificateRow(
+  wanted: { readonly ca: CaRecord } & Partial<IssueOptions>,
+  now: Instant,
+  serial: Serial,
+): CertificateRecord {
+  const { ca, kind = "leaf", profile = "server", validitySeconds = 90 * 86_400 } = wanted;
+  return {
+    id: `row-${serial}`,
+    caId: ca.id,
+    tenant: ca.tenant,
+    serial,
+    kind,
+    profile,
+    subject: "CN=leaf",
+    commonName: "leaf",
+    sans: ["dns:leaf.example"],
+    certificate: new Uint8Array(0),
+    notBefore: now,
+    status: "good",
+    revokedAt: undefined,
+    notAfter: addSeconds(now, validitySeconds),
+    reason: undefined,
+    requestedBy: "root",
+    createdAt: now,
+    spkiSha256: "",
+    marker: "",
+    ...wanted.facts,
+  };
+}
+
+/** The ceremony in short: intent and ledger, signature, row of kind `responder`. */
+function memoryCeremony(
+  store: Store,
+  keys: MemoryKeys,
+  clock: TestClock,
+  drawSerial: () => Serial,
+  uuid: () => string,
+) {
+  return async (wanted: ResponderRequest): Promise<void> => {
+    const { ca, spki, notBefore, notAfter, extensions } = wanted;
+    const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
+    const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;
+    const subject = responderSubject({ subject: issuer, constraints: [] });
+    const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
+    const message = encodeTbsCertificate({ ...fields, signature: algorithm });
+    const intent: SigningIntent = {
+      opId,
+      key: ca.key,
+      spki: ca.spki,
+      deviceSerial: "software:memory",
+      role: "ca",
+      algorithm,
+      message,
+      purpose: "responder_certificate",
+      caId: ca.id,
+      artifact: serial,
+    };
+    const now = clock.now();
+    const ticket = await store.atomically(async (tx) => {
+      const row = { opId, caId: ca.id, serial, tbsDigest: sha256Hex(message), requestedBy: "" };
+      const purpose = "responder_certificate" as const;
+      await tx.certificates.intend({ ...row, purpose, createdAt: now, state: "intended" });
+      return await openTicket(tx, intent, now);
+    });
+    const signature = await keys.sign(ticket, message);
+    const certificate = assembleSigned(message, algorithm, signature);
+    const base = certificateRow({ ca, kind: "responder", profile: "" }, now, serial);
+    const facts = { certificate, notBefore, notAfter, spkiSha256: spkiSha256(spki) };
+    const record = { ...base, ...facts, subject: nameText(subject) };
+    await store.atomically(async (tx) => {
+      await tx.certificates.activate(opId, record);
+      await wanted.also(tx, record);
+      await closeTicket(tx, intent, { signature }, now);
+    });
+  };
+}
+
+/** The defaults of the configuration. */
+export const revocationDefaults: Settings = {
+  crl: {
+    backdateSeconds: 300,
+    baseValidityHours: 168,
+    refreshAfterRevocationSeconds: 60,
+    deltaIntervalMinutes: 60,
+    keepExpired: false,
+    shards: 0,
+    urlBase: undefined,
+  },
+  ocsp: {
+    nonceEnabled: true,
+    nonceMaxAgeSeconds: 60,
+    validityHours: 24,
+    backdateSeconds: 300,
+    cacheSeconds: 3600,
+    cacheMax: 1000,
+  },
+  presign: {
+    enabled: false,
+    validityMinutes: 1440,
+    refreshMinutes: 360,
+    recentMax: 4096,
+    expiredGraceMinutes: 1440,
+    backdateSeconds: 300,
+  },
+  responder: {
+    delegated: true,
+    validityHours: 168,
+    keyType: "ecdsa-p256",
+    backdateSeconds: 300,
+    provider: "software",
+  },
+};
