@@ -190,19 +190,25 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
+export interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
 /**
  * The method and path pattern of an operation; `{name}` is a segment, `{name*}` the rest of the
  * path.
  */
-export function routeOf(name: OperationName): { readonly method: string; readonly path: string } {
-  const [method = "", path = ""] = operations[name].route.split(" ");
+export const routeOf = (name: OperationName): Route => routeIn(operations[name].route);
+
+function routeIn(route: string): Route {
+  const [method = "", path = ""] = route.split(" ");
   return { method, path };
 }
 
 /** Every way to an operation, its own route first. */
-export function routesOf(name: OperationName): readonly ReturnType<typeof routeOf>[] {
-  const own = routeOf(name);
-  const aliases = operationOf(name).aliases ?? [];
+export function routesOf({ route, aliases = [] }: Operation): readonly Route[] {
+  const own = routeIn(route);
   return [own, ...aliases.map((path) => ({ method: own.method, path }))];
 }
 

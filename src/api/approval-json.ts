@@ -1,6 +1,7 @@
 /** A request for approval as answers show it. */
 
 import { timestamp } from "#core/time.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import {
   type ApprovalRecord,
   approvalsOf,
@@ -33,34 +34,35 @@ export function approvalJson(approval: ListedApproval) {
     ...given("executed_at", executedAt && timestamp(executedAt)),
     ...given("collected_at", collectedAt && timestamp(collectedAt)),
     ...given("failure", failure && failureJson(failure)),
-    ...given("result", answer?.body),
+    ...given("result", answer?.output),
     decisions: decisions.map(decisionJson),
   };
 }
 
-/** The answer to a parked call (API-4). */
-export function parkedAnswer(approval: ApprovalRecord) {
+/**
+ * The answer to a parked call (API-4), or to who asks for what is not there yet and may ask again
+ * so many seconds later.
+ */
+export function parkedOutcome(approval: ApprovalRecord, retryAfterSeconds?: number) {
   const { id, required, operationClass } = approval;
   const certificate = `/api/approvals/${id}/certificate`;
   const issues = operationClass === "cert.issue";
   const people = required === 1 ? "another person" : `${required} other people`;
-  return {
-    status: 202 as const,
-    body: {
-      status: "pending_approval",
-      message: `The operation waits for approval by ${people}.`,
-      approval_id: id,
-      required_approvals: required,
-      approvals_count: approvalsOf(approval),
-      approval: approvalJson(approval),
-      ...(issues ? { certificate_url: certificate } : {}),
-    },
-    headers: { [approvalHeader]: id, ...(issues ? { location: certificate } : {}) },
+  const output = {
+    status: "pending_approval",
+    message: `The operation waits for approval by ${people}.`,
+    approval_id: id,
+    required_approvals: required,
+    approvals_count: approvalsOf(approval),
+    approval: approvalJson(approval),
+    ...(issues ? { certificate_url: certificate } : {}),
   };
+  return new Outcome("parked", output, {
+    approval: id,
+    ...(issues && { location: certificate }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  });
 }
-
-/** Names the request a call was parked as, in answers and in questions. */
-export const approvalHeader = "x-pki-approval-id";
 
 const failureJson = ({ code, error, retryable }: NonNullable<ApprovalRecord["failure"]>) => ({
   code,

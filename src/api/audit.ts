@@ -5,19 +5,23 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, readableCa, readableTenant, sequencePageOf, timeField } from "./pages.ts";
+import { timeField } from "./fields.ts";
+import { pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
 
 /** Handlers for `event.*`. */
 export function auditHandlers(deps: { readonly store: Store }) {
   return {
     "event.list": eventList(deps.store),
-    "event.verify": handler({
+    "event.verify": operation({
       summary: "Walk the whole audit chain and report the first broken link.",
+      target: thePlatform,
+      output: unshaped,
       run: async () => {
         const verdict = await verifyChain(deps.store.read);
         if (!verdict.valid) {
@@ -26,16 +30,17 @@ export function auditHandlers(deps: { readonly store: Store }) {
         }
         const { events, headSeq, headHash } = verdict;
         const head = { head_seq: headSeq, head_hash: headHash };
-        return ok({ valid: true, events, ...head, anchors_checked: 0 });
+        return { valid: true, events, ...head, anchors_checked: 0 };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function eventList(store: Store): Handler {
-  return handler({
+function eventList(store: Store) {
+  return operation({
     summary: "Audit events, newest first.",
-    query: {
+    target: anyScope,
+    input: {
       action: optional(actionField()),
       actor: optional(text({ max: 200 })),
       result: optional(oneOf(["success", "error", "denied"])),
@@ -43,12 +48,13 @@ function eventList(store: Store): Handler {
       serial: optional(parsed({ type: "string" }, parseSerial)),
       request_id: optional(text({ max: 128 })),
       tenant: optional(text({ max: 64 })),
-      from: optional(timeField()),
-      to: optional(timeField()),
+      from: optional(timeField),
+      to: optional(timeField),
       ...pageFields,
     },
+    output: unshaped,
     run: async (call) => {
-      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.query;
+      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.input;
       const filter: EventFilter = {
         ...filters,
         reach: call.reach,
@@ -56,10 +62,8 @@ function eventList(store: Store): Handler {
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
         tenant: await readableTenant(store, tenant, call.reach),
       };
-      return ok(
-        await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
-          store.read.audit.events(filter, limit, before),
-        ),
+      return await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
+        store.read.audit.events(filter, limit, before),
       );
     },
   });

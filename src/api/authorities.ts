@@ -3,13 +3,15 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { oneOf, optional, otherwise, text } from "#core/shape.ts";
 import { sshPublicKey } from "#core/ssh/public-key.ts";
 import { timestamp } from "#core/time.ts";
 import { type Algorithm, isPostQuantum } from "#core/x509/algorithms.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { Document, made } from "#domain/access/outcome.ts";
+import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -18,6 +20,7 @@ import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
+import { parkedCa } from "./parking.ts";
 import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
 
 interface Deps {
@@ -35,17 +38,18 @@ export function authorityHandlers(deps: Deps) {
   const { store, authorities } = deps;
   return {
     "ca.list": caList(store),
-    "ca.show": handler({
+    "ca.show": operation({
       summary: "One CA.",
-      path: { id: text() },
-      run: async (call) => ok(caJson(presentCa(call.ca))),
+      target: theCa,
+      output: unshaped,
+      run: async (call) => caJson(call.ca),
     }),
-    "ca.public_key": handler({
+    "ca.public_key": operation({
       summary: "The public key of a CA, in PEM or OpenSSH form.",
-      path: { id: text() },
-      query: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
-      gives: [pemType, "text/plain"],
-      run: async (call) => publicKey(presentCa(call.ca), call.query.format),
+      target: theCa,
+      input: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
+      output: { media: [pemType, "text/plain"] },
+      run: async (call) => publicKey(call.ca, call.input.format),
     }),
     "ca.certificate": described(caCertificate(store), {
       summary: "The certificate of a CA.",
@@ -56,63 +60,69 @@ export function authorityHandlers(deps: Deps) {
       summary: "The certificate of a CA and those above it, without the root.",
       gives: [pemType],
     }),
-    "ca.init_root": handler({
+    "ca.init_root": guarded({
       summary: "Make a root CA: a key, and a certificate signed with it.",
-      body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
+      target: theTenant,
+      input: caFields,
+      output: unshaped,
+      parks: async ({ input }, said) => parkedCa(store, undefined, rootRequestOf(input), said),
       run: async (call) => {
-        assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.body));
-        return made(deps, ca);
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
+        return madeCa(deps, ca);
       },
     }),
-    "ca.issue_intermediate": handler({
+    "ca.issue_intermediate": guarded({
       summary: "Make a CA under this one.",
-      path: { id: text() },
-      body: intermediateFields,
-      admit: ({ ca, origin, body }) =>
-        authorities.admitIntermediate(origin, presentCa(ca), intermediateRequestOf(body)),
+      target: theCa,
+      input: intermediateFields,
+      output: unshaped,
+      parks: async ({ ca, origin, input }, said) => {
+        const request = intermediateRequestOf(input);
+        const admit = () => authorities.admitIntermediate(origin, ca, request);
+        return parkedCa(store, ca, request, said, admit);
+      },
       run: async (call) => {
-        const parent = presentCa(call.ca);
-        const request = intermediateRequestOf(call.body);
+        const parent = call.ca;
+        const request = intermediateRequestOf(call.input);
         const ca = await authorities.issueIntermediate(call.origin, parent, request);
-        return made(deps, ca);
+        return madeCa(deps, ca);
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+  } satisfies Partial<Record<OperationName, Definition | PublicHandler>>;
 }
 
 /** The CA, and what its maker should know before anything is issued. */
-function made({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
+function madeCa({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
   const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
-  return created({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
+  return made({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
-function caList(store: Store): Handler {
-  return handler({
+function caList(store: Store) {
+  return operation({
     summary: "CAs the caller may read, newest first.",
-    query: {
+    target: anyScope,
+    input: {
       tenant: optional(text({ max: 64 })),
       status: optional(oneOf(["pending", "active", "superseded", "retired"])),
       parent_id: optional(text({ max: 64 })),
       q: optional(text({ min: 1, max: 200 })),
       ...pageFields,
     },
+    output: unshaped,
     run: async (call) => {
-      const { status, parent_id, q } = call.query;
+      const { status, parent_id, q } = call.input;
       const filter = {
         reach: call.reach,
         status,
         text: q,
-        tenant: await readableTenant(store, call.query.tenant, call.reach),
+        tenant: await readableTenant(store, call.input.tenant, call.reach),
         parent:
           parent_id === undefined
             ? undefined
             : await readableCa(store, parent_id, call.reach, "parent_id"),
       };
-      return ok(
-        await pageOf("ca.list", call, filter, caJson, (limit, after) =>
-          store.read.cas.page(filter, limit, after),
-        ),
+      return await pageOf("ca.list", call, filter, caJson, (limit, after) =>
+        store.read.cas.page(filter, limit, after),
       );
     },
   });
@@ -155,23 +165,19 @@ function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
   return isPostQuantum(keyType) ? "pqc" : "classical";
 }
 
-function publicKey(ca: CaRecord, format: "pem" | "ssh") {
+function publicKey(ca: CaRecord, format: "pem" | "ssh"): Document {
   if (format === "pem") {
-    return {
-      status: 200 as const,
-      raw: publicKeyPem(ca),
-      headers: pemHeaders(`${ca.label}.pub.pem`),
-    };
+    return new Document({
+      content: publicKeyPem(ca),
+      type: pemType,
+      fileName: `${ca.label}.pub.pem`,
+    });
   }
   const line = sshPublicKey(parsePublicKey(ca.spki), ca.label);
   if (line === undefined) {
     throw refuse("bad_query", { parameter: "format", reason: "has no form for this key type" });
   }
-  return {
-    status: 200 as const,
-    raw: line,
-    headers: { "content-type": "text/plain; charset=utf-8" },
-  };
+  return new Document({ content: line, type: "text/plain; charset=utf-8" });
 }
 
 /** The address that certificates name as caIssuers: one DER certificate. */
@@ -216,11 +222,6 @@ function pem(request: Request, body: string, fileName: string): Response {
   });
 }
 
-const pemHeaders = (fileName: string) => ({
-  "content-type": pemType,
-  "content-disposition": `attachment; filename="${fileName}"`,
-});
-
 /** RFC 7512; only for keys on a token. */
 function pkcs11Uri({ key }: CaRecord): string | undefined {
   if (key.provider !== "pkcs11") return undefined;
@@ -229,11 +230,6 @@ function pkcs11Uri({ key }: CaRecord): string | undefined {
 }
 
 const publicKeyPem = (ca: CaRecord) => encodePem("PUBLIC KEY", ca.spki);
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
 
 const pemType = "application/x-pem-file";
 const maxAgeSeconds = 300;

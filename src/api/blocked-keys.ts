@@ -13,7 +13,9 @@ import {
   parsePublicKey,
   keyDigests,
 } from "#core/x509/public-keys.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -28,50 +30,54 @@ interface Deps {
 /** Handlers for `blocked_key.list`, `key.block`, `key.unblock`. */
 export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
   return {
-    "blocked_key.list": handler({
+    "blocked_key.list": operation({
       summary: "Keys that are never certified again, newest first.",
-      query: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
+      target: anyScope,
+      input: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
+      output: unshaped,
       run: async (call) => {
-        const { q, public_key_sha256: spkiSha256 } = call.query;
+        const { q, public_key_sha256: spkiSha256 } = call.input;
         const filter = { text: q, spkiSha256 };
-        return ok(
-          // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
-          await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
-            store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
-          ),
+        // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
+        return await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
+          store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
         );
       },
     }),
-    "key.block": handler({
+    "key.block": operation({
       summary:
         "Block a key; certificates that have it stay as they are. An RSA key with an unusual exponent has a second record, for its modulus.",
-      body: {
+      target: thePlatform,
+      input: {
         public_key_sha256: digest,
         certificate: pem,
         csr: pem,
         public_key: pem,
         reason: text({ min: 1, max: 200 }),
       },
+      output: unshaped,
       run: async (call) => {
-        const { reason, ...named } = call.body;
+        const { reason, ...named } = call.input;
         const { record, added, matching } = await blockedKeys.add(
           call.origin,
           digestsOf(named),
           reason,
         );
         const body = { ...recordJson(record), matching_certificates: matching };
-        return added ? created(body) : ok(body);
+        return added ? made(body) : body;
       },
     }),
-    "key.unblock": handler({
+    "key.unblock": operation({
       summary: "Take a key off the list.",
-      path: { id: text({ max: 64 }) },
+      target: thePlatform,
+      input: { id: text({ max: 64 }) },
+      output: unshaped,
       run: async (call) => {
-        await blockedKeys.remove(call.origin, call.path.id);
-        return ok({ status: "deleted" });
+        await blockedKeys.remove(call.origin, call.input.id);
+        return { status: "deleted" };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const digest = optional(parsed({ type: "string" }, parseFingerprint));

@@ -2,14 +2,17 @@
  * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (BLK-6).
  */
 
+import { issuerOf } from "./parking.ts";
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
-import { assert, Problem, refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import {
-  flag,
   type Input,
+  type JsonObject,
+  WrongValue,
+  flag,
   integer,
   list,
   object,
@@ -17,13 +20,19 @@ import {
   otherwise,
   parsed,
   text,
-  WrongValue,
 } from "#core/shape.ts";
-import { parseTimestampOrDay, timestamp } from "#core/time.ts";
+import { timestamp } from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import type { Reach } from "#core/access/principal.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import {
+  type Authorized,
+  type Definition,
+  type Parking,
+  guarded,
+  unshaped,
+} from "#domain/access/operation.ts";
+import { type OnCa, theCa } from "#domain/access/targets.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
   BulkRevocation,
@@ -33,6 +42,7 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
 
 interface Deps {
@@ -44,18 +54,18 @@ interface Deps {
 /** The handler for `cert.revoke_bulk`. */
 export function bulkRevocationHandlers(deps: Deps) {
   return {
-    "cert.revoke_bulk": handler({
+    "cert.revoke_bulk": guarded({
       summary:
         "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
-      path: { id: text() },
-      body: bulkFields,
-      admit: ({ body, reach }) => refuseUnknownProfile(deps, body.filter.profile, reach),
-      run: async ({ origin, ca, body, reach }) => {
-        assert(ca !== undefined, "an operation on a CA has one");
-        await refuseUnknownProfile(deps, body.filter.profile, reach);
-        const order = orderOf(body);
-        if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
-        if (body.confirm_count === undefined && !body.force) {
+      target: theCa,
+      input: bulkFields,
+      output: unshaped,
+      parks: (call, said) => parkedBulk(deps, call, said),
+      run: async ({ origin, ca, input, reach }) => {
+        await refuseUnknownProfile(deps, input.filter.profile, reach);
+        const order = orderOf(input);
+        if (input.dry_run) return planJson(ca, await deps.bulk.plan(ca, order));
+        if (input.confirm_count === undefined && !input.force) {
           throw refuse("missing_field", { field: "confirm_count" });
         }
         // Under an approval a repetition after a crash is the same run, whatever its maker called
@@ -64,17 +74,11 @@ export function bulkRevocationHandlers(deps: Deps) {
         const result = await deps.bulk.execute(origin, ca, { ...order, operationId });
         const shown = resultJson(ca, result);
         if (result.failure !== undefined) throw refuse("bulk_partial", { result: shown });
-        return ok(shown);
+        return shown;
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
-
-const timeField = parsed({ type: "string" }, (value) => {
-  const at = parseTimestampOrDay(value);
-  if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
-  return at;
-});
 
 const patternField = parsed({ type: "string", minLength: 1, maxLength: 1000 }, (value) => {
   const sized = text({ min: 1, max: 1000 }).read(value);
@@ -103,6 +107,32 @@ const noFilter: Filter = {
   include_expired: false,
   public_key_sha256: undefined,
 };
+
+/** Undefined for a plan, which changes nothing. */
+async function parkedBulk(
+  deps: Deps,
+  { ca, input, reach }: Authorized<Input<typeof bulkFields>, OnCa>,
+  said: JsonObject,
+): Promise<Parking | undefined> {
+  if (input.dry_run) return undefined;
+  const { confirm_count: confirmed } = input;
+  if (confirmed === undefined && !input.force) {
+    throw refuse("missing_field", { field: "confirm_count" });
+  }
+  const count = confirmed === undefined ? "all it finds" : String(confirmed);
+  return {
+    resourceKey: `ca:${ca.id}`,
+    resourceName: ca.label,
+    summary: `Revoke many certificates of ${ca.label}: ${count}, reason ${input.reason}.`,
+    details: { ...issuerOf(ca), ...said },
+    check: async () => {
+      await refuseUnknownProfile(deps, input.filter.profile, reach);
+      const { total } = await deps.bulk.plan(ca, orderOf(input));
+      if (confirmed === undefined || confirmed === total) return;
+      throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count: total });
+    },
+  };
+}
 
 async function refuseUnknownProfile(
   deps: Deps,

@@ -1,13 +1,14 @@
 /** Bulk issue in JSON: a plan, or an execution that may be repeated (API-9). */
 
 import { defaultProfile } from "#core/policy/profiles.ts";
-import { assert, type Problem, refuse } from "#core/problems.ts";
+import { type Problem, refuse } from "#core/problems.ts";
 import { flag, type Input, integer, list, object, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { mapInTurns } from "#core/turns.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
 import type {
   BulkIssue,
@@ -28,26 +29,26 @@ interface Deps {
 /** The handler for `cert.issue_bulk`. */
 export function bulkHandlers({ bulk, itemGate }: Deps) {
   return {
-    "cert.issue_bulk": handler({
+    "cert.issue_bulk": operation({
       summary:
         "Plan or issue many certificates; repeated under its operation id it issues the rest.",
-      path: { id: text() },
-      body: bulkFields,
-      run: async ({ origin, ca, body }) => {
-        assert(ca !== undefined, "an operation on a CA has one");
-        const items = body.items.map(requestOf);
-        const { operation_id: operationId, concurrency, confirm_count: confirmed } = body;
+      target: theCa,
+      input: bulkFields,
+      output: unshaped,
+      run: async ({ origin, ca, input }) => {
+        const items = input.items.map(requestOf);
+        const { operation_id: operationId, concurrency, confirm_count: confirmed } = input;
         const order = { operationId, items, concurrency };
-        if (body.dry_run) return ok(await planJson(await bulk.plan(ca, order), items));
+        if (input.dry_run) return await planJson(await bulk.plan(ca, order), items);
         if (confirmed === undefined) throw refuse("missing_field", { field: "confirm_count" });
         if (confirmed !== items.length) {
           const actual_count = items.length;
           throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count });
         }
-        return ok(await resultJson(await bulk.execute(origin, ca, order, itemGate), items));
+        return await resultJson(await bulk.execute(origin, ca, order, itemGate), items);
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const itemFields = {

@@ -1,7 +1,8 @@
 /** The confirmation of the time after a step of the clock (PRC-4). */
 
 import { timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { OperationName } from "#operations";
@@ -12,12 +13,14 @@ export function clockHandlers(deps: {
   readonly clockWatch: Pick<ClockWatch, "accept">;
 }) {
   return {
-    "monitor.clock_accept": handler({
+    "monitor.clock_accept": operation({
       summary: "Confirms the time of the host; what a step of the clock has paused goes on.",
+      target: thePlatform,
+      output: unshaped,
       run: async ({ origin }) => {
         const resumed = await deps.clockWatch.accept(origin);
-        return ok({ resumed, time: timestamp(deps.clock.now()) });
+        return { resumed, time: timestamp(deps.clock.now()) };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }

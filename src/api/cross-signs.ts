@@ -1,17 +1,21 @@
 /** Cross certificates, the chains they open, and the deletion of CAs, in JSON. */
 
+import { activeMember } from "#domain/authorities/resolve.ts";
+import { parkedOnCa } from "./parking.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { flag, type Input, integer, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { theCa } from "#domain/access/targets.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
 import type { CrossSigning, CrossSubject, CrossRequest } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
-import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
+import type { CrossSignRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -41,41 +45,48 @@ const crossFields = {
 export function crossSignHandlers(deps: Deps) {
   const { store, crossSigning } = deps;
   return {
-    "ca.cross_sign": handler({
+    "ca.cross_sign": guarded({
       summary: "Certify the name and key of another CA, so that its clients find this one's root.",
-      path: { id: text() },
-      body: crossFields,
-      admit: async ({ ca, rights, body }) =>
-        await crossSigning.admit(presentCa(ca), await requestOf(store, rights, body)),
-      run: async ({ ca, origin, rights, body }) => {
-        const request = await requestOf(store, rights, body);
-        const cross = await crossSigning.sign(origin, presentCa(ca), request);
-        return created({
+      target: theCa,
+      input: crossFields,
+      output: unshaped,
+      parks: ({ ca, rights, input }, said) =>
+        parkedOnCa(ca, "Vouch for another CA by", said, async () => {
+          await crossSigning.admit(ca, await requestOf(store, rights, input));
+          await activeMember(store.read.cas, ca);
+        }),
+      run: async ({ ca, origin, rights, input }) => {
+        const request = await requestOf(store, rights, input);
+        const cross = await crossSigning.sign(origin, ca, request);
+        return made({
           cross_sign: crossJson(cross),
           certificate_pem: pemOf(cross),
           chain_pem: await crossChain(store.read.cas, cross),
         });
       },
     }),
-    "ca.cross_signs": handler({
+    "ca.cross_signs": operation({
       summary: "Cross certificates this CA has made, newest first.",
-      path: { id: text() },
-      query: pageFields,
+      target: theCa,
+      input: pageFields,
+      output: unshaped,
       run: async (call) => {
-        const { id } = presentCa(call.ca);
+        const { id } = call.ca;
         const { cas } = store.read;
         const load = (limit: number, after: Parameters<typeof cas.crossSigns>[2]) =>
           cas.crossSigns(id, limit, after);
-        return ok(await pageOf("ca.cross_signs", call, { id }, crossJson, load));
+        return await pageOf("ca.cross_signs", call, { id }, crossJson, load);
       },
     }),
-    "ca.delete": handler({
+    "ca.delete": operation({
       summary: "Delete a CA that nothing depends on.",
-      path: { id: text() },
-      query: { destroy_key: otherwise(flag(), false) },
-      run: async ({ ca, origin, query }) => {
-        await deleteCa(deps, origin, presentCa(ca), query.destroy_key);
-        return ok({ status: "deleted" });
+      target: theCa,
+      input: { destroy_key: otherwise(flag(), false) },
+      from: "query",
+      output: unshaped,
+      run: async ({ ca, origin, input }) => {
+        await deleteCa(deps, origin, ca, input.destroy_key);
+        return { status: "deleted" };
       },
     }),
     "ca.chains": described(chains(deps), {
@@ -85,7 +96,7 @@ export function crossSignHandlers(deps: Deps) {
       summary: "The path through one cross-signature.",
       gives: ["application/x-pem-file"],
     }),
-  } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+  } satisfies Partial<Record<OperationName, Definition | PublicHandler>>;
 }
 
 async function requestOf(
@@ -177,10 +188,5 @@ function crossJson(cross: CrossSignRecord) {
 }
 
 const pemOf = ({ certificate }: CrossSignRecord) => encodePem("CERTIFICATE", certificate);
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
 
 const maxAgeSeconds = 300;

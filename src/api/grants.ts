@@ -2,10 +2,12 @@
 
 import { isMember } from "#core/access/principal.ts";
 import { grantRoles } from "#core/access/roles.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { oneOf, optional, otherwise, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { noTarget, theResource } from "#domain/access/targets.ts";
 import type { Granting, GrantRequest } from "#domain/access/granting.ts";
 import { type EffectiveGrant, resourceOf } from "#domain/access/grants.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -21,48 +23,55 @@ interface Deps {
 export function grantHandlers(deps: Deps) {
   const { granting } = deps;
   return {
-    "grant.list": handler({
+    "grant.list": operation({
       summary: "Grants made on a CA and the rest of its lineage.",
-      query: { resource },
+      target: theResource,
+      output: unshaped,
       run: async (call) => {
-        const items = (await granting.on(namedCa(call.ca))).map(grantJson);
-        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+        const items = (await granting.on(call.ca)).map(grantJson);
+        return { items, next_cursor: "", has_more: false, total: items.length };
       },
     }),
-    "resource.grant": handler({
+    "resource.grant": operation({
       summary: "Give a user or group a role on one CA.",
-      body: grantFields,
+      target: theResource,
+      input: grantFields,
+      output: unshaped,
       run: async (call) => {
-        const ca = namedCa(call.ca);
-        const request = requestOf(call.body);
+        const ca = call.ca;
+        const request = requestOf(call.input);
         const { grant, added } = await granting.grant(call.origin, call.rights, ca, request);
-        return added ? created(grantJson(grant)) : ok(grantJson(grant));
+        return added ? made(grantJson(grant)) : grantJson(grant);
       },
     }),
-    "resource.revoke": handler({
+    "resource.revoke": operation({
       summary: "Take a role on one CA back.",
-      body: grantFields,
+      target: theResource,
+      input: grantFields,
+      output: unshaped,
       run: async (call) => {
-        await granting.revoke(call.origin, namedCa(call.ca), requestOf(call.body));
-        return ok({ status: "deleted" });
+        await granting.revoke(call.origin, call.ca, requestOf(call.input));
+        return { status: "deleted" };
       },
     }),
     "grant.effective": effective(deps),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function effective({ store, granting }: Deps): Handler {
-  return handler({
+function effective({ store, granting }: Deps) {
+  return operation({
     summary: "What a subject may do on a CA, and why; the caller unless another is named.",
-    query: { resource, subject: optional(text({ min: 1, max: 256 })) },
+    target: noTarget,
+    input: { resource, subject: optional(text({ min: 1, max: 256 })) },
+    output: unshaped,
     run: async (call) => {
       const { principal } = call.origin;
-      const { subject = principal.subject } = call.query;
-      const ca = await resourceOf(store.read.cas, call.query.resource);
+      const { subject = principal.subject } = call.input;
+      const ca = await resourceOf(store.read.cas, call.input.resource);
       if (ca === undefined || !(await mayAsk(call, ca, subject))) throw refuse("not_found");
       const found = await granting.effective(principal, ca, subject);
       const { roles, tenantRoles, isRoot } = found.principal;
-      return ok({
+      return {
         resource: `ca/${ca.id}`,
         subject,
         tenant_id: ca.tenant,
@@ -72,7 +81,7 @@ function effective({ store, granting }: Deps): Handler {
         resource_roles: [...new Set(found.grants.map(({ role }) => role))],
         capabilities: found.capabilities,
         grants: found.grants.map(grantJson),
-      });
+      };
     },
   });
 }
@@ -82,7 +91,7 @@ function effective({ store, granting }: Deps): Handler {
  * subject only with `grant:manage`; who may read the CA without it is told so.
  */
 async function mayAsk(
-  { origin, rights }: Pick<Authorized<never, never, never>, "origin" | "rights">,
+  { origin, rights }: Pick<Asking, "origin" | "rights">,
   ca: CaRecord,
   subject: string,
 ): Promise<boolean> {
@@ -125,9 +134,4 @@ function requestOf(body: {
   readonly scope: GrantRequest["scope"];
 }): GrantRequest {
   return { type: body.entity_type, id: body.entity_id, role: body.role, scope: body.scope };
-}
-
-function namedCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA is authorized for one");
-  return ca;
 }

@@ -1,12 +1,13 @@
 /** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
 
 import { Problem } from "#core/problems.ts";
-import type { Answer } from "#domain/access/call.ts";
-import { handler } from "#domain/access/call.ts";
+import { operation, unshaped } from "#domain/access/operation.ts";
+import { Outcome } from "#domain/access/outcome.ts";
+import { noTarget } from "#domain/access/targets.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
-import { described, type Handlers, type PublicHandler } from "#http/public.ts";
+import { described, type PublicHandler } from "#http/public.ts";
 
 export interface Build {
   readonly version: string;
@@ -93,19 +94,20 @@ export class Probes {
 }
 
 /** The handlers of the health rows. */
-export function healthHandlers(
-  deps: HealthDeps,
-  probes: Probes,
-): Pick<Handlers, "health.live" | "health.live_api" | "health.ready" | "metrics.read"> {
-  const live = handler({
+export function healthHandlers(deps: HealthDeps, probes: Probes) {
+  const live = operation({
     summary: "Says that the process serves HTTP; asks no dependency.",
-    run: async () => ({ status: 200, body: { status: "ok", build: deps.build } }),
+    target: noTarget,
+    output: unshaped,
+    run: async () => ({ status: "ok", build: deps.build }),
   });
   return {
     "health.live": live,
     "health.live_api": live,
-    "health.ready": handler({
+    "health.ready": operation({
       summary: "Says whether database and key provider are healthy.",
+      target: noTarget,
+      output: unshaped,
       run: async () => readiness(await probes.components(), deps.draining()),
     }),
     "metrics.read": described(metricsRead(deps), {
@@ -119,13 +121,9 @@ export function healthHandlers(
 export const isReady = ({ database, hsm }: Components, draining: boolean): boolean =>
   database.status !== "down" && hsm.status !== "down" && !draining;
 
-function readiness(components: Components, draining: boolean): Answer {
-  const ready = isReady(components, draining);
-  return {
-    status: ready ? 200 : 503,
-    body: { status: ready ? "ready" : "not_ready", components },
-    ...(ready ? {} : { headers: { "retry-after": "5" } }),
-  };
+function readiness(components: Components, draining: boolean) {
+  if (isReady(components, draining)) return { status: "ready", components };
+  return new Outcome("unready", { status: "not_ready", components }, { retryAfterSeconds: 5 });
 }
 
 function metricsRead(deps: Pick<HealthDeps, "exposition">): PublicHandler {

@@ -2,7 +2,8 @@
 
 import { refuse } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { Keks } from "#domain/envelopes/keks.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -19,8 +20,10 @@ interface Deps {
 /** Handlers for `kek.show` and `kek.rotate`. */
 export function kekHandlers({ store, keys, keks, rotation }: Deps) {
   return {
-    "kek.show": handler({
+    "kek.show": operation({
       summary: "Versions of the key-encryption key, newest first, and how many data keys it wraps.",
+      target: thePlatform,
+      output: unshaped,
       run: async () => {
         const versions = await keks.versions();
         const active = versions.find(({ status }) => status === "active");
@@ -29,7 +32,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
         const enveloped = (await keys.list("software")).filter(
           ({ kekVersion }) => kekVersion !== undefined,
         );
-        return ok({
+        return {
           kek_label: active.family,
           provider: active.key.provider,
           version: active.version,
@@ -39,22 +42,30 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
             created_at: timestamp(createdAt),
           })),
           wrapped_keys: values + enveloped.length,
-        });
+        };
       },
     }),
-    "kek.rotate": handler({
+    "kek.rotate": guarded({
       summary:
         "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
-      body: {},
+      target: thePlatform,
+      output: unshaped,
+      parks: async () => ({
+        resourceKey: "kek",
+        resourceName: "key-encryption key",
+        details: {},
+        summary: "Make a new key-encryption key and retire the old one.",
+        check: async () => {},
+      }),
       run: async ({ origin }) => {
         const { family, oldVersion, newVersion, rewrapped } = await rotation.rotate(origin);
-        return ok({
+        return {
           kek_label: family,
           old_version: oldVersion,
           new_version: newVersion,
           rewrapped,
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }

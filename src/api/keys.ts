@@ -3,7 +3,8 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { flag, otherwise, text } from "#core/shape.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import { factoryReset } from "#domain/factory-reset.ts";
 import { type InventoriedKey, keyInventory } from "#domain/key-inventory.ts";
@@ -27,15 +28,17 @@ export interface KeyHandlerDeps {
 /** Handlers for `hsm.info`, `hsm.factory_reset` and `inventory.keys`. */
 export function keyHandlers(deps: KeyHandlerDeps) {
   return {
-    "hsm.info": handler({
+    "hsm.info": operation({
       summary: "What the key provider says about itself, also while it is unavailable.",
+      target: anyScope,
+      output: unshaped,
       run: async () => {
         const facts = await deps.keys.facts();
         const main = facts.find((one) => one.provider === deps.roles.ca);
         const head = await deps.store.read.audit.ledgerHead();
         const pool = deps.pool();
         const ledgerId = await deps.store.read.instance.value("ledger_id");
-        return ok({
+        return {
           available: main?.available ?? false,
           provider: deps.roles.ca,
           roles: deps.roles,
@@ -46,43 +49,47 @@ export function keyHandlers(deps: KeyHandlerDeps) {
           pool: { size: pool.size, in_use: pool.inUse, waiting: pool.waiting },
           ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
           ...(main?.error === undefined ? {} : { error: main.error }),
-        });
+        };
       },
     }),
-    "hsm.factory_reset": handler({
+    "hsm.factory_reset": operation({
       summary: "Destroy every key of this instance on the token, for good.",
-      body: {
+      target: thePlatform,
+      input: {
         confirm: text({ min: 1, max: 128 }),
         destroy_ca_keys: otherwise(flag(), false),
         destroy_retired_keks: otherwise(flag(), false),
       },
-      run: async ({ origin, body }) => {
+      output: unshaped,
+      run: async ({ origin, input }) => {
         const request = {
-          confirm: body.confirm,
-          destroyCaKeys: body.destroy_ca_keys,
-          destroyRetiredKeks: body.destroy_retired_keks,
+          confirm: input.confirm,
+          destroyCaKeys: input.destroy_ca_keys,
+          destroyRetiredKeks: input.destroy_retired_keks,
         };
         await factoryReset({ ...deps, provider: deps.roles.ca }, origin, request);
-        return ok({ status: "reset" });
+        return { status: "reset" };
       },
     }),
-    "inventory.keys": handler({
+    "inventory.keys": operation({
       summary: "Every key of the key providers, whose it is, and whether it could leave.",
-      query: pageFields,
+      target: thePlatform,
+      input: pageFields,
+      output: unshaped,
       run: async (call) => {
         const all = await keyInventory(deps, Object.values(deps.roles));
         const page = await pageOf("inventory.keys", call, {}, keyJson, async (limit, after) =>
           pageIn(all, limit, after),
         );
-        return ok({
+        return {
           ...page,
           provider: deps.roles.ca,
           extractable_count: all.filter(leaves).length,
           unbound_count: all.filter(({ bound }) => !bound).length,
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /** A key that could leave, or whose value the provider would show. */

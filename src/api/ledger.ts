@@ -3,7 +3,8 @@
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
 import { integer, oneOf, optional, parsed } from "#core/shape.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { OperationName } from "#operations";
@@ -22,17 +23,19 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
   return {
     "hsm.signed_audit_log": signedLedger(exporting),
     "hsm.combined_audit_log": combinedLedger(exporting),
-    "hsm.audit_log": handler({
+    "hsm.audit_log": operation({
       summary: "Entries of the sign ledger, newest first, and whether each hash recomputes.",
-      query: {
+      target: thePlatform,
+      input: {
         kind: optional(oneOf(ledgerKinds)),
         signer_fingerprint: optional(parsed({ type: "string" }, parseFingerprint)),
         from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         to_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         ...pageFields,
       },
+      output: unshaped,
       run: async (call) => {
-        const { kind, signer_fingerprint, from_number, to_number } = call.query;
+        const { kind, signer_fingerprint, from_number, to_number } = call.input;
         const filter = {
           kind,
           signerFingerprint: signer_fingerprint && fingerprintOf(signer_fingerprint),
@@ -50,13 +53,13 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
           (limit, before) => store.read.audit.ledger(filter, limit, before),
         );
         const main = (await keys.facts()).find(({ provider }) => provider === roles.ca);
-        return ok({
+        return {
           ...page,
           ledger_id: (await store.read.instance.value("ledger_id")) ?? "",
           provider: roles.ca,
           device_serial: main?.deviceSerial ?? "",
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }

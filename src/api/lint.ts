@@ -10,18 +10,21 @@ import { flag, type Input, integer, oneOf, optional, text } from "#core/shape.ts
 import { secondsPerDay, timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { nameText } from "#core/x509/names.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { anyScope } from "#domain/access/targets.ts";
 import type { OperationName } from "#operations";
 
 /** Handler for `cert.lint`. */
 export function lintHandlers({ profiles }: { readonly profiles: () => ProfileSet }) {
   return {
-    "cert.lint": handler({
+    "cert.lint": operation({
       summary: "Hold any certificate against the lint rules, as a profile applies them.",
-      body: lintFields,
-      run: async (call) => ok(report(call.body, profiles())),
+      target: anyScope,
+      input: lintFields,
+      output: unshaped,
+      run: async (call) => report(call.input, profiles()),
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const lintFields = {

@@ -4,7 +4,9 @@ import { refuse } from "#core/problems.ts";
 import { parsed, text, WrongValue } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { noTarget, thePlatform } from "#domain/access/targets.ts";
 import { challengeSeconds } from "#domain/access/challenges.ts";
 import type { Passkeys } from "#domain/access/passkeys.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
@@ -32,69 +34,89 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
     return passkeys;
   };
   return {
-    "webauthn.register_begin": handler({
+    "webauthn.register_begin": operation({
       summary: "Begin to register a passkey.",
-      run: async ({ origin }) => ok(await creationOptions(feature(), origin)),
+      target: noTarget,
+      output: unshaped,
+      run: async ({ origin }) => await creationOptions(feature(), origin),
     }),
-    "webauthn.register": handler({
+    "webauthn.register": operation({
       summary: "Register the passkey the browser made.",
-      body: {
+      target: noTarget,
+      input: {
         name: text({ min: 1, max: 64 }),
         id: octets(1, idMax),
         clientDataJSON: octets(1, 4096),
         attestationObject: octets(1, 65_536),
       },
-      run: async ({ origin, body: { clientDataJSON: clientDataJson, ...rest } }) => {
+      output: unshaped,
+      run: async ({ origin, input: { clientDataJSON: clientDataJson, ...rest } }) => {
         const id = await feature().service.finishRegistration(origin, { ...rest, clientDataJson });
-        return created({ status: "registered", id });
+        return made({ status: "registered", id });
       },
     }),
-    "webauthn.step_up_begin": handler({
+    "webauthn.step_up_begin": operation({
       summary: "Begin to confirm with a passkey.",
-      run: async ({ origin }) => ok(await requestOptions(feature(), origin)),
+      target: noTarget,
+      output: unshaped,
+      run: async ({ origin }) => await requestOptions(feature(), origin),
     }),
-    "webauthn.step_up": handler({
+    "webauthn.step_up": operation({
       summary:
         "Confirm with what the passkey signed; it counts for a few minutes, in this session.",
-      body: {
+      target: noTarget,
+      input: {
         id: octets(1, idMax),
         clientDataJSON: octets(1, 4096),
         authenticatorData: octets(1, 4096),
         signature: octets(1, 2048),
       },
-      run: async ({ origin, body }) => {
-        const { clientDataJSON: clientDataJson, ...rest } = body;
+      output: unshaped,
+      run: async ({ origin, input }) => {
+        const { clientDataJSON: clientDataJson, ...rest } = input;
         const until = await feature().service.finishStepUp(origin, { ...rest, clientDataJson });
-        return ok({ status: "stepped_up", step_up_until: timestamp(until) });
+        return { status: "stepped_up", step_up_until: timestamp(until) };
       },
     }),
-    "webauthn.list": handler({
+    "webauthn.list": operation({
       summary: "The passkeys of the caller.",
+      target: noTarget,
+      output: unshaped,
       run: async ({ origin }) => {
         const items = (await feature().service.list(origin)).map(passkeyJson);
-        return ok({ items, next_cursor: "", has_more: false, total: items.length });
+        return { items, next_cursor: "", has_more: false, total: items.length };
       },
     }),
-    "webauthn.remove": handler({
+    "webauthn.remove": operation({
       summary: "Remove a passkey of the caller.",
-      path: { id: text({ min: 1, max: 4096 }) },
-      run: async ({ origin, path }) => {
-        await feature().service.remove(origin, path.id);
-        return ok({ status: "removed" });
+      target: noTarget,
+      input: { id: text({ min: 1, max: 4096 }) },
+      output: unshaped,
+      run: async ({ origin, input }) => {
+        await feature().service.remove(origin, input.id);
+        return { status: "removed" };
       },
     }),
     "webauthn.reset": reset(feature),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function reset(feature: () => PasskeyFeature): Handler {
-  return handler({
+function reset(feature: () => PasskeyFeature) {
+  return guarded({
     summary: "Remove all passkeys of a person who has lost them.",
-    body: { subject: text({ min: 1, max: 256 }) },
-    admit: feature,
-    run: async ({ origin, body: { subject } }) => {
+    target: thePlatform,
+    input: { subject: text({ min: 1, max: 256 }) },
+    output: unshaped,
+    parks: async ({ input: { subject } }, said) => ({
+      resourceKey: `passkeys:${subject}`,
+      resourceName: subject,
+      summary: `Remove all passkeys of ${subject}, who then adds a new one.`,
+      details: said,
+      check: async () => feature(),
+    }),
+    run: async ({ origin, input: { subject } }) => {
       const removed = await feature().service.reset(origin, subject);
-      return ok({ status: "reset", subject, removed });
+      return { status: "reset", subject, removed };
     },
   });
 }

@@ -3,7 +3,8 @@
 import { checkNames } from "#core/preflight/checks.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import { flag, integer, list, oneOf, otherwise } from "#core/shape.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { OperationName } from "#operations";
 
@@ -12,10 +13,11 @@ export function preflightHandlers(deps: {
   readonly preflight: (request: PreflightRequest) => Promise<PreflightReport>;
 }) {
   return {
-    "preflight.run": handler({
+    "preflight.run": operation({
       summary:
         "Checks the instance, its host and what it depends on, and says what to do about it.",
-      body: {
+      target: thePlatform,
+      input: {
         deep: otherwise(flag(), false),
         only: otherwise(list(oneOf(checkNames), 0, checkNames.length), []),
         timeout_seconds: otherwise(integer(1, timeoutSecondsMax), 60),
@@ -24,22 +26,21 @@ export function preflightHandlers(deps: {
         audit_sample: otherwise(integer(1, 10_000_000), 1000),
         network: otherwise(flag(), true),
       },
-      run: async ({ body }) => {
-        const { deep, only, network } = body;
-        return ok(
-          await deps.preflight({
-            deep,
-            only,
-            network,
-            timeoutSeconds: body.timeout_seconds,
-            expiryWarnDays: body.expiry_warn_days,
-            expiryFailDays: body.expiry_fail_days,
-            auditSample: body.audit_sample,
-          }),
-        );
+      output: unshaped,
+      run: async ({ input }) => {
+        const { deep, only, network } = input;
+        return await deps.preflight({
+          deep,
+          only,
+          network,
+          timeoutSeconds: input.timeout_seconds,
+          expiryWarnDays: input.expiry_warn_days,
+          expiryFailDays: input.expiry_fail_days,
+          auditSample: input.audit_sample,
+        });
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /** The admin socket keeps a connection open for 255 s. */

@@ -1,12 +1,11 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
 import { parseSerial } from "#core/ids.ts";
-import { assert } from "#core/problems.ts";
-import { optional, otherwise, parsed, text } from "#core/shape.ts";
+import { optional, otherwise, parsed } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type OnCa, theCa } from "#domain/access/targets.ts";
 import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -23,62 +22,61 @@ interface Deps {
 export function revocationHandlers(deps: Deps) {
   const { revoker } = deps;
   return {
-    "cert.revoke": handler({
+    "cert.revoke": operation({
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
-      path: { id: text() },
-      body: { serial, reason },
+      target: theCa,
+      input: { serial, reason },
+      output: unshaped,
       run: async (call) => {
-        const request = await requestOf(call, call.body.serial);
-        return ok(resultJson(await revoker.revoke(request, call.body.reason)));
+        const request = await requestOf(call, call.input.serial);
+        return resultJson(await revoker.revoke(request, call.input.reason));
       },
     }),
-    "cert.suspend": handler({
+    "cert.suspend": operation({
       summary: "Put a certificate on hold.",
-      path: { id: text(), serial },
+      target: theCa,
+      input: { serial },
+      output: unshaped,
       run: async (call) =>
-        ok(resultJson(await revoker.suspend(await requestOf(call, call.path.serial)))),
+        resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
     }),
-    "cert.release": handler({
+    "cert.release": operation({
       summary: "Take a certificate off hold.",
-      path: { id: text(), serial },
+      target: theCa,
+      input: { serial },
+      output: unshaped,
       run: async (call) =>
-        ok(resultJson(await revoker.release(await requestOf(call, call.path.serial)))),
+        resultJson(await revoker.release(await requestOf(call, call.input.serial))),
     }),
     "revocation.list": revocationList(deps.store),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function revocationList(store: Store): Handler {
-  return handler({
+function revocationList(store: Store) {
+  return operation({
     summary: "Revoked and held serials, newest first.",
-    path: { id: text() },
-    query: { serial_prefix: optional(serialPrefix()), ...pageFields },
+    target: theCa,
+    input: { serial_prefix: optional(serialPrefix()), ...pageFields },
+    output: unshaped,
     run: async (call) => {
       const { revocations } = store.read;
-      const filter = { caId: caOf(call.ca).id, serialPrefix: call.query.serial_prefix };
-      return ok(
-        await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
-          revocations.page(filter, limit, after),
-        ),
+      const filter = { caId: call.ca.id, serialPrefix: call.input.serial_prefix };
+      return await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
+        revocations.page(filter, limit, after),
       );
     },
   });
 }
 
-type RevocationCall = Pick<Authorized<never, never, never>, "origin" | "rights" | "ca">;
+type RevocationCall = Pick<Asking, "origin" | "rights"> & OnCa;
 
 async function requestOf(
   call: RevocationCall,
   serial: RevocationRequest["serial"],
 ): Promise<RevocationRequest> {
-  const ca = caOf(call.ca);
+  const { ca } = call;
   const mayManageCa = await call.rights.on(ca, "ca:manage");
   return { ca, serial, origin: call.origin, mayManageCa };
-}
-
-function caOf(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA is authorized for one");
-  return ca;
 }
 
 function resultJson(result: RevocationResult) {

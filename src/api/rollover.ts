@@ -1,14 +1,22 @@
 /** Key rollover in JSON: rotate, retire, and how far it has come. */
 
-import { assert } from "#core/problems.ts";
-import { flag, type Input, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
+import { parkedOnCa } from "./parking.ts";
+import { refuse } from "#core/problems.ts";
+import { flag, type Input, integer, optional, otherwise, parsed } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { anyScope, theCa } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
 import type { Retirement } from "#domain/authorities/retire.ts";
-import { type RotationStatus, rotationStatus } from "#domain/authorities/rollover.ts";
+import {
+  type RotationStatus,
+  oldestSuperseded,
+  rotatable,
+  rotationStatus,
+} from "#domain/authorities/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -40,23 +48,27 @@ export function rolloverHandlers(deps: Deps) {
   const { store, clock, authorities, retirement } = deps;
   return {
     "ca.rotations": rotations(deps),
-    "ca.rotation": handler({
+    "ca.rotation": operation({
       summary: "How far the rollover of a CA has come.",
-      path: { id: text() },
-      run: async (call) =>
-        ok(statusJson(await rotationStatus(store.read, presentCa(call.ca), clock.now()))),
+      target: theCa,
+      output: unshaped,
+      run: async (call) => statusJson(await rotationStatus(store.read, call.ca, clock.now())),
     }),
-    "ca.rotate": handler({
+    "ca.rotate": guarded({
       summary: "Give a CA a new key under the same name; the old one stops issuing.",
-      path: { id: text() },
-      body: rotationFields,
-      admit: ({ ca, origin, body }) =>
-        authorities.admitRotation(origin, presentCa(ca), rotationOf(body)),
-      run: async ({ ca, origin, body }) => {
-        const request = rotationOf(body);
-        const { old, successor } = await authorities.rotate(origin, presentCa(ca), request);
+      target: theCa,
+      input: rotationFields,
+      output: unshaped,
+      parks: ({ ca, origin, input }, said) =>
+        parkedOnCa(ca, "Give a new key to", said, async () => {
+          await authorities.admitRotation(origin, ca, rotationOf(input));
+          await rotatable(store.read.cas, ca);
+        }),
+      run: async ({ ca, origin, input }) => {
+        const request = rotationOf(input);
+        const { old, successor } = await authorities.rotate(origin, ca, request);
         const { retireAfter } = old;
-        return created(
+        return made(
           {
             old_ca: caJson(old),
             new_ca: caJson(successor),
@@ -67,33 +79,41 @@ export function rolloverHandlers(deps: Deps) {
         );
       },
     }),
-    "ca.retire": handler({
+    "ca.retire": guarded({
       summary: "Revoke the oldest superseded key of a CA and publish it.",
-      path: { id: text() },
-      body: {
+      target: theCa,
+      input: {
         reason: otherwise(reasonField, "cessationOfOperation"),
         force: otherwise(flag(), false),
       },
-      admit: ({ ca, body }) => deps.retirement.admit(presentCa(ca), body),
+      output: unshaped,
+      parks: ({ ca, input }, said) =>
+        parkedOnCa(ca, "Revoke the oldest superseded key of", said, async () => {
+          await retirement.admit(ca, input);
+          const old = await oldestSuperseded(store.read.cas, ca);
+          if (old === undefined) throw refuse("ca_not_superseded", { status: ca.status });
+        }),
       run: async (call) => {
-        const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
-        return ok({
+        const retired = await retirement.retire(call.origin, call.ca, call.input);
+        return {
           retired_ca: caJson(retired.ca),
           parent_id: retired.parent.id,
           revoked_serial: retired.ca.serial,
           crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /** Superseded CAs, whose rollover is not over, one row each. */
-function rotations({ store, clock }: Deps): Handler {
-  return handler({
+function rotations({ store, clock }: Deps) {
+  return operation({
     summary: "Rollovers that are not over: superseded CAs, newest first.",
-    query: pageFields,
+    target: anyScope,
+    input: pageFields,
+    output: unshaped,
     run: async (call) => {
       const filter = { reach: call.reach, status: "superseded" as const };
       const list = await pageOf(
@@ -104,12 +124,11 @@ function rotations({ store, clock }: Deps): Handler {
         (limit, after) => store.read.cas.page(filter, limit, after),
       );
       const now = clock.now();
-      const items: unknown[] = [];
-      // `pageOf` has rendered each item as itself.
-      for (const ca of list.items as readonly CaRecord[]) {
+      const items: ReturnType<typeof statusJson>[] = [];
+      for (const ca of list.items) {
         items.push(statusJson(await rotationStatus(store.read, ca, now)));
       }
-      return ok({ ...list, items });
+      return { ...list, items };
     },
   });
 }
@@ -124,11 +143,6 @@ function statusJson(status: RotationStatus) {
     ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
     safe_to_retire: status.safeToRetire,
   };
-}
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
 }
 
 const reasonField = parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason);

@@ -2,7 +2,8 @@
 
 import { text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { Logins } from "#domain/access/logins.ts";
 import type { Session } from "#domain/actor.ts";
 import type { Sessions } from "#domain/access/sessions.ts";
@@ -17,27 +18,29 @@ export interface SessionHandlerDeps {
 /** Handlers for `session.*`. */
 export function sessionHandlers({ sessions, logins }: SessionHandlerDeps) {
   return {
-    "session.list": handler({
+    "session.list": operation({
       summary: "Live sessions of this process, newest first.",
-      query: pageFields,
+      target: thePlatform,
+      input: pageFields,
+      output: unshaped,
       run: async (call) => {
         const own = call.origin.session?.digest;
-        return ok(
-          await pageOf("session.list", call, {}, sessionJson(own), async (limit, after) =>
-            sessions.page(limit, after),
-          ),
+        return await pageOf("session.list", call, {}, sessionJson(own), async (limit, after) =>
+          sessions.page(limit, after),
         );
       },
     }),
-    "session.end": handler({
+    "session.end": operation({
       summary: "End a session at once.",
-      path: { id: text({ max: 64 }) },
+      target: thePlatform,
+      input: { id: text({ max: 64 }) },
+      output: unshaped,
       run: async (call) => {
-        await logins.end(call.path.id, call.origin);
-        return ok({ status: "ended" });
+        await logins.end(call.input.id, call.origin);
+        return { status: "ended" };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const sessionJson = (own: string | undefined) => (session: Session) => {

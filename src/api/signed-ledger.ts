@@ -3,12 +3,14 @@
  * (LED-3).
  */
 
+import { Document } from "#domain/access/outcome.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import { exportFormat } from "#core/audit/ledger-export.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { createHash } from "#core/crypto.ts";
 import { integer, optional } from "#core/shape.ts";
 import { nextTurn } from "#core/turns.ts";
-import { type Handler, handler } from "#domain/access/call.ts";
+import { operation } from "#domain/access/operation.ts";
 import {
   exportedEntries,
   type LedgerExportDeps,
@@ -26,25 +28,29 @@ import { certificatePem } from "#domain/authorities/bundle.ts";
 import { entryJson } from "./ledger-json.ts";
 
 /** Handler of `hsm.signed_audit_log`: the entries alone. */
-export function signedLedger(deps: LedgerExportDeps): Handler {
-  return handler({
+export function signedLedger(deps: LedgerExportDeps) {
+  return operation({
     summary: "Entries of the sign ledger, oldest first, signed by the ledger key.",
-    query: numbers,
-    run: async ({ query }) => {
-      const opened = await openExport(deps, { from: query.from_number, to: query.to_number });
+    target: thePlatform,
+    input: numbers,
+    output: { media: ["application/json"] },
+    run: async ({ input }) => {
+      const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(signedDocument(deps, opened), "sign-ledger.json");
     },
   });
 }
 
 /** Handler of `hsm.combined_audit_log`: the entries and what was signed. */
-export function combinedLedger(deps: LedgerExportDeps): Handler {
-  return handler({
+export function combinedLedger(deps: LedgerExportDeps) {
+  return operation({
     summary:
       "Entries of the sign ledger with what was signed, under one signature of the ledger key.",
-    query: numbers,
-    run: async ({ query }) => {
-      const opened = await openExport(deps, { from: query.from_number, to: query.to_number });
+    target: thePlatform,
+    input: numbers,
+    output: { media: ["application/json"] },
+    run: async ({ input }) => {
+      const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(combinedDocument(deps, opened), "combined-ledger.json");
     },
   });
@@ -208,15 +214,8 @@ async function* base64Of(pieces: AsyncGenerator<Uint8Array>) {
   yield utf8.encode(rest.toBase64());
 }
 
-const attached = (raw: AsyncGenerator<Uint8Array>, fileName: string) => ({
-  status: 200 as const,
-  raw,
-  headers: {
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    "content-disposition": `attachment; filename="${fileName}"`,
-  },
-});
+const attached = (content: AsyncGenerator<Uint8Array>, fileName: string) =>
+  new Document({ content, fileName, type: "application/json", fleeting: true });
 
 const numbers = {
   from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),

@@ -3,7 +3,8 @@
 import { integer, oneOf, optional, parsed, text } from "#core/shape.ts";
 import { parseSerial } from "#core/ids.ts";
 import { type Instant, timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { InclusionMonitor } from "#domain/transparency/inclusion.ts";
@@ -18,25 +19,29 @@ export function transparencyHandlers(deps: {
 }) {
   return {
     "ct.inclusion": inclusionList(deps.store),
-    "ct.verify": handler({
+    "ct.verify": operation({
       summary: "Check now which promises of transparency logs are kept.",
-      body: { max: optional(integer(1, 100_000)) },
-      run: async (call) => ok(await deps.monitor.run(call.body.max)),
+      target: thePlatform,
+      input: { max: optional(integer(1, 100_000)) },
+      output: unshaped,
+      run: async (call) => await deps.monitor.run(call.input.max),
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function inclusionList(store: Store): Handler {
-  return handler({
+function inclusionList(store: Store) {
+  return operation({
     summary: "Promises of transparency logs and whether they were kept, newest first.",
-    query: {
+    target: anyScope,
+    input: {
       status: optional(oneOf(["pending", "included", "failed", "unknown_log"])),
       ca: optional(text({ max: 64 })),
       serial: optional(parsed({ type: "string" }, parseSerial)),
       ...pageFields,
     },
+    output: unshaped,
     run: async (call) => {
-      const { status, ca, serial } = call.query;
+      const { status, ca, serial } = call.input;
       const filter: InclusionFilter = {
         reach: call.reach,
         status,
@@ -47,7 +52,7 @@ function inclusionList(store: Store): Handler {
       const page = await pageOf("ct.inclusion", call, filter, inclusionJson, (limit, after) =>
         inclusions(filter, limit, after),
       );
-      return ok({ ...page, counts: await counts(filter) });
+      return { ...page, counts: await counts(filter) };
     },
   });
 }

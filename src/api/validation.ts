@@ -8,7 +8,8 @@ import type { RevocationState } from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, list, otherwise, text } from "#core/shape.ts";
 import { instant, timestamp } from "#core/time.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { anyScope } from "#domain/access/targets.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type Validation, type ValidationDeps, validate } from "#domain/certificates/validate.ts";
 import type { Store } from "#domain/store.ts";
@@ -17,23 +18,25 @@ import type { OperationName } from "#operations";
 /** The handler for `cert.validate`. */
 export function validationHandlers(deps: ValidationDeps) {
   return {
-    "cert.validate": handler({
+    "cert.validate": operation({
       summary: "Whether a certificate is valid under a CA, and why not.",
-      body: {
+      target: anyScope,
+      input: {
         ca: text({ min: 1, max: 100 }),
         certificate: text({ min: 1, max: 131_072 }),
         intermediates: otherwise(list(text({ min: 1, max: 131_072 }), 0, 16), []),
         skip_revocation: otherwise(flag(), false),
       },
-      run: async ({ body, reach, origin }) => {
-        const ca = await readableCa(deps.store, body.ca, reach);
-        const { certificate, intermediates, skip_revocation: skipRevocation } = body;
+      output: unshaped,
+      run: async ({ input, reach, origin }) => {
+        const ca = await readableCa(deps.store, input.ca, reach);
+        const { certificate, intermediates, skip_revocation: skipRevocation } = input;
         const asker = askerOf(origin.principal, ca);
         const request = { certificate, intermediates, skipRevocation, asker };
-        return ok(reportJson(ca, await validate(deps, ca, request)));
+        return reportJson(ca, await validate(deps, ca, request));
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /**
@@ -50,7 +53,7 @@ function askerOf({ isRoot, roles, tenantRoles, person }: Principal, ca: CaRecord
 async function readableCa(
   { read }: Store,
   reference: string,
-  reach: Authorized<never, never, never>["reach"],
+  reach: Asking["reach"],
 ): Promise<CaRecord> {
   const ca = (await read.cas.byId(caId(reference))) ?? (await read.cas.byLabel(reference));
   if (ca === undefined || ca.internal) throw refuse("not_found");

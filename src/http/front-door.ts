@@ -6,28 +6,31 @@
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { Call, Handler } from "#domain/access/call.ts";
+import type { Call } from "#domain/access/call.ts";
+import type { Mounted } from "#domain/access/mounted.ts";
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
 import type { RpcDoor } from "#http/rpc/door.ts";
-import { type OperationName, operationOf, operations } from "#operations";
+import type { OperationName } from "#operations";
 
-import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
+import { dressed, renderOutcome, renderProblem, type Sized } from "./answer.ts";
 import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
+import type { Catalog } from "./catalog.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
 import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
+import { givenJson } from "./given.ts";
 import { hotMatch } from "./hot.ts";
-import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
+import type { DerAnswer, DerHandler, OwnWords, PublicHandler } from "./public.ts";
 import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
 import { approvalNamed, ClientAddresses, requestIdOf, splitUrl, withKnown } from "./request.ts";
 import { reachable, Routes } from "./router.ts";
 
 export interface FrontDoorDeps {
-  readonly handlers: Handlers;
+  readonly catalog: Catalog;
   readonly perform: Perform;
   readonly authenticate: Authenticate;
   readonly observer: Observer;
@@ -87,10 +90,11 @@ export class FrontDoor {
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
     this.#addresses = new ClientAddresses(deps.trustedProxies);
+    const rows = [...deps.catalog.entries].map(([name, { row }]) => [name, row] as const);
     this.#routes = {
-      main: new Routes(reachable("main")),
-      local: new Routes(reachable("local")),
-      public: new Routes(reachable("public")),
+      main: new Routes(reachable("main", rows)),
+      local: new Routes(reachable("local", rows)),
+      public: new Routes(reachable("public", rows)),
     };
   }
 
@@ -109,9 +113,9 @@ export class FrontDoor {
     const header = unclearHeader(request.headers);
     if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
     const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
-    const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
-    if (hot !== undefined && typeof handler === "function") {
-      return this.#answerPublic(exchange, hot, handler);
+    const entry = hot === undefined ? undefined : this.#deps.catalog.entry(hot.operation);
+    if (hot !== undefined && entry?.kind === "public") {
+      return this.#answerPublic(exchange, hot, entry.handler);
     }
     if (headBytes(request) > headBytesMax) {
       return this.#refuse(exchange, refuse("headers_too_large", { limit_bytes: headBytesMax }));
@@ -126,7 +130,7 @@ export class FrontDoor {
 
   /** Octets of the largest body that any operation takes. */
   get largestBody(): number {
-    const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+    const names = [...this.#deps.catalog.entries.keys()];
     return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
   }
 
@@ -224,22 +228,22 @@ export class FrontDoor {
     exchange.route = found.match.route;
     exchange.operation = found.match.operation;
     // Relying parties ask by POST, and no page gains anything by asking for them.
-    if (operationOf(found.match.operation).limit !== "ocsp") {
+    if (this.#deps.catalog.row(found.match.operation).limit !== "ocsp") {
       this.#deps.ownPages.guard(request, exchange.secure);
       requireJsonOfBrowsers(request);
     }
     this.#count(exchange, found.match);
     await refuseAnnounced(request, this.#bodyBytesMax(found.match));
-    const handler = this.#deps.handlers[found.match.operation];
-    if (typeof handler === "function") {
-      return dressed(exchange, await runPublic(exchange, found.match, handler));
+    const entry = this.#deps.catalog.entry(found.match.operation);
+    if (entry.kind === "public") {
+      return dressed(exchange, await runPublic(exchange, found.match, entry.handler));
     }
-    const call = await this.#call(exchange, found.match, handler);
-    return await renderAnswer(exchange, await this.#deps.perform(call, handler));
+    const call = await this.#call(exchange, found.match, entry.mounted);
+    return await renderOutcome(exchange, await this.#deps.perform(call));
   }
 
   #count(exchange: Exchange, match: Match): void {
-    const limit = operationOf(match.operation).limit;
+    const { limit } = this.#deps.catalog.row(match.operation);
     if (limit === undefined || exchange.side === "local" || !countedClasses.has(limit)) return;
     if (!this.#deps.limits.enabled) return;
     exchange.route = match.route;
@@ -261,33 +265,36 @@ export class FrontDoor {
     return dressed(exchange, response);
   }
 
-  async #call(exchange: Exchange, match: Match, handler: Handler): Promise<Call> {
+  async #call(exchange: Exchange, match: Match, operation: Mounted): Promise<Call> {
     const { request } = exchange;
-    const given = new URLSearchParams(exchange.query);
-    const open = operationOf(match.operation).needs === "pub";
-    return {
-      operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange, match.operation),
+    const asked = new URLSearchParams(exchange.query);
+    const open = operation.row.needs === "pub";
+    const given = givenJson(operation, {
       path: match.path,
-      query: open ? withKnown(given, handler.query) : given,
-      approval: approvalNamed(request.headers),
+      query: open ? withKnown(asked, operation.query) : asked,
       body: async () => {
         const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
         exchange.movedAt = performance.now();
         return octets && (await parseJsonOfAnyLength(octets));
       },
+    });
+    return {
+      operation,
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
+      given,
+      approval: approvalNamed(request.headers),
     };
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
     const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
-    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
+    return this.#deps.catalog.row(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
-    const exempt = operationOf(operation).limit === "exempt";
+    const exempt = this.#deps.catalog.row(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
     const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;

@@ -5,7 +5,7 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";
-import { type Operation, type OperationName, operationOf } from "#operations";
+import type { Operation } from "#operations";
 
 /** What the shapes of a handler say about what can be wrong with a call. */
 export interface Taken {
@@ -17,10 +17,9 @@ export interface Taken {
 
 /** Codes by HTTP status, in ascending order; an operation has codes of its own beside them. */
 export function refusalsOf(
-  name: OperationName,
+  row: Operation,
   taken: Taken,
 ): readonly (readonly [status: number, codes: readonly ProblemCode[]])[] {
-  const row = operationOf(name);
   const codes = conditions.filter(([, applies]) => applies(row, taken)).flatMap(([these]) => these);
   const statuses = [...new Set(codes.map((code) => problems[code][0]))].sort((a, b) => a - b);
   return statuses.map((status) => [status, codes.filter((code) => problems[code][0] === status)]);

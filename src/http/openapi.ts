@@ -4,10 +4,11 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { type Fields, objectSchema } from "#core/shape.ts";
-import { type OperationName, operationOf, operations, routesOf } from "#operations";
+import { type OperationName, routesOf } from "#operations";
 
 import { refusalsOf } from "./openapi-refusals.ts";
-import type { Handlers } from "./public.ts";
+import type { Catalog, Entry } from "./catalog.ts";
+import { mayBeEmpty } from "./given.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,15 +24,13 @@ export interface Described {
 }
 
 /** The operations served on the main listener, in the order of the table. */
-export function describedOperations(handlers: Handlers): readonly Described[] {
-  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
-  return names
-    .filter((name) => operationOf(name).local !== true)
-    .flatMap((name) => {
-      const shape = handlers[name];
-      const summary = shape.summary ?? publicSummary(name);
-      const { needs } = operationOf(name);
-      return routesOf(name).map((route, index) => ({
+export function describedOperations({ entries }: Catalog): readonly Described[] {
+  return [...entries]
+    .filter(([, { row }]) => row.local !== true)
+    .flatMap(([name, entry]) => {
+      const summary = summaryOf(entry) ?? publicSummary(name);
+      const { needs } = entry.row;
+      return routesOf(entry.row).map((route, index) => ({
         name,
         ...route,
         needs,
@@ -41,13 +40,19 @@ export function describedOperations(handlers: Handlers): readonly Described[] {
     });
 }
 
+const summaryOf = (entry: Entry): string | undefined =>
+  entry.kind === "mounted" ? entry.mounted.definition.summary : entry.handler.summary;
+
 /** The OpenAPI 3.1 document of the handlers served. */
-export function openapiDocument(handlers: Handlers, version: string): Json {
+export function openapiDocument(catalog: Catalog, version: string): Json {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const described of describedOperations(handlers)) {
+  for (const described of describedOperations(catalog)) {
     const path = described.path.replace("*}", "}");
     const item = paths[path] ?? {};
-    item[described.method.toLowerCase()] = operationObject(described, handlers[described.name]);
+    item[described.method.toLowerCase()] = operationObject(
+      described,
+      catalog.entry(described.name),
+    );
     paths[path] = item;
   }
   return {
@@ -58,9 +63,9 @@ export function openapiDocument(handlers: Handlers, version: string): Json {
   };
 }
 
-function operationObject(described: Described, shape: Handlers[OperationName]): Json {
+function operationObject(described: Described, entry: Entry): Json {
   const open = described.needs === "pub";
-  const { path, body, query, takes, gives, mayBeEmpty } = shapeOf(shape);
+  const { path, body, query, takes, gives, mayBeEmpty } = shapeOf(entry);
   const taken = { query, body, octets: takes !== undefined };
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
@@ -75,23 +80,28 @@ function operationObject(described: Described, shape: Handlers[OperationName]): 
     responses: {
       ...success(gives),
       ...Object.fromEntries(
-        refusalsOf(described.name, taken).map(([status, codes]) => [status, refusal(codes)]),
+        refusalsOf(entry.row, taken).map(([status, codes]) => [status, refusal(codes)]),
       ),
       default: refusal(undefined),
     },
   };
 }
 
-/** What a handler says of itself, whichever kind it is. */
-export function shapeOf(shape: Handlers[OperationName]) {
-  const isPublic = typeof shape === "function";
+/** What an operation says of itself, whichever kind it is. */
+export function shapeOf(entry: Entry) {
+  if (entry.kind === "public") {
+    const { query = {}, body, takes, gives = ["application/json"] } = entry.handler;
+    return { path: {}, query, body, takes, gives, mayBeEmpty: false };
+  }
+  const { path, query, body, definition } = entry.mounted;
+  const { output } = definition;
   return {
-    path: isPublic ? {} : shape.path,
-    query: shape.query ?? {},
-    body: shape.body,
-    takes: isPublic ? shape.takes : undefined,
-    gives: shape.gives ?? ["application/json"],
-    mayBeEmpty: !isPublic && shape.emptyBody,
+    path,
+    query,
+    body: body !== undefined && Object.keys(body).length > 0 ? body : undefined,
+    takes: undefined,
+    gives: "media" in output ? output.media : ["application/json"],
+    mayBeEmpty: body !== undefined && mayBeEmpty(body),
   };
 }
 
@@ -113,7 +123,11 @@ function queryParameters(fields: Fields): readonly Json[] {
   }));
 }
 
-function requestBody({ body, takes, mayBeEmpty }: Partial<ReturnType<typeof shapeOf>>): Json {
+function requestBody({
+  body,
+  takes,
+  mayBeEmpty,
+}: Pick<ReturnType<typeof shapeOf>, "body" | "takes" | "mayBeEmpty">): Json {
   if (takes !== undefined) {
     return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
   }

@@ -4,7 +4,7 @@
 
 import type { Problem } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";
-import type { Handler } from "#domain/access/call.ts";
+import type { Definition, Guarded } from "#domain/access/operation.ts";
 import type { OperationName, operations } from "#operations";
 
 /** One request of a `pub` operation; no credential has been looked at. */
@@ -65,9 +65,16 @@ export interface DerAnswer {
  */
 export type Handlers = {
   readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
-    ? Handler | PublicHandler | DerHandler
-    : Handler;
+    ? Fitting<(typeof operations)[Name]> | PublicHandler | DerHandler
+    : Fitting<(typeof operations)[Name]>;
 };
+
+/** A definition of what the row says: on what it is authorized, and whether it takes two. */
+type Fitting<Row> = (Row extends { readonly takesTwo: unknown } ? Guarded : Unguarded) & {
+  readonly target: { readonly on: Row extends { readonly on: infer On } ? On : undefined };
+};
+
+type Unguarded = Definition & { readonly parks: undefined };
 
 /** A refusal in the form of the operation's protocol; undefined leaves it to the JSON error. */
 export type OwnWords = {

@@ -7,7 +7,7 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 
-import { type OperationName, operationOf, operations, routesOf } from "#operations";
+import { type Operation, type OperationName, routesOf } from "#operations";
 
 import type { Match, Side } from "./exchange.ts";
 
@@ -18,15 +18,16 @@ export type Found =
   | { readonly kind: "nothing" };
 
 /** The rows that can be reached through a door. */
-export function reachable(side: Side): readonly OperationName[] {
-  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
-  return names.filter((name) => {
-    const row = operationOf(name);
+export function reachable(side: Side, table: readonly Row[]): readonly Row[] {
+  return table.filter(([, row]) => {
     if (side === "local") return true;
     if (side === "main") return row.local !== true;
     return row.needs === "pub" && servedInCleartext.some((limit) => limit === row.limit);
   });
 }
+
+/** One row under its name. */
+export type Row = readonly [name: OperationName, row: Operation];
 
 /**
  * The routes of one door. Paths are exact, case-sensitive and without trailing slash; HEAD is
@@ -37,10 +38,10 @@ export class Routes {
   readonly #known = new Map<string, Target>();
   readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
 
-  constructor(names: readonly OperationName[]) {
+  constructor(rows: readonly Row[]) {
     const targets = new Map<string, Target>();
-    for (const name of names) {
-      for (const { method, path } of routesOf(name)) {
+    for (const [name, row] of rows) {
+      for (const { method, path } of routesOf(row)) {
         const target = targets.get(path) ?? compile(path);
         target.methods.set(method, name);
         targets.set(path, target);

@@ -1,16 +1,16 @@
 /** The access log in JSON, through the pipeline: filters, pages, and the file that is an event. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { accessLogHandlers } from "#api/access-log.ts";
 import { addSeconds } from "#core/time.ts";
 import type { RawAnswer } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const { store, clock } = issuanceWorld();
 const handlers = accessLogHandlers({ store, clock });
-const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ store, clock });
 const began = clock.now();
 function textOf(raw: RawAnswer["raw"]): string {
   if (typeof raw === "string") return raw;
@@ -37,12 +37,11 @@ for (let n = 0; n < 620; n += 1) {
 async function ask(query: Readonly<Record<string, string>>) {
   const asked = { origin: rootOrigin, path: {}, query: new URLSearchParams(query) };
   const call = { ...asked, operation: "access_log.list", body: async () => undefined } as const;
-  return perform(call, handlers["access_log.list"]);
+  return askJson(perform, call, handlers["access_log.list"]);
 }
 
 async function list(query: Readonly<Record<string, string>>) {
   const answer = await ask(query);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
   return answer.body as {
     items: ({ id: number } & Record<string, unknown>)[];
     next_cursor: string;

@@ -1,10 +1,10 @@
 /** The sign ledger over HTTP: newest first, by kind, key and number, and a changed entry shows. */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { ledgerHandlers } from "#api/ledger.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
@@ -54,7 +54,7 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     random,
     roles: { ca: "software" },
   });
-  const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...small });
   const answer = await perform(
     {
       operation: "hsm.audit_log",

@@ -3,6 +3,7 @@
  * refusals, same records.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { authorityHandlers } from "#api/authorities.ts";
@@ -19,7 +20,7 @@ import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
 import { optional, text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import type { OperationName } from "#operations";
@@ -27,7 +28,7 @@ import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts
 import { personNamed } from "#test/support/worlds/people.ts";
 
 const world = issuanceWorld();
-const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ ...world });
 const methods = rpcMethods({
   urlBase: "http://pki.test",
   nonceSupported: true,
@@ -461,8 +462,7 @@ async function rest(
   const asked = { operation, origin: rootOrigin, path, body: async () => body };
   const served = handlers[operation];
   if (typeof served === "function") throw new Error("asked by its path only");
-  const answer = await perform({ ...asked, query: new URLSearchParams() }, served);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(perform, { ...asked, query: new URLSearchParams() }, served);
   return JSON.parse(JSON.stringify(answer.body));
 }
 

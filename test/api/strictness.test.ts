@@ -3,12 +3,13 @@
  * (API-1, API-2).
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { optional, text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import {
   admin,
@@ -24,7 +25,7 @@ beforeAll(async () => {
   world = await governedWorld();
   issuing = (await world.ca("web-issuing")).id;
   const { store, clock } = world;
-  perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ store, clock });
 });
 
 describe("an empty body", () => {
@@ -72,7 +73,7 @@ describe("an operation that takes no body", () => {
         const principal = admin;
         const origin = { principal, ip: "", requestId: "" };
         const call = { operation, origin, path: path(), query: new URLSearchParams() };
-        const refused = await perform({ ...call, body: async () => body }, stub).then(
+        const refused = await askJson(perform, { ...call, body: async () => body }, stub).then(
           () => undefined,
           ({ code, facts }) => [code, facts.field],
         );

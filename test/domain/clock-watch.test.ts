@@ -1,11 +1,11 @@
 /** PRC-4: what a step of the clock pauses, until when, and what goes on all the same. */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { describe, expect, test } from "bun:test";
 
 import { clockHandlers } from "#api/clock.ts";
 import { instant } from "#core/time.ts";
 import { ClockWatch, type ClockPause } from "#domain/clock-watch.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
   csr,
@@ -153,7 +153,7 @@ describe("a step ahead", () => {
 describe("the confirmation", () => {
   async function accept(opened: World) {
     const handlers = clockHandlers(opened);
-    const perform = pipeline({ ...opened, hasRoom: () => true, onDecision: () => {} });
+    const perform = openPipeline({ ...opened });
     const call = { operation: "monitor.clock_accept", origin: rootOrigin, path: {} } as const;
     const query = new URLSearchParams();
     const answer = await perform(

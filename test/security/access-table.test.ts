@@ -3,6 +3,7 @@
  * and an absent id.
  */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
@@ -14,7 +15,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { instant } from "#core/time.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
@@ -146,7 +147,7 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
 });
 
 test("a nearly full disk stops what grows and nothing else", async () => {
-  const perform = pipeline({
+  const perform = openPipeline({
     store: await stocked(),
     clock: testClock(),
     hasRoom: () => false,
@@ -175,8 +176,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
 });
 
 /** The pipeline on a store with room. */
-const performOver = (store: MemoryStore): Perform =>
-  pipeline({ store, clock: testClock(), hasRoom: () => true, onDecision: () => {} });
+const performOver = (store: MemoryStore): Perform => openPipeline({ store, clock: testClock() });
 
 /** A word for each target, for operations that name a CA or a tenant; one word for the others. */
 async function cell(perform: Perform, operation: OperationName, principal: Principal | undefined) {

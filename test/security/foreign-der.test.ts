@@ -3,6 +3,7 @@
  * is theirs to mend.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeAll, expect, test } from "bun:test";
 
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
@@ -25,7 +26,6 @@ import * as extensions from "#core/x509/extensions.ts";
 import { nameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { policyConstraints, policyMappings } from "#core/x509/policy-extensions.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -68,11 +68,11 @@ beforeAll(async () => {
   world = await rolloverWorld();
   other = await initRoot(world, { label: "other" });
   handlers = handlersOf();
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   ask = (operation, body, id) => {
     const path: Record<string, string> = id === undefined ? {} : { id };
     const call = { operation, origin: rootOrigin, path, query: new URLSearchParams() };
-    return perform({ ...call, body: async () => body }, handlers[operation]);
+    return askJson(perform, { ...call, body: async () => body }, handlers[operation]);
   };
   fields = elsewhere();
 });

@@ -3,6 +3,7 @@
  * and a session must confirm it.
  */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { describe, expect, test } from "bun:test";
 
 import { ownPerson } from "#core/access/person.ts";
@@ -13,7 +14,6 @@ import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
 import { handler, ok } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { Session } from "#domain/actor.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
@@ -127,7 +127,7 @@ describe("by default", () => {
     test(`${name} is refused to a session that has not confirmed, and done for one that has`, async () => {
       const world = issuanceWorld();
       const id = (await initRoot(world)).id;
-      const perform = pipeline({
+      const perform = openPipeline({
         ...world,
         hasRoom: () => true,
         onDecision: () => {},

@@ -1,5 +1,6 @@
 /** The order in which a call is refused, each step only by what passed those before (GATE-1). */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
@@ -8,7 +9,6 @@ import { defaultTenant, tenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { text } from "#core/shape.ts";
 import { type Answer, handler, ok } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { initRoot, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { tenant } from "#test/support/stores/records.ts";
 
@@ -19,7 +19,7 @@ test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", 
   const { id } = await initRoot(world);
   const steps = { refusesStepUp: true, parks: true };
   let bodiesRead = 0;
-  const perform = pipeline({
+  const perform = openPipeline({
     ...world,
     hasRoom: () => true,
     onDecision: () => {},

@@ -3,13 +3,14 @@
  * minute.
  */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
 import { text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
@@ -23,7 +24,7 @@ const clock = testClock();
 beforeEach(() => {
   store = openMemoryStore();
   refusals = new Refusals({ store, clock });
-  perform = pipeline({ store, clock, refusals, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ store, clock, refusals });
 });
 
 const nobody = (subject: string): Principal => ({

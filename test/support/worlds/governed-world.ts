@@ -2,6 +2,7 @@
  * Two tenants with a CA tree each, and every handler of who may do what, behind the real pipeline.
  */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -24,7 +25,6 @@ import type { Handler } from "#domain/access/call.ts";
 import { Granting } from "#domain/access/granting.ts";
 import type { ConfiguredGrant, GrantSource } from "#domain/access/grants.ts";
 import { knownPrincipals } from "#domain/access/known.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
@@ -86,13 +86,12 @@ export async function governedWorld() {
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
   };
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {}, grants });
+  const perform = openPipeline({ ...world, hasRoom: () => true, onDecision: () => {}, grants });
   const ask = async (operation: OperationName, who: Principal, question: Question = {}) => {
     const { path = {}, query = {}, body } = question;
     const call = { operation, origin: { ...rootOrigin, principal: who }, path };
     const asked = { ...call, query: new URLSearchParams(query), body: async () => received(body) };
     const answer = await perform(asked, handlers[operation] as Handler); // Every row above is one.
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
     return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
   };
   for (const id of ["web", "lab"]) await foundTenant(world, id);

@@ -1,0 +1,25 @@
+/** What several answers show in the same way. */
+
+import { integer, oneOf, words } from "#core/shape.ts";
+import { revocationReasons } from "#core/x509/reasons.ts";
+
+/** A time of the wire: RFC 3339, UTC, six decimals (API-6). */
+export const time = words({ format: "date-time" });
+
+/** Decimal digits. */
+export const serialText = words({ pattern: "^[0-9]+$" });
+
+/** One certificate, or several of them, in PEM (RFC 7468). */
+export const pemText = words();
+
+/** Lower hex, or octets in hex with colons. */
+export const fingerprintText = words();
+
+/** How many there are of something. */
+export const count = integer(0, Number.MAX_SAFE_INTEGER);
+
+// Keys of the table, none of them empty.
+const reasonNames = Object.keys(revocationReasons) as (keyof typeof revocationReasons)[];
+
+/** Why a certificate was revoked, by name (RFC 5280 §5.3.1). */
+export const reasonText = oneOf(reasonNames);

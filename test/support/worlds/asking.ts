@@ -1,0 +1,137 @@
+/** Asks operations as a client in JSON does, behind a pipeline whose gates are open unless told. */
+
+import type { Fields, Json } from "#core/shape.ts";
+import { noGrants } from "#domain/access/grants.ts";
+import { type Mounted, mount } from "#domain/access/mounted.ts";
+import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { Document, type Outcome } from "#domain/access/outcome.ts";
+import { type Perform, type PipelineDeps, pipeline } from "#domain/access/perform.ts";
+import { Refusals } from "#domain/access/refusals.ts";
+import { noStepUp } from "#domain/access/step-up.ts";
+import {
+  anyScope,
+  noTarget,
+  type Target,
+  theCa,
+  thePlatform,
+  theResource,
+  theTenant,
+  theTenantOrPlatform,
+} from "#domain/access/targets.ts";
+import type { Origin } from "#domain/actor.ts";
+import { givenJson } from "#http/given.ts";
+import { type Operation, type OperationName, operationOf } from "#operations";
+
+/** One request as it arrives. */
+export interface JsonCall<Name extends OperationName = OperationName> {
+  readonly operation: Name;
+  readonly origin: Origin | undefined;
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: URLSearchParams;
+  readonly approval?: string | undefined;
+  readonly body?: () => Promise<unknown>;
+}
+
+/** What came of it, as HTTP would say it; a document has no body. */
+export interface JsonAnswer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly document: Document | undefined;
+}
+
+/** The pipeline; gates that are not given let everybody through. */
+export const openPipeline = (
+  deps: Pick<PipelineDeps, "store" | "clock"> & Partial<PipelineDeps>,
+): Perform =>
+  pipeline({
+    hasRoom: () => true,
+    onDecision: () => {},
+    grants: noGrants,
+    stepUp: noStepUp,
+    gate: async () => undefined,
+    refusals: new Refusals(deps),
+    ...deps,
+  });
+
+/** Asks one definition behind its row. */
+export async function askJson(
+  perform: Perform,
+  call: JsonCall,
+  definition: Definition,
+): Promise<JsonAnswer> {
+  const mounted = mountedAs(call.operation, definition);
+  return jsonOf(await perform(callOf(mounted, call)));
+}
+
+/** The call a client in JSON makes of a mounted operation. */
+export const callOf = (
+  mounted: Mounted,
+  { origin, approval, path = {}, query = new URLSearchParams(), body }: Omit<JsonCall, "operation">,
+) => ({
+  operation: mounted,
+  origin,
+  approval,
+  given: givenJson(mounted, { path, query, body: body ?? (async () => undefined) }),
+});
+
+/** A definition behind the row of this name. */
+export const mountedAs = (name: OperationName, definition: Definition): Mounted =>
+  mount(name, operationOf(name), definition);
+
+/** As HTTP would say it. */
+export function jsonOf({
+  kind,
+  output,
+  location,
+  approval,
+  retryAfterSeconds,
+}: Outcome): JsonAnswer {
+  const document = output instanceof Document ? output : undefined;
+  return {
+    status: { done: 200, made: 201, parked: 202, unready: 503 }[kind],
+    body: document === undefined ? output : undefined,
+    headers: {
+      ...(location !== undefined && { location }),
+      ...(approval !== undefined && { "x-pki-approval-id": approval }),
+      ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+    },
+    document,
+  };
+}
+
+/** A definition for the row of this name that does nothing of its own. */
+export function stubOf(
+  name: OperationName,
+  run: (call: {
+    readonly input: Readonly<Record<string, unknown>>;
+  }) => Promise<unknown> = async () => ({}),
+  input: Fields = {},
+): Definition {
+  const row = operationOf(name);
+  const target = targetOf(name, row);
+  const of = { summary: `Stub of ${name}.`, target, input, output: unshaped, run };
+  return row.takesTwo === undefined
+    ? operation(of)
+    : guarded({ ...of, parks: async () => undefined });
+}
+
+function targetOf(name: OperationName, { on, by }: Operation): Target {
+  if (name === "token.create") return theTenantOrPlatform;
+  if (by === "resource") return theResource;
+  switch (on) {
+    case "ca":
+      return theCa;
+    case "tenant":
+      return theTenant;
+    case "platform":
+      return thePlatform;
+    case "any":
+      return anyScope;
+    default:
+      return noTarget;
+  }
+}
+
+/** An answer's body read member by member, as a client reads it. */
+export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body)) as Json; // JSON, just written.
