@@ -3,7 +3,17 @@
 import { parseSerial, type Serial } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, many, oneOf, optional, parsed, shape, text, words } from "#core/shape.ts";
+import {
+  flag,
+  many,
+  oneOf,
+  optional,
+  parsed,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
@@ -159,7 +169,11 @@ const certificateShape = shape({
 });
 
 /** A certificate as answers show it; `expired` is computed and only from good (API-7). */
-function certificateJson(record: CertificateRecord, now: Instant, outlived: ReadonlySet<Serial>) {
+function certificateJson(
+  record: CertificateRecord,
+  now: Instant,
+  outlived: ReadonlySet<Serial>,
+): ValueOf<typeof certificateShape> {
   const { status, revokedAt, reason, marker } = record;
   return {
     id: record.id,

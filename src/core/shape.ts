@@ -28,7 +28,8 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 export type JsonObject = { readonly [member: string]: Json };
 
 export type Fields = Readonly<Record<string, Field<unknown>>>;
-type ValueOf<F> = F extends Field<infer T> ? T : never;
+/** What the field reads, and what an answer of this shape is. */
+export type ValueOf<F> = F extends Field<infer T> ? T : never;
 
 /** What reading gives: every member, undefined where an optional one is absent. */
 export type Input<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]> };

@@ -2,7 +2,7 @@
 
 import { refuse } from "#core/problems.ts";
 import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
-import type { Given } from "#domain/access/call.ts";
+import type { Given } from "#domain/access/given.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
 
 /** One request, its body not read yet. */

@@ -10,7 +10,7 @@ import { type Field, type Fields, optional, parsed, text, WrongValue } from "#co
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { Operation } from "#operations";
-import type { Given } from "./call.ts";
+import type { Given } from "./given.ts";
 import { resourceOf } from "./grants.ts";
 import type { Rights } from "./rights.ts";
 

@@ -9,7 +9,7 @@ import { assert, Problem, refuse } from "#core/problems.ts";
 import type { JsonObject } from "#core/shape.ts";
 import type { Instant } from "#core/time.ts";
 import type { Execution } from "#domain/actor.ts";
-import { givenValues } from "#domain/access/given.ts";
+import { givenValues } from "#domain/access/given-values.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
 import type { Outcome } from "#domain/access/outcome.ts";
 import type { Perform } from "#domain/access/perform.ts";

@@ -6,7 +6,7 @@
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import type { Origin } from "#domain/actor.ts";
-import { givenValues } from "#domain/access/given.ts";
+import { givenValues } from "#domain/access/given-values.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { leavesOctets } from "#http/answer.ts";

@@ -3,7 +3,7 @@
  * and ways to break it.
  */
 
-import { openPipeline } from "#test/support/worlds/asking.ts";
+import { openPipeline } from "./asking.ts";
 import { accessHandlers } from "#api/access.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { bulkHandlers } from "#api/bulk.ts";

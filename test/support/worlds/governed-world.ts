@@ -2,7 +2,7 @@
  * Two tenants with a CA tree each, and every handler of who may do what, behind the real pipeline.
  */
 
-import { openPipeline } from "#test/support/worlds/asking.ts";
+import { openPipeline } from "./asking.ts";
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
