@@ -12,6 +12,7 @@ import { rolloverHandlers } from "#api/rollover.ts";
 import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { Problem } from "#core/problems.ts";
 import type { Principal } from "#core/access/principal.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { externalRoot } from "#test/support/worlds/external-root.ts";
 import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
@@ -22,7 +23,7 @@ afterAll(() => elsewhere[Symbol.dispose]());
 
 let world: Awaited<ReturnType<typeof rolloverWorld>>;
 let handlers: ReturnType<typeof handlersOf>;
-let perform: ReturnType<typeof pipeline>;
+let perform: Perform;
 beforeEach(async () => {
   world = await rolloverWorld();
   handlers = handlersOf();
