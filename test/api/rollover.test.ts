@@ -176,7 +176,9 @@ test("a request goes out, openssl's root certifies it, and what comes back issue
   const request = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
   const { ca, csr_pem: csrPem } = await ask("ca.csr", undefined, { body: request });
   expect(ca).toMatchObject({ label: "below", status: "pending" });
-  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({ raw: csrPem });
+  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({
+    document: { content: csrPem },
+  });
   const { csr_pem: other } = await ask("ca.csr", undefined, {
     body: { ...request, label: "other" },
   });

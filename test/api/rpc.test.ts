@@ -465,7 +465,9 @@ async function rest(
 ): Promise<Record<string, unknown>> {
   const asked = { operation, origin: rootOrigin, path, body: async () => body };
   const served = handlers[operation];
-  if (served === undefined || typeof served === "function") throw new Error("it has none");
+  if (served === undefined || typeof served === "function" || "hear" in served) {
+    throw new Error("no definition answers it");
+  }
   const answer = await askJson(perform, { ...asked, query: new URLSearchParams() }, served);
   return JSON.parse(JSON.stringify(answer.body));
 }

@@ -9,6 +9,7 @@ import type { Catalog } from "#http/catalog.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import { operationOf, operations, routeOf, routesOf, type OperationName } from "#operations";
 
+import { stubOf } from "#test/support/worlds/asking.ts";
 import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 let server: StubServer;
@@ -30,6 +31,7 @@ beforeAll(async () => {
   });
   const handlers = {
     ...descriptionHandlers(() => catalog, "1.2.3"),
+    "health.live": stubOf("health.live"),
     "cert.issue": issue,
     "cert.list": list,
   };
@@ -98,13 +100,16 @@ test("every operation has an id of its own, a media type for its answer and the 
   const ids = described.map(({ operationId }) => operationId);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.filter((id) => typeof id !== "string")).toEqual([]);
-  const { responses } = paths["/api/ca/{id}/issue"].post;
-  const codes = (status: number) =>
+  const issued = paths["/api/ca/{id}/issue"].post;
+  const codes = (status: number, { responses } = issued) =>
     responses[status].content["application/json"].schema.allOf[1].properties.code.enum;
   expect(codes(401)).toContain("unauthenticated");
   expect(codes(403)).toEqual(["csrf_failed", "forbidden", "tenant_suspended"]);
-  expect(codes(400)).toEqual([
+  expect(codes(400, paths["/api/ca/{id}/certificates"].get).slice(0, 2)).toEqual([
     "bad_query",
+    "unknown_parameter",
+  ]);
+  expect(codes(400)).toEqual([
     "unknown_parameter",
     "malformed_json",
     "unknown_field",

@@ -88,7 +88,8 @@ export function mountedRows(
   const rows = new Map<string, Mounted>();
   for (const [name, one] of Object.entries(answering)) {
     // The record's own keys.
-    if (typeof one !== "function") rows.set(name, mountedAs(name as OperationName, one));
+    if (typeof one !== "function" && !("hear" in one))
+      rows.set(name, mountedAs(name as OperationName, one));
   }
   return rows;
 }

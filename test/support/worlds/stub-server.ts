@@ -69,7 +69,7 @@ export async function startStub(
     osUser: "tester",
     limits: { enabled: false, admit: () => {} },
     tenantRate: () => undefined,
-    ownWords: {},
+    speeches: { ocsp: () => undefined },
     ...others,
     catalog: stubCatalog(handlers),
   });
