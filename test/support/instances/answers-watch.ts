@@ -30,7 +30,8 @@ export class AnswersWatch {
       const [input, init] = asked;
       const request = input instanceof Request ? input : undefined;
       const url = new URL(request?.url ?? String(input));
-      const isOurs = this.#origins.has(url.origin) || init?.unix?.endsWith("admin.sock") === true;
+      const socket = init !== undefined && "unix" in init ? String(init.unix) : "";
+      const isOurs = this.#origins.has(url.origin) || socket.endsWith("admin.sock");
       if (!isOurs) return answer;
       const length = Number(answer.headers.get("content-length") ?? "0");
       if (length === 0 || length > judgedMax) return answer;
