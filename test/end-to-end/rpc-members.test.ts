@@ -90,6 +90,7 @@ async function ask(): Promise<void> {
   await tell("cert.show", "GET", `${ca}/certificates/${serial}`);
   await tell("cert.list", "GET", `${ca}/certificates?limit=5`);
   await tell("cert.validate", "POST", "/api/validate", { ca: chain.intermediateId, certificate });
+  await instance.admin("POST", `${ca}/crl:publish`);
   await tell("crl.status", "GET", `${ca}/crl/status`);
   await tell("ca.show", "GET", ca);
 }
@@ -262,7 +263,7 @@ function membersOf({ path, query, body }: CallShape): readonly (readonly [string
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((found) => {
     return [found[1] ?? "", { type: "string" }] as const;
   });
-  const properties = Object.entries((body?.properties ?? {}) as Record<string, Json>); // A schema's.
+  const properties = Object.entries((body?.properties ?? {}) as Record<string, Json>); // A schema.
   return [...inPath, ...query.map((one) => [one.name, one.schema] as const), ...properties];
 }
 
