@@ -1,6 +1,7 @@
 /** What several answers show in the same way. */
 
 import { integer, oneOf, words } from "#core/shape.ts";
+import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 
 /** A time of the wire: RFC 3339, UTC, six decimals (API-6). */
@@ -23,3 +24,14 @@ const reasonNames = Object.keys(revocationReasons) as (keyof typeof revocationRe
 
 /** Why a certificate was revoked, by name (RFC 5280 §5.3.1). */
 export const reasonText = oneOf(reasonNames);
+
+/** The kind of a key. */
+export const keyTypeText = oneOf(Object.keys(keyTypes) as KeyType[]); // Keys of the table.
+
+/** Where a key is held. */
+export const providerText = oneOf(["pkcs11", "software"]);
+
+/** The members that have a value: answers leave the others out. */
+export const present = <T extends object>(members: T): T =>
+  // Only an optional member can be undefined.
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
