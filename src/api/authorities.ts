@@ -31,6 +31,7 @@ import {
   providerText,
   serialText,
   time,
+  timeText,
 } from "./shapes.ts";
 
 interface Deps {
@@ -169,7 +170,7 @@ const madeCaShape = shape({ ...caMembers, warnings: optional(many(words())) });
 
 /** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
-  const { key, certificate, notBefore, notAfter } = ca;
+  const { key, certificate } = ca;
   return present<ValueOf<typeof caShape>>({
     id: ca.id,
     tenant_id: ca.tenant,
@@ -185,15 +186,15 @@ export function caJson(ca: CaRecord) {
     certificate: certificate && certificatePem(certificate),
     subject: ca.subject,
     serial: ca.serial,
-    not_before: notBefore === undefined ? undefined : timestamp(notBefore),
-    not_after: notAfter === undefined ? undefined : timestamp(notAfter),
+    not_before: timeText(ca.notBefore),
+    not_after: timeText(ca.notAfter),
     max_path_len: ca.maxPathLength,
     status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
     external_chain: ca.externalChain,
     successor_id: ca.successor,
     predecessor_id: ca.predecessor,
-    retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
+    retire_after: timeText(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
   });
 }

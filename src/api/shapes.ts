@@ -1,6 +1,7 @@
 /** What several answers show in the same way. */
 
-import { integer, oneOf, words } from "#core/shape.ts";
+import { integer, oneOf, shape, words } from "#core/shape.ts";
+import { type Instant, timestamp } from "#core/time.ts";
 import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 
@@ -30,6 +31,14 @@ export const keyTypeText = oneOf(Object.keys(keyTypes) as KeyType[]); // Keys of
 
 /** Where a key is held. */
 export const providerText = oneOf(["pkcs11", "software"]);
+
+/** A time as answers show it, where there is one. */
+export const timeText = (at: Instant | undefined): string | undefined =>
+  at === undefined ? undefined : timestamp(at);
+
+/** The answer to a simple change: what was done, or what had been done already. */
+export const simpleChange = <const W extends string>(...done: readonly W[]) =>
+  shape({ status: oneOf(done) });
 
 /** The members that have a value: answers leave the others out. */
 export const present = <T extends object>(members: T): T =>
