@@ -1,6 +1,6 @@
 /** What several answers show in the same way. */
 
-import { integer, oneOf, words } from "#core/shape.ts";
+import { integer, oneOf, shape, words } from "#core/shape.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 
 /** A time of the wire: RFC 3339, UTC, six decimals (API-6). */
@@ -20,6 +20,10 @@ export const count = integer(0, Number.MAX_SAFE_INTEGER);
 
 // Keys of the table, none of them empty.
 const reasonNames = Object.keys(revocationReasons) as (keyof typeof revocationReasons)[];
+
+/** The answer to a simple change: what was done, or what had been done already. */
+export const simpleChange = <const W extends string>(...done: readonly W[]) =>
+  shape({ status: oneOf(done) });
 
 /** Why a certificate was revoked, by name (RFC 5280 §5.3.1). */
 export const reasonText = oneOf(reasonNames);
