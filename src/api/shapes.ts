@@ -1,7 +1,9 @@
 /** What several answers show in the same way. */
 
 import { integer, oneOf, shape, words } from "#core/shape.ts";
+import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
+import { providerNames } from "#domain/keys.ts";
 
 /** A time of the wire: RFC 3339, UTC, six decimals (API-6). */
 export const time = words({ format: "date-time" });
@@ -27,3 +29,14 @@ export const simpleChange = <const W extends string>(...done: readonly W[]) =>
 
 /** Why a certificate was revoked, by name (RFC 5280 §5.3.1). */
 export const reasonText = oneOf(reasonNames);
+
+/** The kind of a key. */
+export const keyTypeText = oneOf(Object.keys(keyTypes) as KeyType[]); // Keys of the table.
+
+/** Where a key is held. */
+export const providerText = oneOf(providerNames);
+
+/** The members that have a value: answers leave the others out. */
+export const present = <T extends object>(members: T): T =>
+  // Only an optional member can be undefined.
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;

@@ -51,6 +51,7 @@ export const openPipeline = (
     stepUp: noStepUp,
     gate: async () => undefined,
     refusals: new Refusals(deps),
+    stays: async () => true,
     ...deps,
   });
 
