@@ -14,7 +14,7 @@ import { Document, made } from "#domain/access/outcome.ts";
 import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type CaRecord, caStatuses } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
@@ -108,7 +108,7 @@ function caList(store: Store) {
     target: anyScope,
     input: {
       tenant: optional(text({ max: 64 })),
-      status: optional(oneOf(statuses)),
+      status: optional(oneOf(caStatuses)),
       parent_id: optional(text({ max: 64 })),
       q: optional(text({ min: 1, max: 200 })),
       ...pageFields,
@@ -133,8 +133,6 @@ function caList(store: Store) {
   });
 }
 
-const statuses = ["pending", "active", "superseded", "retired"] as const;
-
 const caMembers = {
   id: words(),
   tenant_id: words(),
@@ -153,7 +151,7 @@ const caMembers = {
   not_before: optional(time),
   not_after: optional(time),
   max_path_len: optional(count),
-  status: oneOf(statuses),
+  status: oneOf(caStatuses),
   csr: optional(pemText),
   external_chain: optional(pemText),
   successor_id: optional(words()),
