@@ -1,6 +1,6 @@
 /** The audit chain in JSON: list and verify. */
 
-import { actions } from "#core/audit/actions.ts";
+import { actions, results } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
@@ -95,8 +95,6 @@ function actionField() {
     return given;
   });
 }
-
-const results = ["success", "error", "denied"] as const;
 
 /** An event as answers show it: its texts are those that are stored and hashed. */
 export const eventShape = shape({

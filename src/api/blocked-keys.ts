@@ -17,7 +17,7 @@ import { type Definition, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { BlockedKeys } from "#domain/key-checks/block.ts";
-import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import { type BlockedKeyRecord, blockedKeySources } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { listOf, pageFields, pageOf } from "./pages.ts";
@@ -132,7 +132,7 @@ const recordMembers = {
   id: words(),
   public_key_fingerprint: fingerprintText,
   reason: words(),
-  source: oneOf(["api", "revocation", "import"]),
+  source: oneOf(blockedKeySources),
   created_by: words(),
   created_at: time,
 };

@@ -19,7 +19,8 @@ import { type Asking, type Definition, operation } from "#domain/access/operatio
 import { made } from "#domain/access/outcome.ts";
 import { noTarget, theResource } from "#domain/access/targets.ts";
 import type { Granting, GrantRequest } from "#domain/access/granting.ts";
-import { type EffectiveGrant, resourceOf } from "#domain/access/grants.ts";
+import { type EffectiveGrant, grantSources, resourceOf } from "#domain/access/grants.ts";
+import { granteeTypes, grantScopes } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -111,17 +112,15 @@ async function mayAsk(
   throw refuse("forbidden", { capability: "grant:manage" });
 }
 
-const scopes = ["self", "subtree"] as const;
-
 const grantShape = shape({
   id: words(),
   resource: words(),
   tenant_id: words(),
-  entity_type: oneOf(["user", "group"]),
+  entity_type: oneOf(granteeTypes),
   entity_id: words(),
   role: oneOf(grantRoles),
-  scope: oneOf(scopes),
-  source: oneOf(["database", "config"]),
+  scope: oneOf(grantScopes),
+  source: oneOf(grantSources),
   created_by: words(),
   created_at: time,
 });
@@ -157,10 +156,10 @@ function grantJson(grant: EffectiveGrant): ValueOf<typeof grantShape> {
 const resource = text({ min: 4, max: 67, pattern: /^ca\/[A-Za-z0-9._-]{1,64}$/ });
 const grantFields = {
   resource,
-  entity_type: oneOf(["user", "group"]),
+  entity_type: oneOf(granteeTypes),
   entity_id: text({ min: 1, max: 256 }),
   role: oneOf(grantRoles),
-  scope: otherwise(oneOf(scopes), "self"),
+  scope: otherwise(oneOf(grantScopes), "self"),
 };
 
 function requestOf(body: {
