@@ -23,13 +23,16 @@ import { pathViolations } from "./name-constraints.ts";
 /** What can be known of a revocation; `skipped` where nobody wanted to. */
 export const revocationStates = ["good", "revoked", "held", "unknown", "skipped"] as const;
 
+/** Who may know it. */
+export const revocationSources = ["store", "none"] as const;
+
 /** What is known of a certificate's revocation, and who says it. */
 export interface RevocationState {
   readonly state: (typeof revocationStates)[number];
   readonly revokedAt?: Instant;
   readonly reason?: string;
   /** `store`: this instance issued it; `none`: nobody here can say. */
-  readonly source: "store" | "none";
+  readonly source: (typeof revocationSources)[number];
 }
 
 export interface JudgedPath {
