@@ -6,13 +6,23 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, type Input, integer, optional, otherwise, text } from "#core/shape.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { theCa } from "#domain/access/targets.ts";
 import type { Rights } from "#domain/access/rights.ts";
-import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
+import { type Chain, chainsOf, crossChain } from "#domain/authorities/chains.ts";
 import type { CrossSigning, CrossSubject, CrossRequest } from "#domain/authorities/cross-sign.ts";
 import { deleteCa } from "#domain/authorities/delete.ts";
 import type { CrossSignRecord } from "#domain/authorities/store.ts";
@@ -22,7 +32,8 @@ import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, onePage, pageFields, pageOf } from "./pages.ts";
+import { pemText } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -91,6 +102,7 @@ export function crossSignHandlers(deps: Deps) {
     }),
     "ca.chains": described(chains(deps), {
       summary: "Every path from a CA to a root, cross-signatures included.",
+      output: listOf(chainShape),
     }),
     "ca.cross_chain": described(chainThrough(store), {
       summary: "The path through one cross-signature.",
@@ -136,21 +148,30 @@ async function subjectOf(
   return { source: "local-ca", ca };
 }
 
+const chainShape = shape({
+  cross_sign_id: optional(words()),
+  issuer_ca_id: words(),
+  issuer_label: words(),
+  native: flag(),
+  pem: pemText,
+});
+
 function chains({ store, clock }: Deps): PublicHandler {
   return async ({ request, path }) => {
     const ca = await store.read.cas.byId(caId(path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
-    const items = (await chainsOf(store.read.cas, ca, clock.now())).map((chain) => ({
-      ...(chain.crossSign === undefined ? {} : { cross_sign_id: chain.crossSign.id }),
-      issuer_ca_id: chain.issuer.id,
-      issuer_label: chain.issuer.label,
-      native: chain.crossSign === undefined,
-      pem: chain.pem,
-    }));
-    const list = { items, next_cursor: "", has_more: false, total: items.length };
-    return cached(request, JSON.stringify(list), "application/json");
+    const items = (await chainsOf(store.read.cas, ca, clock.now())).map(chainJson);
+    return cached(request, JSON.stringify(onePage(items)), "application/json");
   };
 }
+
+const chainJson = ({ crossSign, issuer, pem }: Chain): ValueOf<typeof chainShape> => ({
+  ...(crossSign === undefined ? {} : { cross_sign_id: crossSign.id }),
+  issuer_ca_id: issuer.id,
+  issuer_label: issuer.label,
+  native: crossSign === undefined,
+  pem,
+});
 
 function chainThrough(store: Store): PublicHandler {
   return async ({ request, path }) => {
