@@ -83,7 +83,7 @@ export function operation<
   On extends Target["on"] = undefined,
   const Out extends Definition["output"] = Field<unknown>,
 >(of: Declared<F, M, R, Out> & { readonly target: { readonly on: On } }) {
-  const { summary, target, from, output, run, input = noMembers, refuses = [] } = of;
+  const { summary, target, from, output, run, input = {}, refuses = [] } = of;
   return { summary, target, input, from, output, refuses, parks: undefined, run };
 }
 
@@ -107,8 +107,6 @@ export function guarded<
 ) {
   return { ...operation<F, M, R, On, Out>(of), parks: of.parks };
 }
-
-const noMembers = {};
 
 /** An answer nobody has described. */
 export const unshaped: Field<unknown> = anything();

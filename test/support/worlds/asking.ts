@@ -159,4 +159,4 @@ function targetOf(name: OperationName, { on, by }: Operation): Target {
 }
 
 /** An answer's body read member by member, as a client reads it. */
-export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body)) as Json; // JSON, just written.
+export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body));
