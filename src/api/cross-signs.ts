@@ -94,7 +94,6 @@ export function crossSignHandlers(deps: Deps) {
       summary: "Delete a CA that nothing depends on.",
       target: theCa,
       input: { destroy_key: otherwise(flag(), false) },
-      from: "query",
       output: simpleChange("deleted"),
       run: async ({ ca, origin, input }) => {
         await deleteCa(deps, origin, ca, input.destroy_key);

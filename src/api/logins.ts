@@ -4,6 +4,7 @@ import { refuse } from "#core/problems.ts";
 import {
   type Field,
   flag,
+  oneOf,
   optional,
   readBody,
   shape,
@@ -14,7 +15,7 @@ import {
 import { timestamp } from "#core/time.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins, Opened, Visitor } from "#domain/access/logins.ts";
-import type { Session } from "#domain/actor.ts";
+import { loginMethods, type Session } from "#domain/actor.ts";
 import type { Sessions } from "#domain/access/sessions.ts";
 import type { Clock } from "#domain/ports.ts";
 import { jsonResponse } from "#http/answer.ts";
@@ -23,7 +24,8 @@ import type { Cookies } from "#http/cookies.ts";
 import { requireCsrfToken } from "#http/csrf.ts";
 import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
-import { userInfo } from "./user.ts";
+import { simpleChange, time } from "./shapes.ts";
+import { userInfo, userShape } from "./user.ts";
 
 export interface LoginHandlerDeps {
   readonly clock: Clock;
@@ -53,17 +55,23 @@ export function loginHandlers(deps: LoginHandlerDeps) {
     "auth.login_password": described((request) => passwordLogin(deps, request), {
       summary: "Open a session with root's password.",
       body: credentials,
+      output: openedShape,
     }),
     "auth.login_ldap": described((request) => directoryLogin(deps, request), {
       summary: "Open a session with a name and password of the directory.",
       body: credentials,
+      output: openedShape,
     }),
     "auth.logout": described((request) => logout(deps, request), {
       summary: "End the session and clear its cookies.",
+      output: loggedOutShape,
     }),
     "auth.session": described(
       ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
-      { summary: "Who the session's cookie stands for, and its CSRF token." },
+      {
+        summary: "Who the session's cookie stands for, and its CSRF token.",
+        output: sessionShape,
+      },
     ),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }
@@ -86,13 +94,15 @@ async function readCredentials({ request }: PublicRequest) {
   return readBody(credentials, json);
 }
 
+const openedShape = shape({ user: userShape, csrf_token: words(), expires_at: time });
+
 /** The answer to a login over JSON: who one is, and the cookies of the session. */
 export function welcomed(
   { cookies, clock }: Pick<LoginHandlerDeps, "cookies" | "clock">,
   { id, session }: Opened,
 ): Response {
   const { principal, csrfToken, expiresAt } = session;
-  const body = {
+  const body: ValueOf<typeof openedShape> = {
     user: userInfo(principal),
     csrf_token: csrfToken,
     expires_at: timestamp(expiresAt),
@@ -108,6 +118,8 @@ export const visitorOf = ({ request, ip, requestId }: PublicRequest): Visitor =>
   userAgent: request.headers.get("user-agent") ?? "",
 });
 
+const loggedOutShape = simpleChange("logged_out");
+
 /** Without a live session there is nothing to protect, and the cookies go all the same. */
 async function logout(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
   const { request, ip, requestId } = asked;
@@ -116,10 +128,24 @@ async function logout(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Res
     requireCsrfToken(request, session.csrfToken);
     await deps.logins.logout(session, { ip, requestId });
   }
-  return jsonResponse({ status: "logged_out" }, deps.cookies.closed());
+  const body: ValueOf<typeof loggedOutShape> = { status: "logged_out" };
+  return jsonResponse(body, deps.cookies.closed());
 }
 
-function sessionJson({ config, clock }: LoginHandlerDeps, session: Session) {
+const sessionShape = shape({
+  user: userShape,
+  csrf_token: words(),
+  method: oneOf(loginMethods),
+  step_up: flag(),
+  step_up_until: optional(time),
+  webauthn: flag(),
+  expires_at: time,
+});
+
+function sessionJson(
+  { config, clock }: LoginHandlerDeps,
+  session: Session,
+): ValueOf<typeof sessionShape> {
   const { principal, csrfToken, method, stepUpUntil, expiresAt } = session;
   const stepUp = stepUpUntil !== undefined && stepUpUntil > clock.now();
   return {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { Problem, refuse } from "#core/problems.ts";
+import { type Problem, refuse } from "#core/problems.ts";
 import { otherwise, shape, text, words } from "#core/shape.ts";
 import { givenValues } from "#domain/access/given-values.ts";
 import { mount } from "#domain/access/mounted.ts";
@@ -142,7 +142,10 @@ describe("an answer that is sent piece by piece", () => {
       clock.advance(2000);
       return true;
     };
-    const { content } = whileStaying(document(5, () => ended++), { clock, may });
+    const { content } = whileStaying(
+      document(5, () => ended++),
+      { clock, may },
+    );
     expect(await read(content)).toEqual({ seen: [0, 1, 2, 3, 4], error: undefined });
     expect(ended).toBe(1);
   });

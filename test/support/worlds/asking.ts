@@ -1,6 +1,6 @@
 /** Asks operations as a client in JSON does, behind a pipeline whose gates are open unless told. */
 
-import { type Fields, type Json, text } from "#core/shape.ts";
+import { type Fields, type Json, optional, text } from "#core/shape.ts";
 import { noGrants } from "#domain/access/grants.ts";
 import { type Mounted, mount } from "#domain/access/mounted.ts";
 import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
@@ -131,7 +131,10 @@ export function stubOf(
   const inPath = [...routeOf(name).path.matchAll(/\{([a-z_]+)\*?\}/g)]
     .map(([, member = ""]) => member)
     .filter((member) => !Object.hasOwn(target.members, member));
-  const members = { ...Object.fromEntries(inPath.map((member) => [member, text()])), ...input };
+  const members = {
+    ...Object.fromEntries(inPath.map((member) => [member, optional(text())])),
+    ...input,
+  };
   const of = { summary: `Stub of ${name}.`, target, input: members, output: unshaped, run };
   return row.takesTwo === undefined
     ? operation(of)
