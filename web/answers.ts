@@ -5,9 +5,7 @@ import type { ListEnvelope } from "#api/pages.ts";
 import type { passkeyJson } from "#api/passkeys.ts";
 
 /** One page of a collection. */
-export interface Listed<Item> extends ListEnvelope {
-  readonly items: readonly Item[];
-}
+export type Listed<Item> = ListEnvelope<Item>;
 
 export interface Liveness {
   readonly status: string;
