@@ -34,7 +34,7 @@ import { listOf, pageFields, pageOf } from "./pages.ts";
 import { count, fingerprintText, pemText, reasonText, serialText, time } from "./shapes.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { serialPrefix } from "./serial-prefix.ts";
-import { ctMembers } from "./transparency.ts";
+import { ctMemberShapes, ctMembers } from "./transparency.ts";
 
 interface Deps {
   readonly store: Store;
@@ -160,9 +160,7 @@ const certificateShape = shape({
   reason: optional(reasonText),
   requested_by: words(),
   created_at: time,
-  ct_status: words(),
-  sct_count: count,
-  ct_logs: optional(many(words())),
+  ...ctMemberShapes,
   marker: optional(words()),
   public_key_fingerprint: fingerprintText,
   crl_partition: optional(count),

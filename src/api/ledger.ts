@@ -1,15 +1,16 @@
 /** The sign ledger in JSON: every operation with a CA key, newest first (KEY-5). */
 
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
-import { integer, oneOf, optional, parsed } from "#core/shape.ts";
+import { flag, integer, oneOf, optional, parsed, shape, words } from "#core/shape.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
 import type { ProviderName } from "#domain/keys.ts";
 import type { OperationName } from "#operations";
-import { entryJson } from "./ledger-json.ts";
-import { pageFields, sequencePageOf } from "./pages.ts";
+import { entryJson, entryShapes } from "./ledger-json.ts";
+import { listMembers, pageFields, sequencePageOf } from "./pages.ts";
+import { providerText } from "./shapes.ts";
 import { combinedLedger, signedLedger } from "./signed-ledger.ts";
 
 export interface LedgerHandlerDeps extends Omit<LedgerExportDeps, "provider"> {
@@ -33,7 +34,7 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
         to_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         ...pageFields,
       },
-      output: unshaped,
+      output: auditLogShape,
       run: async (call) => {
         const { kind, signer_fingerprint, from_number, to_number } = call.input;
         const filter = {
@@ -63,3 +64,10 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const auditLogShape = shape({
+  ...listMembers(shape({ ...entryShapes, hash_valid: flag() })),
+  ledger_id: words(),
+  provider: providerText,
+  device_serial: words(),
+});

@@ -1,17 +1,32 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
 import { parseSerial } from "#core/ids.ts";
-import { optional, otherwise, parsed } from "#core/shape.ts";
+import {
+  flag,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { type OnCa, theCa } from "#domain/access/targets.ts";
-import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
+import {
+  type RevocationRequest,
+  type RevocationResult,
+  revocationResults,
+  type Revoker,
+} from "#domain/revocation/revoke.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
 import { serialPrefix } from "./serial-prefix.ts";
+import { count, reasonText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -26,7 +41,7 @@ export function revocationHandlers(deps: Deps) {
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
       target: theCa,
       input: { serial, reason },
-      output: unshaped,
+      output: resultShape,
       run: async (call) => {
         const request = await requestOf(call, call.input.serial);
         return resultJson(await revoker.revoke(request, call.input.reason));
@@ -36,7 +51,7 @@ export function revocationHandlers(deps: Deps) {
       summary: "Put a certificate on hold.",
       target: theCa,
       input: { serial },
-      output: unshaped,
+      output: resultShape,
       run: async (call) =>
         resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
     }),
@@ -44,7 +59,7 @@ export function revocationHandlers(deps: Deps) {
       summary: "Take a certificate off hold.",
       target: theCa,
       input: { serial },
-      output: unshaped,
+      output: resultShape,
       run: async (call) =>
         resultJson(await revoker.release(await requestOf(call, call.input.serial))),
     }),
@@ -57,7 +72,7 @@ function revocationList(store: Store) {
     summary: "Revoked and held serials, newest first.",
     target: theCa,
     input: { serial_prefix: optional(serialPrefix()), ...pageFields },
-    output: unshaped,
+    output: listOf(recordShape),
     run: async (call) => {
       const { revocations } = store.read;
       const filter = { caId: call.ca.id, serialPrefix: call.input.serial_prefix };
@@ -79,13 +94,30 @@ async function requestOf(
   return { ca, serial, origin: call.origin, mayManageCa };
 }
 
-function resultJson(result: RevocationResult) {
+const resultShape = shape({
+  status: oneOf(revocationResults),
+  serial: serialText,
+  revoked_at: optional(time),
+  reason: optional(reasonText),
+});
+
+function resultJson(result: RevocationResult): ValueOf<typeof resultShape> {
   const { status, serial, revokedAt, reason } = result;
   if (revokedAt === undefined) return { status, serial };
   return { status, serial, revoked_at: timestamp(revokedAt), reason };
 }
 
-const recordJson = (record: RevocationRecord) => ({
+const recordShape = shape({
+  ca_id: words(),
+  serial: serialText,
+  revoked_at: time,
+  revocation_reason: count,
+  reason: reasonText,
+  known: flag(),
+  revocation_seq: count,
+});
+
+const recordJson = (record: RevocationRecord): ValueOf<typeof recordShape> => ({
   ca_id: record.caId,
   serial: record.serial,
   revoked_at: timestamp(record.revokedAt),

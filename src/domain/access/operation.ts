@@ -47,8 +47,6 @@ export interface Definition {
   readonly target: Target<Fields, unknown>;
   /** The members beside those of the target, wherever the route has them. */
   readonly input: Fields;
-  /** Where members are that the route does not name; undefined: GET has a query, others a body. */
-  readonly from: "query" | undefined;
   readonly output: Field<unknown> | Media;
   /** Refusals of its own rules, beside those of its gates and shapes. */
   readonly refuses: readonly ProblemCode[];
@@ -64,7 +62,6 @@ interface Declared<F extends Fields, M extends Fields, R, Out extends Definition
   readonly summary: string;
   readonly target: Target<M, R>;
   readonly input?: F;
-  readonly from?: "query";
   readonly output: Out;
   readonly refuses?: readonly ProblemCode[];
   readonly run: (call: Authorized<Input<F> & Input<M>, R>) => Promise<Answered<Out>>;
@@ -83,8 +80,8 @@ export function operation<
   On extends Target["on"] = undefined,
   const Out extends Definition["output"] = Field<unknown>,
 >(of: Declared<F, M, R, Out> & { readonly target: { readonly on: On } }) {
-  const { summary, target, from, output, run, input = {}, refuses = [] } = of;
-  return { summary, target, input, from, output, refuses, parks: undefined, run };
+  const { summary, target, output, run, input = {}, refuses = [] } = of;
+  return { summary, target, input, output, refuses, parks: undefined, run };
 }
 
 /**
