@@ -137,7 +137,9 @@ function mountedOf(name: OperationName): Mounted {
 }
 
 /** As the database gives it back. */
-const stored = (input: JsonObject): JsonObject => JSON.parse(JSON.stringify(input)) as JsonObject; // JSON.
+function stored(input: JsonObject): JsonObject {
+  return JSON.parse(JSON.stringify(input)) as JsonObject; // Just written.
+}
 
 const texts = (named: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(named).map(([name, value]) => [name, String(value)]));
