@@ -18,12 +18,13 @@ import {
   optional,
   otherwise,
   parsed,
+  shape,
   text,
 } from "#core/shape.ts";
 import { givenValues } from "#domain/access/given-values.ts";
 import type { Given } from "#domain/access/given.ts";
 import { type Mounted, mount } from "#domain/access/mounted.ts";
-import { operation, unshaped } from "#domain/access/operation.ts";
+import { operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
 import { givenJson } from "#http/given.ts";
 import { type OperationName, operationOf } from "#operations";
@@ -152,6 +153,6 @@ async function saidOf(given: Given): Promise<unknown> {
 }
 
 function mounted(name: OperationName, input: Fields, from?: "query"): Mounted {
-  const of = { summary: "Reads.", target: theCa, input, output: unshaped, run: async () => ({}) };
+  const of = { summary: "Reads.", target: theCa, input, output: shape({}), run: async () => ({}) };
   return mount(name, operationOf(name), operation({ ...of, ...(from && { from }) }));
 }
