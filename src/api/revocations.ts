@@ -1,5 +1,6 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
+import { serialField } from "./fields.ts";
 import {
   flag,
   oneOf,
