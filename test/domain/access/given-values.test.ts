@@ -153,7 +153,7 @@ async function saidOf(given: Given): Promise<unknown> {
   }
 }
 
-function mounted(name: OperationName, input: Fields, from?: "query"): Mounted {
+function mounted(name: OperationName, input: Fields, where?: "query"): Mounted {
   const of = { summary: "Reads.", target: theCa, input, output: shape({}), run: async () => ({}) };
-  return mount(name, operationOf(name), operation({ ...of, ...(from && { from }) }));
+  return mount(name, { ...operationOf(name), ...(where && { in: where }) }, operation(of));
 }
