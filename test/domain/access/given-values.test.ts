@@ -9,6 +9,7 @@ import fc from "fast-check";
 import { parseSerial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import {
+  anything,
   type Fields,
   flag,
   integer,
