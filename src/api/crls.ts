@@ -5,7 +5,7 @@
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, text } from "#core/shape.ts";
+import { flag, many, optional, type Output, shape, text, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
@@ -15,6 +15,7 @@ import type { CrlImport } from "#domain/revocation/import.ts";
 import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { OperationName } from "#operations";
+import { count, time } from "./shapes.ts";
 
 interface Deps {
   readonly clock: Clock;
@@ -31,7 +32,7 @@ export function crlAdministration(deps: Deps) {
       summary: "Numbers, times and sizes of the published CRLs; of one partition with `shard`.",
       target: theCa,
       input: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
-      output: unshaped,
+      output: crlStatusShape,
       run: async (call) => {
         const ca = call.ca;
         const { shard } = call.input;
@@ -94,7 +95,27 @@ function fromBase64(given: string): Uint8Array | undefined {
   }
 }
 
-function listJson(head: CrlHead | undefined, clock: Clock) {
+const listShapes = {
+  available: flag(),
+  number: optional(count),
+  this_update: optional(time),
+  next_update: optional(time),
+  expired: flag(),
+  revoked_count: count,
+};
+const stateShapes = {
+  base: shape(listShapes),
+  delta: shape({ ...listShapes, base_crl_number: optional(count) }),
+};
+const crlStatusShape = shape({
+  ca_id: words(),
+  sharded: flag(),
+  shard_count: count,
+  ...stateShapes,
+  scopes: many(shape({ scope: words(), ...stateShapes })),
+});
+
+function listJson(head: CrlHead | undefined, clock: Clock): Output<typeof listShapes> {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
   const facts = head && {
     number: head.number,
