@@ -29,9 +29,9 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { instantField } from "./fields.ts";
-import type { LoginConfig } from "./logins.ts";
+import { type LoginConfig, loginConfigShape } from "./logins.ts";
 import { pageFields, pageOf, readableTenant } from "./pages.ts";
-import { userInfo } from "./user.ts";
+import { userInfo, userShape } from "./user.ts";
 
 export interface AccessHandlerDeps {
   readonly store: Store;
@@ -46,13 +46,13 @@ export function accessHandlers(deps: AccessHandlerDeps) {
     "auth.config": operation({
       summary: "Which ways of logging in are switched on.",
       target: noTarget,
-      output: unshaped,
+      output: loginConfigShape,
       run: async () => deps.loginConfig,
     }),
     "auth.me": operation({
       summary: "The principal behind this request.",
       target: noTarget,
-      output: unshaped,
+      output: userShape,
       run: async (call) => userInfo(call.origin.principal),
     }),
     "token.list": apiTokenList(deps),

@@ -38,15 +38,16 @@ export interface LoginHandlerDeps {
 }
 
 /** Which ways of logging in are switched on. */
-export interface LoginConfig {
-  readonly oidc_enabled: boolean;
-  readonly oidc_login_enabled: boolean;
-  readonly password_login: boolean;
-  readonly ldap_login: boolean;
-  readonly webauthn_enabled: boolean;
-  readonly issuer_url?: string;
-  readonly client_id?: string;
-}
+export const loginConfigShape = shape({
+  oidc_enabled: flag(),
+  oidc_login_enabled: flag(),
+  password_login: flag(),
+  ldap_login: flag(),
+  webauthn_enabled: flag(),
+  issuer_url: optional(words()),
+  client_id: optional(words()),
+});
+export type LoginConfig = ValueOf<typeof loginConfigShape>;
 
 /** Handlers of what a person does before and after everything else. */
 export function loginHandlers(deps: LoginHandlerDeps) {
