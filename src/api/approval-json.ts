@@ -2,7 +2,7 @@
 
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { anything, flag, many, oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
-import { type Instant, timestamp } from "#core/time.ts";
+import { timestamp } from "#core/time.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import {
   type ApprovalRecord,
@@ -10,7 +10,7 @@ import {
   type Decision,
   type ListedApproval,
 } from "#domain/approvals/store.ts";
-import { count, present, time } from "./shapes.ts";
+import { count, present, time, timeText } from "./shapes.ts";
 
 const decisionShape = shape({
   id: words(),
@@ -131,5 +131,3 @@ function decisionJson({ id, approver, approverName, decision, comment, createdAt
     created_at: timestamp(createdAt),
   });
 }
-
-const timeText = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));

@@ -1,10 +1,10 @@
 /** The audit chain in JSON: list and verify. */
 
-import { actions } from "#core/audit/actions.ts";
+import { actions, results } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
-import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import {
+  flag,
   oneOf,
   optional,
   parsed,
@@ -14,13 +14,13 @@ import {
   words,
   WrongValue,
 } from "#core/shape.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { timeField } from "./fields.ts";
+import { serialField, timeField } from "./fields.ts";
 import { listOf, pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
 import { count, present, serialText, time } from "./shapes.ts";
 
@@ -31,7 +31,7 @@ export function auditHandlers(deps: { readonly store: Store }) {
     "event.verify": operation({
       summary: "Walk the whole audit chain and report the first broken link.",
       target: thePlatform,
-      output: unshaped,
+      output: verdictShape,
       run: async () => {
         const verdict = await verifyChain(deps.store.read);
         if (!verdict.valid) {
@@ -53,9 +53,9 @@ function eventList(store: Store) {
     input: {
       action: optional(actionField()),
       actor: optional(text({ max: 200 })),
-      result: optional(oneOf(["success", "error", "denied"])),
+      result: optional(oneOf(results)),
       ca: optional(text({ max: 64 })),
-      serial: optional(parsed({ type: "string" }, parseSerial)),
+      serial: optional(serialField),
       request_id: optional(text({ max: 128 })),
       tenant: optional(text({ max: 64 })),
       from: optional(timeField),
@@ -95,14 +95,14 @@ function actionField() {
   });
 }
 
-/** Event. */
+/** An event as answers show it: its texts are those that are stored and hashed. */
 export const eventShape = shape({
   seq: count,
   id: words(),
   timestamp: time,
   actor: words(),
   action: words(),
-  result: words({ enum: ["success", "error", "denied"] }),
+  result: words({ enum: results }),
   actor_name: optional(words()),
   actor_roles: optional(words()),
   tenant: optional(words()),
@@ -117,8 +117,16 @@ export const eventShape = shape({
   hash: words(),
 });
 
+const verdictShape = shape({
+  valid: flag(),
+  events: count,
+  head_seq: count,
+  head_hash: words(),
+  anchors_checked: count,
+});
+
 /** An event as answers show it; empty members are left out (AUD-2). */
-export function eventJson(event: AuditEvent): ValueOf<typeof eventShape> {
+export function eventJson(event: AuditEvent) {
   return present<ValueOf<typeof eventShape>>({
     seq: event.seq,
     id: event.id,

@@ -14,7 +14,7 @@ import { Document, made } from "#domain/access/outcome.ts";
 import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type CaRecord, caStatuses } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
@@ -31,6 +31,7 @@ import {
   providerText,
   serialText,
   time,
+  timeText,
 } from "./shapes.ts";
 
 interface Deps {
@@ -107,7 +108,7 @@ function caList(store: Store) {
     target: anyScope,
     input: {
       tenant: optional(text({ max: 64 })),
-      status: optional(oneOf(statuses)),
+      status: optional(oneOf(caStatuses)),
       parent_id: optional(text({ max: 64 })),
       q: optional(text({ min: 1, max: 200 })),
       ...pageFields,
@@ -132,8 +133,6 @@ function caList(store: Store) {
   });
 }
 
-const statuses = ["pending", "active", "superseded", "retired"] as const;
-
 const caMembers = {
   id: words(),
   tenant_id: words(),
@@ -152,7 +151,7 @@ const caMembers = {
   not_before: optional(time),
   not_after: optional(time),
   max_path_len: optional(count),
-  status: oneOf(statuses),
+  status: oneOf(caStatuses),
   csr: optional(pemText),
   external_chain: optional(pemText),
   successor_id: optional(words()),
@@ -169,7 +168,7 @@ const madeCaShape = shape({ ...caMembers, warnings: optional(many(words())) });
 
 /** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
-  const { key, certificate, notBefore, notAfter } = ca;
+  const { key, certificate } = ca;
   return present<ValueOf<typeof caShape>>({
     id: ca.id,
     tenant_id: ca.tenant,
@@ -185,15 +184,15 @@ export function caJson(ca: CaRecord) {
     certificate: certificate && certificatePem(certificate),
     subject: ca.subject,
     serial: ca.serial,
-    not_before: notBefore === undefined ? undefined : timestamp(notBefore),
-    not_after: notAfter === undefined ? undefined : timestamp(notAfter),
+    not_before: timeText(ca.notBefore),
+    not_after: timeText(ca.notAfter),
     max_path_len: ca.maxPathLength,
     status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
     external_chain: ca.externalChain,
     successor_id: ca.successor,
     predecessor_id: ca.predecessor,
-    retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
+    retire_after: timeText(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
   });
 }

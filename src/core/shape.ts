@@ -46,14 +46,15 @@ export class WrongValue extends Error {}
 
 /** Text of `min`..`max` characters, optionally matching `pattern`. */
 export function text(
-  options: { min?: number; max?: number; pattern?: RegExp } = {},
+  options: { min?: number; max?: number; pattern?: RegExp; example?: string } = {},
 ): Field<string> {
-  const { min = 0, max = 4096, pattern } = options;
+  const { min = 0, max = 4096, pattern, example } = options;
   const schema = {
     type: "string",
     minLength: min,
     maxLength: max,
     ...(pattern ? { pattern: pattern.source } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
   };
   return field(schema, (value) => {
     if (typeof value !== "string") throw new WrongValue("must be a string");
@@ -148,16 +149,15 @@ export function object<const F extends Fields>(fields: F): Field<Input<F>> {
 export const shape = <const F extends Fields>(fields: F): Field<Output<F>> =>
   object(fields) as unknown as Field<Output<F>>; // Absent members are undefined once read.
 
-/**
- * A value read by a function that throws a `Problem` or a `WrongValue`, and written by another one
- * where it is no text itself.
- */
+/** A text read by a function that throws a `Problem` or a `WrongValue`. */
 export function parsed<T extends string>(schema: Schema, read: (text: string) => T): Field<T>;
+/** The same for what is no text itself, and is written by another function. */
 export function parsed<T>(
   schema: Schema,
   read: (text: string) => T,
   write: (value: T) => Json,
 ): Field<T>;
+/** As above. */
 export function parsed<T>(
   schema: Schema,
   read: (text: string) => T,

@@ -50,7 +50,9 @@ const listAt = (schema: Schema, member: string): readonly unknown[] => {
   return Array.isArray(value) ? value : [];
 };
 
-const schemaAt = (schema: Schema, member: string): Schema => (schema[member] ?? {}) as Schema; // A schema, as declared.
+const schemaAt = (schema: Schema, member: string): Schema =>
+  // A schema, as declared.
+  (schema[member] ?? {}) as Schema;
 
 const formats: Readonly<Record<string, string>> = {
   "date-time": "2026-01-01T12:00:00.000000Z",

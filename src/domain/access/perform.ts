@@ -252,4 +252,5 @@ const anonymous: Origin = {
 };
 
 const actionOf = ({ name, row }: Mounted): Action | undefined =>
-  row.action ?? (Object.hasOwn(actions, name) ? (name as Action) : undefined); // A key of the table.
+  // A key of the table, where it is one.
+  row.action ?? (Object.hasOwn(actions, name) ? (name as Action) : undefined);

@@ -1,9 +1,9 @@
 /** Asks operations as a client in JSON does, behind a pipeline whose gates are open unless told. */
 
-import type { Fields, Json } from "#core/shape.ts";
+import { anything, type Field, type Fields, type Json, optional, text } from "#core/shape.ts";
 import { noGrants } from "#domain/access/grants.ts";
 import { type Mounted, mount } from "#domain/access/mounted.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { Document, type Outcome } from "#domain/access/outcome.ts";
 import { type Perform, type PipelineDeps, pipeline } from "#domain/access/perform.ts";
 import { Refusals } from "#domain/access/refusals.ts";
@@ -19,8 +19,9 @@ import {
   theTenantOrPlatform,
 } from "#domain/access/targets.ts";
 import type { Origin } from "#domain/actor.ts";
+import type { Answering } from "#http/catalog.ts";
 import { givenJson } from "#http/given.ts";
-import { type Operation, type OperationName, operationOf } from "#operations";
+import { type Operation, type OperationName, operationOf, routeOf } from "#operations";
 
 /** One request as it arrives. */
 export interface JsonCall<Name extends OperationName = OperationName> {
@@ -62,7 +63,13 @@ export async function askJson(
   definition: Definition,
 ): Promise<JsonAnswer> {
   const mounted = mountedAs(call.operation, definition);
-  return jsonOf(await perform(callOf(mounted, call)));
+  const answer = jsonOf(await perform(callOf(mounted, call)));
+  const { output } = definition;
+  // What is answered is what the definition says.
+  if ("read" in output && answer.document === undefined && answer.status !== 202) {
+    output.read(told(answer));
+  }
+  return answer;
 }
 
 /** The call a client in JSON makes of a mounted operation. */
@@ -79,6 +86,19 @@ export const callOf = (
 /** A definition behind the row of this name. */
 export const mountedAs = (name: OperationName, definition: Definition): Mounted =>
   mount(name, operationOf(name), definition);
+
+/** The same of every definition of a record, by name; handlers of octets are left out. */
+export function mountedRows(
+  answering: Readonly<Partial<Record<OperationName, Answering>>>,
+): ReadonlyMap<string, Mounted> {
+  const rows = new Map<string, Mounted>();
+  for (const [name, one] of Object.entries(answering)) {
+    // The record's own keys.
+    if (typeof one !== "function" && !("hear" in one))
+      rows.set(name, mountedAs(name as OperationName, one));
+  }
+  return rows;
+}
 
 /** As HTTP would say it. */
 export function jsonOf({
@@ -101,7 +121,10 @@ export function jsonOf({
   };
 }
 
-/** A definition for the row of this name that does nothing of its own. */
+/**
+ * A definition for the row of this name that does nothing of its own, and takes what its route
+ * names.
+ */
 export function stubOf(
   name: OperationName,
   run: (call: {
@@ -111,7 +134,14 @@ export function stubOf(
 ): Definition {
   const row = operationOf(name);
   const target = targetOf(name, row);
-  const of = { summary: `Stub of ${name}.`, target, input, output: unshaped, run };
+  const inPath = [...routeOf(name).path.matchAll(/\{([a-z_]+)\*?\}/g)]
+    .map(([, member = ""]) => member)
+    .filter((member) => !Object.hasOwn(target.members, member));
+  const members = {
+    ...Object.fromEntries(inPath.map((member) => [member, optional(text())])),
+    ...input,
+  };
+  const of = { summary: `Stub of ${name}.`, target, input: members, output: unshaped, run };
   return row.takesTwo === undefined
     ? operation(of)
     : guarded({ ...of, parks: async () => undefined });
@@ -135,4 +165,7 @@ function targetOf(name: OperationName, { on, by }: Operation): Target {
 }
 
 /** An answer's body read member by member, as a client reads it. */
-export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body)) as Json; // JSON, just written.
+export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body));
+
+/** A stub answers whatever its test wants. */
+const unshaped: Field<unknown> = anything();
