@@ -1,6 +1,5 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
-import { serialField } from "./fields.ts";
 import {
   flag,
   oneOf,
