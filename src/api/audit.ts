@@ -2,7 +2,6 @@
 
 import { actions, results } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
-import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import {
   flag,
@@ -21,7 +20,7 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { timeField } from "./fields.ts";
+import { serialField, timeField } from "./fields.ts";
 import { listOf, pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
 import { count, present, serialText, time } from "./shapes.ts";
 
@@ -56,7 +55,7 @@ function eventList(store: Store) {
       actor: optional(text({ max: 200 })),
       result: optional(oneOf(results)),
       ca: optional(text({ max: 64 })),
-      serial: optional(parsed({ type: "string" }, parseSerial)),
+      serial: optional(serialField),
       request_id: optional(text({ max: 128 })),
       tenant: optional(text({ max: 64 })),
       from: optional(timeField),

@@ -1,18 +1,14 @@
 /** Blocked keys in JSON. */
 
+import { fingerprintField } from "./fields.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { refuse } from "#core/problems.ts";
-import { oneOf, optional, parsed, shape, text, type ValueOf, words } from "#core/shape.ts";
+import { oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
-import {
-  fingerprintOf,
-  parseFingerprint,
-  parsePublicKey,
-  keyDigests,
-} from "#core/x509/public-keys.ts";
+import { fingerprintOf, parsePublicKey, keyDigests } from "#core/x509/public-keys.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
@@ -81,7 +77,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-const digest = optional(parsed({ type: "string" }, parseFingerprint));
+const digest = optional(fingerprintField);
 const pem = optional(text({ min: 1, max: 131_072 }));
 
 interface NamedKey {

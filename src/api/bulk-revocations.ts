@@ -3,7 +3,7 @@
  */
 
 import { issuerOf } from "./parking.ts";
-import { parseSerial, type Serial } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
@@ -28,7 +28,6 @@ import {
   words,
 } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import type { Reach } from "#core/access/principal.ts";
 import {
@@ -47,7 +46,7 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { timeField } from "./fields.ts";
+import { fingerprintField, serialField, timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { codeText, count, reasonText, serialText, time } from "./shapes.ts";
 
@@ -97,9 +96,9 @@ const filterFields = {
   pattern: optional(patternField),
   issued_after: optional(timeField),
   issued_before: optional(timeField),
-  serials: optional(list(parsed({ type: "string" }, parseSerial), 1, 100_000)),
+  serials: optional(list(serialField, 1, 100_000)),
   include_expired: otherwise(flag(), false),
-  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  public_key_sha256: optional(fingerprintField),
 };
 
 type Filter = Input<typeof filterFields>;

@@ -17,7 +17,7 @@ import {
 import { timestamp } from "#core/time.ts";
 import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
-import { noTarget, theResource } from "#domain/access/targets.ts";
+import { noTarget, resourceField, theResource } from "#domain/access/targets.ts";
 import type { Granting, GrantRequest } from "#domain/access/granting.ts";
 import { type EffectiveGrant, grantSources, resourceOf } from "#domain/access/grants.ts";
 import { granteeTypes, grantScopes } from "#domain/access/store.ts";
@@ -72,7 +72,7 @@ function effective({ store, granting }: Deps) {
   return operation({
     summary: "What a subject may do on a CA, and why; the caller unless another is named.",
     target: noTarget,
-    input: { resource, subject: optional(text({ min: 1, max: 256 })) },
+    input: { resource: resourceField, subject: optional(text({ min: 1, max: 256 })) },
     output: effectiveShape,
     run: async (call) => {
       const { principal } = call.origin;
@@ -153,9 +153,8 @@ function grantJson(grant: EffectiveGrant): ValueOf<typeof grantShape> {
   };
 }
 
-const resource = text({ min: 4, max: 67, pattern: /^ca\/[A-Za-z0-9._-]{1,64}$/ });
 const grantFields = {
-  resource,
+  resource: resourceField,
   entity_type: oneOf(granteeTypes),
   entity_id: text({ min: 1, max: 256 }),
   role: oneOf(grantRoles),

@@ -1,9 +1,9 @@
 /** Issue, renew and preview in JSON. */
 
+import { serialField } from "./fields.ts";
 import type { Caller } from "#core/policy/admit.ts";
 import { validityLimits } from "#core/policy/plan.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
-import { parseSerial } from "#core/ids.ts";
 import {
   flag,
   integer,
@@ -12,7 +12,6 @@ import {
   oneOf,
   optional,
   otherwise,
-  parsed,
   shape,
   text,
   type ValueOf,
@@ -172,7 +171,7 @@ export const issueFields = {
 };
 
 const renewFields = {
-  serial: parsed({ type: "string" }, parseSerial),
+  serial: serialField,
   csr: optional(text({ min: 1, max: csrMax })),
   validity_days: validityDays,
 };

@@ -1,8 +1,9 @@
 /** The sign ledger in JSON: every operation with a CA key, newest first (KEY-5). */
 
+import { fingerprintField } from "./fields.ts";
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
-import { flag, integer, oneOf, optional, parsed, shape, words } from "#core/shape.ts";
-import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
+import { flag, integer, oneOf, optional, shape, words } from "#core/shape.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
@@ -29,7 +30,7 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
       target: thePlatform,
       input: {
         kind: optional(oneOf(ledgerKinds)),
-        signer_fingerprint: optional(parsed({ type: "string" }, parseFingerprint)),
+        signer_fingerprint: optional(fingerprintField),
         from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         to_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         ...pageFields,

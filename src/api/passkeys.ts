@@ -233,7 +233,8 @@ const passkeyJson = ({
 function octets(min: number, max: number) {
   const pattern = "^[A-Za-z0-9_-]*$";
   const textMax = Math.ceil((max * 4) / 3);
-  return parsed({ type: "string", pattern, maxLength: textMax }, (given) => {
+  const examples = ["AA".repeat(min)];
+  return parsed({ type: "string", pattern, maxLength: textMax, examples }, (given) => {
     const bytes = given.length > textMax ? undefined : decoded(given);
     if (bytes === undefined || bytes.length < min || bytes.length > max) {
       throw new WrongValue(`must be ${min} to ${max} octets in base64url without padding`);

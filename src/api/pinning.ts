@@ -1,6 +1,6 @@
 /** DNS pinning records in JSON: generated when asked for, with no key operation and no event. */
 
-import { parseSerial } from "#core/ids.ts";
+import { serialField } from "./fields.ts";
 import {
   parseHostName,
   type Pinned,
@@ -36,7 +36,7 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
         host: parsed({ type: "string", format: "hostname" }, hostName),
         port: otherwise(integer(1, 65_535), 443),
         protocol: otherwise(oneOf(tlsaProtocols), "tcp"),
-        serial: optional(parsed({ type: "string" }, parseSerial)),
+        serial: optional(serialField),
       },
       output: recordsShape,
       run: async ({ ca, input }) => {

@@ -22,7 +22,7 @@ export function publishHandlers(deps: {
       target: thePlatform,
       input: {
         ca_id: optional(text({ min: 1, max: 64 })),
-        out: optional(text({ min: 1, max: 1024, pattern: /^\// })),
+        out: optional(text({ min: 1, max: 1024, pattern: /^\//, example: "/srv/pki" })),
         skip_ocsp: otherwise(flag(), false),
       },
       output: reportShape,

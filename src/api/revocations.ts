@@ -1,6 +1,4 @@
-/** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
-
-import { parseSerial } from "#core/ids.ts";
+import { serialField } from "./fields.ts";
 import {
   flag,
   oneOf,
@@ -40,7 +38,7 @@ export function revocationHandlers(deps: Deps) {
     "cert.revoke": operation({
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
       target: theCa,
-      input: { serial, reason },
+      input: { serial: serialField, reason },
       output: resultShape,
       run: async (call) => {
         const request = await requestOf(call, call.input.serial);
@@ -50,7 +48,7 @@ export function revocationHandlers(deps: Deps) {
     "cert.suspend": operation({
       summary: "Put a certificate on hold.",
       target: theCa,
-      input: { serial },
+      input: { serial: serialField },
       output: resultShape,
       run: async (call) =>
         resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
@@ -58,7 +56,7 @@ export function revocationHandlers(deps: Deps) {
     "cert.release": operation({
       summary: "Take a certificate off hold.",
       target: theCa,
-      input: { serial },
+      input: { serial: serialField },
       output: resultShape,
       run: async (call) =>
         resultJson(await revoker.release(await requestOf(call, call.input.serial))),
@@ -127,7 +125,6 @@ const recordJson = (record: RevocationRecord): ValueOf<typeof recordShape> => ({
   revocation_seq: record.sequence,
 });
 
-const serial = parsed({ type: "string" }, parseSerial);
 const reason = otherwise(
   parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
   "unspecified",

@@ -1,5 +1,6 @@
 /** Certificate transparency in JSON: which logs kept which SCT. */
 
+import { serialField } from "./fields.ts";
 import {
   flag,
   integer,
@@ -7,13 +8,11 @@ import {
   oneOf,
   optional,
   type Output,
-  parsed,
   shape,
   text,
   type ValueOf,
   words,
 } from "#core/shape.ts";
-import { parseSerial } from "#core/ids.ts";
 import { timestamp } from "#core/time.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
@@ -53,7 +52,7 @@ function inclusionList(store: Store) {
     input: {
       status: optional(oneOf(inclusionStatuses)),
       ca: optional(text({ max: 64 })),
-      serial: optional(parsed({ type: "string" }, parseSerial)),
+      serial: optional(serialField),
       ...pageFields,
     },
     output: inclusionListShape,

@@ -46,14 +46,15 @@ export class WrongValue extends Error {}
 
 /** Text of `min`..`max` characters, optionally matching `pattern`. */
 export function text(
-  options: { min?: number; max?: number; pattern?: RegExp } = {},
+  options: { min?: number; max?: number; pattern?: RegExp; example?: string } = {},
 ): Field<string> {
-  const { min = 0, max = 4096, pattern } = options;
+  const { min = 0, max = 4096, pattern, example } = options;
   const schema = {
     type: "string",
     minLength: min,
     maxLength: max,
     ...(pattern ? { pattern: pattern.source } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
   };
   return field(schema, (value) => {
     if (typeof value !== "string") throw new WrongValue("must be a string");

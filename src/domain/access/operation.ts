@@ -5,7 +5,7 @@
 
 import type { Reach } from "#core/access/principal.ts";
 import type { ProblemCode } from "#core/problems.ts";
-import { anything, type Field, type Fields, type Input, type JsonObject } from "#core/shape.ts";
+import type { Field, Fields, Input, JsonObject } from "#core/shape.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Document, Outcome } from "./outcome.ts";
 import type { Rights } from "./rights.ts";
@@ -104,6 +104,3 @@ export function guarded<
 ) {
   return { ...operation<F, M, R, On, Out>(of), parks: of.parks };
 }
-
-/** An answer nobody has described. */
-export const unshaped: Field<unknown> = anything();
