@@ -17,8 +17,8 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const { all, status, ...filters } = args;
-      const query = { ...filters, status: status === "any" ? undefined : status };
-      const list = await client.list("ct.inclusion", { query }, all);
+      const members = { ...filters, status: status === "any" ? undefined : status };
+      const list = await client.list("ct.inclusion", members, all);
       const keys = ["serial", "log_name", "status", "sct_timestamp", "checks", "last_error"];
       print(list, columns(rowsAt(list, "items"), keys) + facts(rowOf(list.counts), states));
     },
@@ -28,7 +28,7 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
     local: true,
     args: { max: number("Promises to check at most.", "n") },
     run: async ({ args, client, print }) => {
-      const report = await client.ask("ct.verify", { body: { max: args.max } });
+      const report = await client.ask("ct.verify", { max: args.max });
       print(report, facts(report, ["checked", "included", "failed", "unknown"]));
     },
   }),
