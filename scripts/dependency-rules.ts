@@ -32,7 +32,7 @@ const table: Readonly<Record<string, Layer>> = {
   adapters:    { layers: ["core", "operations", "domain", "config"],             packages: [],                          runtime: true  },
   cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: ["citty"],                   runtime: true  },
   web:         { layers: ["core", "operations", "api"],                          packages: ["preact"],                  runtime: false },
-  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: ["reflect-metadata"],        runtime: true  },
+  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: [],                          runtime: true  },
 };
 
 /** Packages that live in one adapter only. */
