@@ -24,7 +24,7 @@ const table: Readonly<Record<string, Layer>> = {
   core:        { layers: [],                                                     packages: asn1,                        runtime: false },
   operations:  { layers: ["core"],                                               packages: [],                          runtime: false },
   domain:      { layers: ["core", "operations"],                                 packages: [],                          runtime: false },
-  config:      { layers: ["core"],                                               packages: [],                          runtime: true  },
+  config:      { layers: ["core"],                                               packages: ["yaml"],                    runtime: true  },
   http:        { layers: ["core", "operations", "domain"],                       packages: ["hono"],                    runtime: true  },
   api:         { layers: ["core", "operations", "domain", "http"],               packages: [],                          runtime: false },
   jobs:        { layers: ["core", "operations", "domain"],                       packages: [],                          runtime: false },
