@@ -42,7 +42,7 @@ export function readYaml(text: string, fileName: string, faults: Fault[]): Docum
   if (unprintable >= 0) return refuse(`${placeOf(unprintable)}${notYaml("a control character")}`);
   // Before the library composes values, which it does by recursion.
   for (const { token, depth } of nestedTokens(tokens)) {
-    const { line } = counter.linePos("offset" in token ? token.offset : 0);
+    const { line } = counter.linePos(token.offset);
     if (depth > depthMax) return refuse(`Line ${line}: ${tooDeep}`);
     if (token.type !== "explicit-key-ind") continue;
     return refuse(`Line ${line}: A key written with \`?\` is not accepted.`);
