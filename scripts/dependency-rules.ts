@@ -43,7 +43,7 @@ const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/keys":      ["pkcs11js", ...asn1],
   "adapters/network":   ["oslo"],
   "adapters/telemetry": ["prom-client"],
-  "adapters/webauthn":  ["@simplewebauthn/server"],
+  "adapters/webauthn":  ["@simplewebauthn/server", "reflect-metadata"],
 };
 
 const protobuf = { packages: ["@bufbuild/protobuf"] };

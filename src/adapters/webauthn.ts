@@ -117,6 +117,8 @@ type Codecs = Library["codecs"];
  * attestations that never reach it.
  */
 async function library() {
+  // First and by itself: in the bundle @peculiar/x509 is evaluated before what the library imports.
+  await import("reflect-metadata");
   const [server, codecs] = await Promise.all([
     import("@simplewebauthn/server"),
     import("@simplewebauthn/server/helpers"),
