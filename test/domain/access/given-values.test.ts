@@ -9,7 +9,6 @@ import fc from "fast-check";
 import { parseSerial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import {
-  anything,
   type Fields,
   flag,
   integer,
