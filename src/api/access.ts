@@ -62,6 +62,7 @@ export function accessHandlers(deps: AccessHandlerDeps) {
       target: noTarget,
       input: { id: text({ max: 64 }) },
       output: simpleChange("revoked", "already_revoked"),
+      refuses: ["forbidden"],
       run: async (call) => {
         const changed = await deps.apiTokens.revoke(call.origin, call.input.id);
         return { status: changed ? ("revoked" as const) : ("already_revoked" as const) };
@@ -95,6 +96,7 @@ function apiTokenCreate(deps: AccessHandlerDeps) {
     target: theTenantOrPlatform,
     input: apiTokenBody,
     output: mintedShape,
+    refuses: ["conflicting_fields", "lifetime_exceeded", "secret_already_shown"],
     parks: (call, said) => parkedApiToken(deps, call, said),
     run: async (call) => {
       const { apiToken, secret } = await deps.apiTokens.create(

@@ -59,6 +59,7 @@ export function approvalHandlers(deps: Deps) {
       target: anyScope,
       input: { id, comment: otherwise(text({ max: 500 }), "") },
       output: approvalShape,
+      refuses: ["self_approval", "already_decided", "approval_not_pending", "approval_expired"],
       run: async (call) =>
         approvalJson(await approvals.approve(call, call.input.id, call.input.comment)),
     }),
@@ -73,6 +74,14 @@ export function approvalHandlers(deps: Deps) {
         withdraw: otherwise(flag(), false),
       },
       output: approvalShape,
+      refuses: [
+        "missing_field",
+        "conflicting_fields",
+        "forbidden",
+        "already_decided",
+        "approval_not_pending",
+        "approval_expired",
+      ],
       run: async (call) => {
         const said = { comment: commentOf(call.input), withdraw: call.input.withdraw };
         return approvalJson(await approvals.reject(call, call.input.id, said));
@@ -83,6 +92,7 @@ export function approvalHandlers(deps: Deps) {
       target: noTarget,
       input: { id },
       output: approvalShape,
+      refuses: ["forbidden", "approval_not_retryable", "approval_expired"],
       run: async (call) => approvalJson(await approvals.retry(call, call.input.id)),
     }),
     "approval.certificate": certificate(deps),
@@ -131,6 +141,7 @@ function certificate({ store, fourEyes }: Deps) {
     target: noTarget,
     input: { id },
     output: either(issuedShape, parkedShape),
+    refuses: ["wrong_class", "approval_rejected", "approval_expired", "approval_failed"],
     run: async (call) => {
       const approval = await readable(store, call, call.input.id);
       if (approval.operationClass !== "cert.issue") {
@@ -164,6 +175,7 @@ function transcript(deps: Deps) {
     target: anyScope,
     input: { id },
     output: { media: ["application/json"], content: transcriptShape },
+    refuses: ["key_unavailable"],
     run: async ({ input, rights }) => {
       const found = await store.read.approvals.byId(input.id);
       if (found === undefined || !rights.in(found.tenant, "approval:read")) {

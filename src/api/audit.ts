@@ -32,6 +32,7 @@ export function auditHandlers(deps: { readonly store: Store }) {
       summary: "Walk the whole audit chain and report the first broken link.",
       target: thePlatform,
       output: verdictShape,
+      refuses: ["chain_broken"],
       run: async () => {
         const verdict = await verifyChain(deps.store.read);
         if (!verdict.valid) {

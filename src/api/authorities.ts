@@ -76,6 +76,7 @@ export function authorityHandlers(deps: Deps) {
       target: theTenant,
       input: caFields,
       output: madeCaShape,
+      refuses: ["key_type_unsupported", "gate_refused", "already_exists", "not_supported"],
       parks: async ({ input }, said) => parkedCa(store, undefined, rootRequestOf(input), said),
       run: async (call) => {
         const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
@@ -87,6 +88,15 @@ export function authorityHandlers(deps: Deps) {
       target: theCa,
       input: intermediateFields,
       output: madeCaShape,
+      refuses: [
+        "key_type_unsupported",
+        "gate_refused",
+        "validity_exceeds_limit",
+        "ca_constraint",
+        "already_exists",
+        "ca_not_active",
+        "not_supported",
+      ],
       parks: async ({ ca, origin, input }, said) => {
         const request = intermediateRequestOf(input);
         const admit = () => authorities.admitIntermediate(origin, ca, request);

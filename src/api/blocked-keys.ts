@@ -53,6 +53,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         reason: text({ min: 1, max: 200 }),
       },
       output: shape({ ...recordMembers, matching_certificates: count }),
+      refuses: ["missing_field", "conflicting_fields", "bad_csr", "bad_certificate", "bad_key"],
       run: async (call) => {
         const { reason, ...named } = call.input;
         const { record, added, matching } = await blockedKeys.add(

@@ -28,7 +28,6 @@ import {
   words,
 } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import type { Reach } from "#core/access/principal.ts";
 import {
   type Authorized,
@@ -46,7 +45,7 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { fingerprintField, serialField, timeField } from "./fields.ts";
+import { fingerprintField, reasonField, serialField, timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { codeText, count, reasonText, serialText, time } from "./shapes.ts";
 
@@ -65,6 +64,15 @@ export function bulkRevocationHandlers(deps: Deps) {
       target: theCa,
       input: bulkFields,
       output: either(planShape, resultShape),
+      refuses: [
+        "missing_field",
+        "empty_selection",
+        "unknown_serials",
+        "confirm_count_mismatch",
+        "operation_mismatch",
+        "operation_running",
+        "bulk_partial",
+      ],
       parks: (call, said) => parkedBulk(deps, call, said),
       run: async ({ origin, ca, input, reach }) => {
         await refuseUnknownProfile(deps, input.filter.profile, reach);
@@ -151,10 +159,7 @@ async function refuseUnknownProfile(
 /** The members of `POST …/revocations:bulk`. */
 export const bulkFields = {
   dry_run: otherwise(flag(), false),
-  reason: otherwise(
-    parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
-    "unspecified",
-  ),
+  reason: otherwise(reasonField, "unspecified"),
   filter: otherwise(object(filterFields), noFilter),
   all: otherwise(flag(), false),
   confirm_count: optional(integer(0, 1_000_000_000)),

@@ -53,6 +53,12 @@ export function bulkHandlers({ bulk, itemGate }: Deps) {
       target: theCa,
       input: bulkFields,
       output: either(planShape, resultShape),
+      refuses: [
+        "ca_not_active",
+        "confirm_count_mismatch",
+        "operation_mismatch",
+        "operation_running",
+      ],
       run: async ({ origin, ca, input }) => {
         const items = input.items.map(requestOf);
         const { operation_id: operationId, concurrency, confirm_count: confirmed } = input;

@@ -85,6 +85,7 @@ function certificateList(deps: Deps) {
     target: theCa,
     input: listFields,
     output: listOf(certificateShape),
+    refuses: ["forbidden"],
     run: async (call) => {
       const ca = call.ca;
       await refuseKeySearch(call, ca);

@@ -33,6 +33,7 @@ export function crlAdministration(deps: Deps) {
       target: theCa,
       input: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
       output: stateShape,
+      refuses: ["bad_partition"],
       run: async (call) => {
         const ca = call.ca;
         const { shard } = call.input;
@@ -52,6 +53,7 @@ export function crlAdministration(deps: Deps) {
       summary: "Sign and publish base and delta of every scope now.",
       target: theCa,
       output: publishedShape,
+      refuses: ["key_unavailable", "crl_unavailable"],
       run: async (call) => {
         const published = await publisher.publishAll(call.ca, call.origin);
         return {

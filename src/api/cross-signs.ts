@@ -62,6 +62,16 @@ export function crossSignHandlers(deps: Deps) {
       target: theCa,
       input: crossFields,
       output: signedShape,
+      refuses: [
+        "missing_field",
+        "conflicting_fields",
+        "bad_csr",
+        "bad_certificate",
+        "gate_refused",
+        "validity_exceeds_limit",
+        "ca_constraint",
+        "ca_not_active",
+      ],
       parks: ({ ca, rights, input }, said) =>
         parkedOnCa(ca, "Vouch for another CA by", said, async () => {
           await crossSigning.admit(ca, await requestOf(store, rights, input));
@@ -95,6 +105,7 @@ export function crossSignHandlers(deps: Deps) {
       target: theCa,
       input: { destroy_key: otherwise(flag(), false) },
       output: simpleChange("deleted"),
+      refuses: ["ca_in_use", "key_unavailable"],
       run: async ({ ca, origin, input }) => {
         await deleteCa(deps, origin, ca, input.destroy_key);
         return { status: "deleted" as const };

@@ -46,6 +46,7 @@ export function externalHandlers({ store, external }: Deps) {
         max_path_len: optional(integer(0, 16)),
       },
       output: requestedShape,
+      refuses: ["key_type_unsupported", "already_exists", "not_supported"],
       run: async ({ tenant, origin, input }) => {
         const ca = await external.request(origin, tenant, {
           label: input.label,
@@ -72,6 +73,7 @@ export function externalHandlers({ store, external }: Deps) {
       target: theCa,
       input: importFields,
       output: certifiedShape,
+      refuses: ["bad_certificate", "import_refused", "ca_not_pending"],
       parks: ({ ca, input }, said) =>
         parkedOnCa(ca, "Take the certificate another CA made for", said, async () => {
           await external.admit(ca, importOf(input));

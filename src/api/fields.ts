@@ -1,17 +1,27 @@
 /** Fields that several nouns take in the same way. */
 
 import { parseSerial } from "#core/ids.ts";
-import { parsed, WrongValue } from "#core/shape.ts";
+import { parsed, refusing, WrongValue } from "#core/shape.ts";
 import { type Instant, parseTimestamp, parseTimestampOrDay, timestamp } from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
+import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 
 /** A serial in any spelling: decimal, `0x` and hex, hex with colons (REC-2). */
-export const serialField = parsed({ type: "string", examples: ["1234567890"] }, parseSerial);
+export const serialField = refusing(
+  parsed({ type: "string", examples: ["1234567890"] }, parseSerial),
+  "bad_serial",
+);
 
 /** SHA-256 of a public key: hex in any spelling, or `SHA256:` and base64. */
-export const fingerprintField = parsed(
-  { type: "string", examples: ["ab".repeat(32)] },
-  parseFingerprint,
+export const fingerprintField = refusing(
+  parsed({ type: "string", examples: ["ab".repeat(32)] }, parseFingerprint),
+  "bad_fingerprint",
+);
+
+/** Why a certificate is revoked, by name in any case (RFC 5280 §5.3.1). */
+export const reasonField = refusing(
+  parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
+  "bad_reason",
 );
 
 /** A time with any offset, or a day, which means its midnight in UTC (API-6). */

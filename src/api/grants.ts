@@ -59,6 +59,7 @@ export function grantHandlers(deps: Deps) {
       target: theResource,
       input: grantFields,
       output: simpleChange("deleted"),
+      refuses: ["config_managed"],
       run: async (call) => {
         await granting.revoke(call.origin, call.ca, requestOf(call.input));
         return { status: "deleted" as const };
@@ -74,6 +75,7 @@ function effective({ store, granting }: Deps) {
     target: noTarget,
     input: { resource: resourceField, subject: optional(text({ min: 1, max: 256 })) },
     output: effectiveShape,
+    refuses: ["forbidden", "not_found"],
     run: async (call) => {
       const { principal } = call.origin;
       const { subject = principal.subject } = call.input;

@@ -32,6 +32,26 @@ import { previewFields, previewJson, previewRequest, previewShape } from "./prev
 import { fingerprintText, pemText, serialText, time } from "./shapes.ts";
 import { ctJson, ctShape } from "./transparency.ts";
 
+/** What planning a leaf and its gates refuse. */
+const planning = [
+  "bad_csr",
+  "unknown_profile",
+  "unsupported_name",
+  "key_usage_unsuitable",
+  "gate_refused",
+  "ct_policy_unmet",
+  "validity_exceeds_limit",
+] as const;
+const issuing = [...planning, "ca_constraint", "ca_not_active", "quota_exceeded"] as const;
+const renewing = [
+  ...planning,
+  "identity_mismatch",
+  "ca_constraint",
+  "ca_not_active",
+  "not_renewable",
+  "quota_exceeded",
+] as const;
+
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
 export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: Issuance }) {
   const { issuance } = deps;
@@ -41,6 +61,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       target: theCa,
       input: issueFields,
       output: issuedShape,
+      refuses: issuing,
       parks: (call, said) => parkedIssue(deps, call, said),
       run: async (call) => {
         const ca = call.ca;
@@ -54,6 +75,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       target: theCa,
       input: renewFields,
       output: issuedShape,
+      refuses: renewing,
       parks: (call, said) => parkedRenewal(deps, call, said),
       run: async (call) => {
         const ca = call.ca;
@@ -67,6 +89,16 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       target: theCa,
       input: previewFields,
       output: previewShape,
+      refuses: [
+        "missing_field",
+        "conflicting_fields",
+        "bad_csr",
+        "unknown_profile",
+        "unsupported_name",
+        "ca_constraint",
+        "ca_not_active",
+        "key_unavailable",
+      ],
       run: async (call) => {
         const ca = call.ca;
         const { validity_days: asked } = call.input;
@@ -78,6 +110,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       target: anyScope,
       input: { csr: text({ min: 1, max: csrMax }) },
       output: requestShape,
+      refuses: ["bad_csr"],
       run: async (call) => await requestJson(call.input.csr),
     }),
   } satisfies Partial<Record<OperationName, Definition>>;

@@ -27,6 +27,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
       summary: "Versions of the key-encryption key, newest first, and how many data keys it wraps.",
       target: thePlatform,
       output: kekShape,
+      refuses: ["feature_disabled", "key_unavailable"],
       run: async () => {
         const versions = await keks.versions();
         const active = versions.find(({ status }) => status === "active");
@@ -53,6 +54,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
         "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
       target: thePlatform,
       output: kekRotationShape,
+      refuses: ["operation_running", "not_supported", "key_unavailable"],
       parks: async () => ({
         resourceKey: "kek",
         resourceName: "key-encryption key",

@@ -56,6 +56,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         destroy_retired_keks: otherwise(flag(), false),
       },
       output: simpleChange("reset"),
+      refuses: ["keys_in_use", "not_supported", "key_unavailable"],
       run: async ({ origin, input }) => {
         const request = {
           confirm: input.confirm,
@@ -71,6 +72,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
       target: thePlatform,
       input: pageFields,
       output: inventoryShape,
+      refuses: ["key_unavailable"],
       run: async (call) => {
         const all = await keyInventory(deps, Object.values(deps.roles));
         const page = await pageOf("inventory.keys", call, {}, keyJson, async (limit, after) =>

@@ -34,6 +34,7 @@ export function lintHandlers({ profiles }: { readonly profiles: () => ProfileSet
       target: anyScope,
       input: lintFields,
       output: reportShape,
+      refuses: ["bad_certificate", "unknown_profile"],
       run: async (call) => report(call.input, profiles()),
     }),
   } satisfies Partial<Record<OperationName, Definition>>;

@@ -37,6 +37,9 @@ export interface LoginHandlerDeps {
   readonly config: LoginConfig;
 }
 
+/** Who logs in or out waits for turns and leaves an event. */
+export const opening = ["storage_unavailable", "overloaded"] as const;
+
 /** Which ways of logging in are switched on. */
 export const loginConfigShape = shape({
   oidc_enabled: flag(),
@@ -56,21 +59,25 @@ export function loginHandlers(deps: LoginHandlerDeps) {
       summary: "Open a session with root's password.",
       body: credentials,
       output: openedShape,
+      refuses: ["invalid_credentials", ...opening],
     }),
     "auth.login_ldap": described((request) => directoryLogin(deps, request), {
       summary: "Open a session with a name and password of the directory.",
       body: credentials,
       output: openedShape,
+      refuses: ["invalid_credentials", "no_access", "feature_disabled", ...opening],
     }),
     "auth.logout": described((request) => logout(deps, request), {
       summary: "End the session and clear its cookies.",
       output: loggedOutShape,
+      refuses: opening,
     }),
     "auth.session": described(
       ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
       {
         summary: "Who the session's cookie stands for, and its CSRF token.",
         output: sessionShape,
+        refuses: ["no_session"],
       },
     ),
   } satisfies Partial<Record<OperationName, PublicHandler>>;

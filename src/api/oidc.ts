@@ -8,7 +8,7 @@ import { prefersHtml, refusalPage } from "#http/refusal-page.ts";
 import type { Cookies } from "#http/cookies.ts";
 import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
-import { visitorOf } from "./logins.ts";
+import { opening, visitorOf } from "./logins.ts";
 
 export interface OidcHandlerDeps {
   readonly clock: Clock;
@@ -23,10 +23,25 @@ export function oidcHandlers(deps: OidcHandlerDeps) {
     "auth.login": described((asked) => orPage(asked, async () => begin(deps)), {
       summary: "Send the browser to the identity provider.",
       gives: [],
+      refuses: ["feature_disabled", "oidc_unavailable"],
     }),
     "auth.callback": described((asked) => orPage(asked, async () => complete(deps, asked)), {
       summary: "Where the identity provider sends the browser back to.",
       gives: [],
+      refuses: [
+        "idp_error",
+        "bad_tx",
+        "state_mismatch",
+        "no_code",
+        "verify_failed",
+        "nonce_mismatch",
+        "claims_failed",
+        "no_access",
+        "feature_disabled",
+        "exchange_failed",
+        "no_id_token",
+        ...opening,
+      ],
     }),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }

@@ -40,6 +40,17 @@ export interface PasskeyFeature {
   readonly algorithms: readonly number[];
 }
 
+/** Passkeys are of people in sessions. */
+const inSession = ["no_session", "feature_disabled"] as const;
+/** The first one needs a fresh login, every other one a confirmation. */
+const registering = [
+  "webauthn_failed",
+  "no_session",
+  "step_up_required",
+  "fresh_login_required",
+  "feature_disabled",
+] as const;
+
 /** Handlers for `webauthn.*`. */
 export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
   const feature = (): PasskeyFeature => {
@@ -53,6 +64,7 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
       summary: "The passkeys of the caller.",
       target: noTarget,
       output: listOf(passkeyShape),
+      refuses: inSession,
       run: async ({ origin }) => onePage((await feature().service.list(origin)).map(passkeyJson)),
     }),
     "webauthn.remove": operation({
@@ -60,6 +72,7 @@ export function passkeyHandlers({ passkeys }: PasskeyHandlerDeps) {
       target: noTarget,
       input: { id: text({ min: 1, max: 4096 }) },
       output: simpleChange("removed"),
+      refuses: inSession,
       run: async ({ origin, input }) => {
         await feature().service.remove(origin, input.id);
         return { status: "removed" as const };
@@ -77,6 +90,7 @@ function registration(feature: Feature) {
       summary: "Begin to register a passkey.",
       target: noTarget,
       output: creationShape,
+      refuses: registering,
       run: async ({ origin }) => await creationOptions(feature(), origin),
     }),
     "webauthn.register": operation({
@@ -89,6 +103,7 @@ function registration(feature: Feature) {
         attestationObject: octets(1, 65_536),
       },
       output: shape({ status: oneOf(["registered"]), id: words() }),
+      refuses: registering,
       run: async ({ origin, input: { clientDataJSON: clientDataJson, ...rest } }) => {
         const id = await feature().service.finishRegistration(origin, { ...rest, clientDataJson });
         return made({ status: "registered" as const, id });
@@ -103,6 +118,7 @@ function stepUp(feature: Feature) {
       summary: "Begin to confirm with a passkey.",
       target: noTarget,
       output: requestShape,
+      refuses: [...inSession, "no_credential"],
       run: async ({ origin }) => await requestOptions(feature(), origin),
     }),
     "webauthn.step_up": operation({
@@ -116,6 +132,7 @@ function stepUp(feature: Feature) {
         signature: octets(1, 2048),
       },
       output: shape({ status: oneOf(["stepped_up"]), step_up_until: time }),
+      refuses: ["no_session", "step_up_failed", "feature_disabled"],
       run: async ({ origin, input }) => {
         const { clientDataJSON: clientDataJson, ...rest } = input;
         const until = await feature().service.finishStepUp(origin, { ...rest, clientDataJson });
@@ -131,6 +148,7 @@ function reset(feature: Feature) {
     target: thePlatform,
     input: { subject: text({ min: 1, max: 256 }) },
     output: shape({ status: oneOf(["reset"]), subject: words(), removed: count }),
+    refuses: ["not_found", "feature_disabled"],
     parks: async ({ input: { subject } }, said) => ({
       resourceKey: `passkeys:${subject}`,
       resourceName: subject,

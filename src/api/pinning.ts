@@ -39,6 +39,7 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
         serial: optional(serialField),
       },
       output: recordsShape,
+      refuses: ["unprocessable"],
       run: async ({ ca, input }) => {
         assert(ca !== undefined, "an operation on a CA has one");
         const leaf = input.serial && (await store.read.certificates.bySerial(ca.id, input.serial));

@@ -26,6 +26,13 @@ export function publishHandlers(deps: {
         skip_ocsp: otherwise(flag(), false),
       },
       output: reportShape,
+      refuses: [
+        "not_found",
+        "feature_disabled",
+        "unprocessable",
+        "key_unavailable",
+        "crl_unavailable",
+      ],
       run: async ({ input, origin }) => {
         // A path of this host is for whoever is on this host.
         if (input.out !== undefined && origin.principal.mechanism !== "local") {

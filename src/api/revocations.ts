@@ -1,17 +1,8 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
-import {
-  flag,
-  oneOf,
-  optional,
-  otherwise,
-  parsed,
-  shape,
-  type ValueOf,
-  words,
-} from "#core/shape.ts";
+import { flag, oneOf, optional, otherwise, shape, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
+import { revocationReasons } from "#core/x509/reasons.ts";
 import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { type OnCa, theCa } from "#domain/access/targets.ts";
 import {
@@ -23,7 +14,7 @@ import {
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { serialField } from "./fields.ts";
+import { reasonField, serialField } from "./fields.ts";
 import { listOf, pageFields, pageOf } from "./pages.ts";
 import { serialPrefix } from "./serial-prefix.ts";
 import { count, reasonText, serialText, time } from "./shapes.ts";
@@ -33,6 +24,9 @@ interface Deps {
   readonly revoker: Revoker;
 }
 
+/** What a certificate that is to be held, or is held for good, may be beyond. */
+const holding = ["already_revoked", "hold_not_permitted", "certificate_expired"] as const;
+
 /** Handlers for `cert.revoke`, `cert.suspend`, `cert.release`, `revocation.list`. */
 export function revocationHandlers(deps: Deps) {
   const { revoker } = deps;
@@ -40,8 +34,9 @@ export function revocationHandlers(deps: Deps) {
     "cert.revoke": operation({
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
       target: theCa,
-      input: { serial: serialField, reason },
+      input: { serial: serialField, reason: otherwise(reasonField, "unspecified") },
       output: resultShape,
+      refuses: holding,
       run: async (call) => {
         const request = await requestOf(call, call.input.serial);
         return resultJson(await revoker.revoke(request, call.input.reason));
@@ -52,6 +47,7 @@ export function revocationHandlers(deps: Deps) {
       target: theCa,
       input: { serial: serialField },
       output: resultShape,
+      refuses: holding,
       run: async (call) =>
         resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
     }),
@@ -60,6 +56,7 @@ export function revocationHandlers(deps: Deps) {
       target: theCa,
       input: { serial: serialField },
       output: resultShape,
+      refuses: ["not_held"],
       run: async (call) =>
         resultJson(await revoker.release(await requestOf(call, call.input.serial))),
     }),
@@ -126,8 +123,3 @@ const recordJson = (record: RevocationRecord): ValueOf<typeof recordShape> => ({
   known: record.known,
   revocation_seq: record.sequence,
 });
-
-const reason = otherwise(
-  parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
-  "unspecified",
-);

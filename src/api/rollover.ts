@@ -8,13 +8,11 @@ import {
   integer,
   optional,
   otherwise,
-  parsed,
   shape,
   type ValueOf,
   words,
 } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, theCa } from "#domain/access/targets.ts";
@@ -33,6 +31,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { caJson, caShape } from "./authorities.ts";
 import { keyTypeField, labelField } from "./ca-fields.ts";
+import { reasonField } from "./fields.ts";
 import { listOf, pageFields, pageOf } from "./pages.ts";
 import { count, pemText, serialText, time } from "./shapes.ts";
 
@@ -42,6 +41,9 @@ interface Deps {
   readonly authorities: Pick<Authorities, "rotate" | "admitRotation">;
   readonly retirement: Retirement;
 }
+
+/** What signing a CRL before answering may meet. */
+const publishing = ["key_unavailable", "crl_unavailable"] as const;
 
 const rotationFields = {
   new_label: optional(labelField),
@@ -74,6 +76,7 @@ export function rolloverHandlers(deps: Deps) {
         force: otherwise(flag(), false),
       },
       output: retiredShape,
+      refuses: ["ca_not_superseded", "leaves_outstanding", ...publishing],
       parks: ({ ca, input }, said) =>
         parkedOnCa(ca, "Revoke the oldest superseded key of", said, async () => {
           await retirement.admit(ca, input);
@@ -100,6 +103,16 @@ function rotate({ store, authorities }: Deps) {
     target: theCa,
     input: rotationFields,
     output: rotatedShape,
+    refuses: [
+      "key_type_unsupported",
+      "gate_refused",
+      "validity_exceeds_limit",
+      "ca_constraint",
+      "not_rotatable",
+      "already_exists",
+      "ca_not_active",
+      "not_supported",
+    ],
     parks: ({ ca, origin, input }, said) =>
       parkedOnCa(ca, "Give a new key to", said, async () => {
         await authorities.admitRotation(origin, ca, rotationOf(input));
@@ -182,5 +195,3 @@ function statusJson(status: RotationStatus): ValueOf<typeof statusShape> {
     safe_to_retire: status.safeToRetire,
   };
 }
-
-const reasonField = parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason);

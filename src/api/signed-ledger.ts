@@ -47,6 +47,7 @@ export function signedLedger(deps: LedgerExportDeps) {
     target: thePlatform,
     input: numbers,
     output: { media: ["application/json"], content: signedShape },
+    refuses: ["key_unavailable"],
     run: async ({ input }) => {
       const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(signedDocument(deps, opened), "sign-ledger.json");
@@ -62,6 +63,7 @@ export function combinedLedger(deps: LedgerExportDeps) {
     target: thePlatform,
     input: numbers,
     output: { media: ["application/json"], content: combinedShape },
+    refuses: ["key_unavailable"],
     run: async ({ input }) => {
       const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(combinedDocument(deps, opened), "combined-ledger.json");

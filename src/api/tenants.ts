@@ -61,6 +61,7 @@ export function tenantHandlers(deps: Deps) {
         kek_label: optional(kekLabelField),
       },
       output: tenantShape,
+      refuses: ["already_exists"],
       run: async ({ origin, input: { slug, name, kek_label: kekLabel } }) => {
         const tenant = await tenants.create(origin, { slug, name, kekLabel });
         return made(tenantJson(tenant), `/api/tenants/${tenant.id}`);
@@ -72,6 +73,7 @@ export function tenantHandlers(deps: Deps) {
       target: thePlatform,
       input: { id: reference, status: oneOf(tenantStatuses) },
       output: tenantShape,
+      refuses: ["tenant_protected"],
       run: async ({ origin, input, input: { status } }) => {
         const { id } = await known(store, input.id);
         return tenantJson(await tenants.change(origin, id, { status }));
@@ -82,6 +84,7 @@ export function tenantHandlers(deps: Deps) {
       target: thePlatform,
       input: { id: reference },
       output: simpleChange("deleted"),
+      refuses: ["tenant_protected", "tenant_not_empty"],
       run: async ({ origin, input }) => {
         await tenants.remove(origin, await known(store, input.id));
         return { status: "deleted" as const };

@@ -47,6 +47,7 @@ export function validationHandlers(deps: ValidationDeps) {
         skip_revocation: otherwise(flag(), false),
       },
       output: reportShape,
+      refuses: ["bad_certificate", "not_found", "ca_not_active"],
       run: async ({ input, reach, origin }) => {
         const ca = await readableCa(deps.store, input.ca, reach);
         const { certificate, intermediates, skip_revocation: skipRevocation } = input;

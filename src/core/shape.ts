@@ -3,7 +3,7 @@
  * and their JSON Schema.
  */
 
-import { Problem, refuse } from "./problems.ts";
+import { Problem, type ProblemCode, refuse } from "./problems.ts";
 import { mapInTurns } from "./turns.ts";
 
 /** Reads and writes one member; `schema` describes it for /openapi.json. */
@@ -12,6 +12,8 @@ export interface Field<T> {
   /** Taken when an optional member is absent. */
   readonly fallback?: T;
   readonly schema: Schema;
+  /** Codes of the problems it throws where the wrong value has a code of its own. */
+  readonly refuses?: readonly ProblemCode[];
   /** Gives the value, or throws the sentence of what is wrong as `WrongValue`. */
   read(value: unknown): T;
   /** The plain JSON that reads as the value: of several spellings the canonical one. */
@@ -130,6 +132,7 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
   };
   return {
     ...field(schema, (value) => entries(value).map((entry) => item.read(entry))),
+    ...(item.refuses && { refuses: item.refuses }),
     write: (values) => values.map((value) => item.write(value)),
     readInTurns: async (value) =>
       mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
@@ -140,6 +143,7 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
 export function object<const F extends Fields>(fields: F): Field<Input<F>> {
   return {
     ...field(objectSchema(fields), (value) => readObject(fields, value, "")),
+    refuses: refusesOf(fields),
     write: (value) => writeMembers(fields, value),
     readInTurns: async (value) => readBodyInTurns(fields, value),
   };
@@ -170,6 +174,17 @@ export function parsed<T>(
   return { ...field(schema, reading), write };
 }
 
+/** The same field, which throws problems of these codes for what is wrong. */
+export const refusing = <T>(inner: Field<T>, ...refuses: readonly ProblemCode[]): Field<T> => ({
+  ...inner,
+  refuses,
+});
+
+/** The codes of all members, each once. */
+export const refusesOf = (fields: Fields): readonly ProblemCode[] => [
+  ...new Set(Object.values(fields).flatMap(({ refuses = [] }) => refuses)),
+];
+
 /** A mapping from names to values of one kind. */
 export function mapOf<T>(value: Field<T>): Field<Readonly<Record<string, T>>> {
   const schema = { type: "object", additionalProperties: value.schema };
@@ -179,6 +194,7 @@ export function mapOf<T>(value: Field<T>): Field<Readonly<Record<string, T>>> {
   };
   return {
     ...field(schema, reading),
+    ...(value.refuses && { refuses: value.refuses }),
     write: (values) =>
       Object.fromEntries(Object.entries(values).map(([name, one]) => [name, value.write(one)])),
   };
@@ -208,10 +224,11 @@ export function either<const A extends readonly Field<unknown>[]>(
 
 /** The member may be absent, and is then undefined. */
 export function optional<T>(inner: Field<T>): Field<T | undefined> {
-  const { schema, read, write, readInTurns } = inner;
+  const { schema, refuses, read, write, readInTurns } = inner;
   return {
     optional: true,
     schema,
+    ...(refuses && { refuses }),
     read,
     write: (value) => (value === undefined ? null : write(value)),
     ...(readInTurns && { readInTurns }),
@@ -220,11 +237,12 @@ export function optional<T>(inner: Field<T>): Field<T | undefined> {
 
 /** The member may be absent, and is then `fallback`. */
 export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
-  const { schema, read, write, readInTurns } = inner;
+  const { schema, refuses, read, write, readInTurns } = inner;
   return {
     optional: true,
     fallback,
     schema: { ...schema, default: fallback },
+    ...(refuses && { refuses }),
     read,
     write,
     ...(readInTurns && { readInTurns }),

@@ -42,7 +42,8 @@ function entryOf(
   all: readonly Described[],
   entry: Entry,
 ): string {
-  const { query, body, takes, gives, refuses, path: inPath } = shapeOf(entry);
+  const shape = shapeOf(entry);
+  const { query, body, takes, gives, path: inPath } = shape;
   const aliases = all.filter((one) => one.alias && one.name === name);
   const parameters = [
     ...parameterRows(
@@ -51,12 +52,7 @@ function entryOf(
     ),
     ...memberRows(query, "", "query"),
   ];
-  const refusals = refusalsOf(entry.row, {
-    query,
-    body,
-    octets: takes !== undefined,
-    own: refuses,
-  });
+  const refusals = refusalsOf(entry.row, shape);
   const facts = [
     `Needs: ${needsText(needs)}`,
     ...aliases.map((one) => `Also: <code>${one.method} ${escaped(one.path)}</code>`),

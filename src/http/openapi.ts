@@ -68,8 +68,7 @@ export function openapiDocument(catalog: Catalog, version: string): Json {
 function operationObject(described: Described, entry: Entry): Json {
   const open = described.needs === "pub";
   const shape = shapeOf(entry);
-  const { path, body, query, takes } = shape;
-  const taken = { query, body, octets: takes !== undefined, own: shape.refuses };
+  const { path, query } = shape;
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
     operationId: described.alias ? `${described.name}.alias` : described.name,
@@ -83,7 +82,7 @@ function operationObject(described: Described, entry: Entry): Json {
     responses: {
       ...success(shape),
       ...Object.fromEntries(
-        refusalsOf(entry.row, taken).map(([status, codes]) => [status, refusal(codes)]),
+        refusalsOf(entry.row, shape).map(([status, codes]) => [status, refusal(codes)]),
       ),
       default: refusal(undefined),
     },

@@ -6,7 +6,7 @@
 import { createHash } from "#core/crypto.ts";
 import { pemFoot, pemHead, pemLines } from "#core/asn1/pem.ts";
 import { caId } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
+import { type ProblemCode, refuse } from "#core/problems.ts";
 import { oneOf, otherwise } from "#core/shape.ts";
 import { segmentOctets } from "#core/x509/crl-segments.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -45,17 +45,18 @@ export function crlHandlers(deps: Deps) {
     ),
     "crl.partition": described(
       served(deps, pems, partition, "base"),
-      listOf("The CRL of one partition of a CA's certificates."),
+      listOf("The CRL of one partition of a CA's certificates.", "bad_partition"),
     ),
     "crl.partition_delta": described(
       served(deps, pems, partition, "delta"),
-      listOf("What has changed since the base of a partition's CRL."),
+      listOf("What has changed since the base of a partition's CRL.", "bad_partition"),
     ),
   };
 }
 
-const listOf = (summary: string) => ({
+const listOf = (summary: string, ...own: readonly ProblemCode[]) => ({
   summary,
+  refuses: [...own, "crl_unavailable" as const],
   query: { format: otherwise(oneOf(["der", "pem"]), "der") },
   gives: ["application/pkix-crl", "application/x-pem-file"],
 });

@@ -104,7 +104,7 @@ test("every operation has an id of its own, a media type for its answer and the 
   const codes = (status: number, { responses } = issued) =>
     responses[status].content["application/json"].schema.allOf[1].properties.code.enum;
   expect(codes(401)).toContain("unauthenticated");
-  expect(codes(403)).toEqual(["csrf_failed", "forbidden", "tenant_suspended"]);
+  expect(codes(403)).toEqual(["no_access", "csrf_failed", "forbidden", "tenant_suspended"]);
   expect(codes(400, paths["/api/ca/{id}/certificates"].get).slice(0, 2)).toEqual([
     "bad_query",
     "unknown_parameter",

@@ -3,12 +3,12 @@
  * of what is answered in JSON, and the codes of refusals.
  */
 
-import { Problem, problems } from "#core/problems.ts";
+import { Problem } from "#core/problems.ts";
 import type { Catalog, Entry } from "#http/catalog.ts";
-import { refusalsOf } from "#http/openapi-refusals.ts";
 import { shapeOf } from "#http/openapi.ts";
 import { reachable, Routes } from "#http/router.ts";
 import { describedCatalog } from "#test/support/worlds/described-catalog.ts";
+import { codeFault } from "#test/support/worlds/described-codes.ts";
 
 /** Throws for an answer of an operation that its description does not allow. */
 export type Judge = (method: string, path: string, answer: Response) => Promise<void>;
@@ -55,8 +55,7 @@ export function judgeOf(catalog: Catalog): Judge {
     const wrong =
       answer.ok || isUnready(answer, told)
         ? shapeFault(entry, answer, told)
-        : codeFault(entry, told);
-    if (process.env.WATCH_RECORD) { require("node:fs").appendFileSync(process.env.WATCH_RECORD, `${found.match.operation} ${answer.status} ${answer.ok ? (wrong ?? "") : (told as any).code} ${wrong ?? ""}\n`); return; }
+        : codeFault(entry, codeIn(told));
     if (wrong === undefined) return;
     throw new Error(`${found.match.operation} (${answer.status}): ${wrong}`);
   };
@@ -79,15 +78,8 @@ function shapeFault(entry: Entry, { status }: Response, told: unknown): string |
   }
 }
 
-function codeFault(entry: Entry, told: unknown): string | undefined {
-  const { query, body, takes, refuses } = shapeOf(entry);
-  const taken = { query, body, octets: takes !== undefined, own: refuses };
-  const codes = refusalsOf(entry.row, taken).flatMap(([, these]) => these);
-  const code = typeof told === "object" && told !== null && "code" in told ? told.code : undefined;
-  if (codes.some((one) => one === code)) return undefined;
-  const isKnown = typeof code === "string" && Object.hasOwn(problems, code);
-  return `refused with ${String(code)}, which ${isKnown ? "is not described" : "is no code"}`;
-}
+const codeIn = (told: unknown): unknown =>
+  typeof told === "object" && told !== null && "code" in told ? told.code : undefined;
 
 const isJson = ({ headers }: Response): boolean =>
   headers.get("content-type")?.startsWith("application/json") === true;

@@ -22,6 +22,7 @@ import type { Origin } from "#domain/actor.ts";
 import type { Answering } from "#http/catalog.ts";
 import { givenJson } from "#http/given.ts";
 import { type Operation, type OperationName, operationOf, routeOf } from "#operations";
+import { asDescribed } from "./described-codes.ts";
 
 /** One request as it arrives. */
 export interface JsonCall<Name extends OperationName = OperationName> {
@@ -63,9 +64,9 @@ export async function askJson(
   definition: Definition,
 ): Promise<JsonAnswer> {
   const mounted = mountedAs(call.operation, definition);
-  const answer = jsonOf(await perform(callOf(mounted, call)));
+  const answer = jsonOf(await asDescribed(mounted, perform(callOf(mounted, call))));
   const { output } = definition;
-  // What is answered is what the definition says.
+  // What is answered, and refused, is what the definition says.
   if ("read" in output && answer.document === undefined && answer.status !== 202) {
     output.read(told(answer));
   }

@@ -43,6 +43,7 @@ import { localPerson } from "#core/access/person.ts";
 import { type Json, type Question, somebody } from "./governed-world.ts";
 import { rootOrigin } from "./issuance.ts";
 import { revokingWorld } from "./revoking-world.ts";
+import { asDescribed } from "./described-codes.ts";
 import { personNamed } from "./people.ts";
 
 export type FourEyesWorld = Awaited<ReturnType<typeof fourEyesWorld>>;
@@ -132,7 +133,8 @@ function asking(perform: Perform, mounted: ReadonlyMap<string, Mounted>) {
     const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
     const origin = { ...rootOrigin, principal: who };
     const said = { path, query: new URLSearchParams(query), body: async () => sent };
-    return jsonOf(await perform(callOf(row, { origin, approval: named, ...said })));
+    const performed = perform(callOf(row, { origin, approval: named, ...said }));
+    return jsonOf(await asDescribed(row, performed));
   };
   const ask = async (...asked: Parameters<typeof answer>): Promise<Json> => {
     const { status: code, headers, body } = await answer(...asked);

@@ -33,6 +33,7 @@ import type { Answering } from "#http/catalog.ts";
 import type { OperationName } from "#operations";
 import { noon, tenant } from "#test/support/stores/records.ts";
 import { caRequest, issuanceWorld, rootOrigin } from "./issuance.ts";
+import { asDescribed } from "./described-codes.ts";
 import { personNamed } from "./people.ts";
 
 /** Answers are read member by member, as a client reads them. */
@@ -94,7 +95,7 @@ export async function governedWorld() {
     if (row === undefined) throw new Error(`nothing answers ${operation} here`);
     const asked = { path, query: new URLSearchParams(query), body: async () => received(body) };
     const origin = { ...rootOrigin, principal: who };
-    const answer = jsonOf(await perform(callOf(row, { origin, ...asked })));
+    const answer = jsonOf(await asDescribed(row, perform(callOf(row, { origin, ...asked }))));
     return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
   };
   for (const id of ["web", "lab"]) await foundTenant(world, id);
