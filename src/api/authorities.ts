@@ -44,6 +44,17 @@ interface Deps {
   readonly namesNoAddress?: boolean;
 }
 
+/** What making a CA below another one refuses. */
+const makingBelow = [
+  "key_type_unsupported",
+  "gate_refused",
+  "validity_exceeds_limit",
+  "ca_constraint",
+  "already_exists",
+  "ca_not_active",
+  "not_supported",
+] as const;
+
 /** Handlers for `ca.*`; the two public ones answer octets. */
 export function authorityHandlers(deps: Deps) {
   const { store, authorities } = deps;
@@ -88,15 +99,7 @@ export function authorityHandlers(deps: Deps) {
       target: theCa,
       input: intermediateFields,
       output: madeCaShape,
-      refuses: [
-        "key_type_unsupported",
-        "gate_refused",
-        "validity_exceeds_limit",
-        "ca_constraint",
-        "already_exists",
-        "ca_not_active",
-        "not_supported",
-      ],
+      refuses: makingBelow,
       parks: async ({ ca, origin, input }, said) => {
         const request = intermediateRequestOf(input);
         const admit = () => authorities.admitIntermediate(origin, ca, request);

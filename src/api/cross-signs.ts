@@ -51,6 +51,18 @@ const crossFields = {
   max_path_len: optional(integer(0, 16)),
 };
 
+/** What certifying another CA refuses. */
+const vouching = [
+  "missing_field",
+  "conflicting_fields",
+  "bad_csr",
+  "bad_certificate",
+  "gate_refused",
+  "validity_exceeds_limit",
+  "ca_constraint",
+  "ca_not_active",
+] as const;
+
 /**
  * Handlers for `ca.cross_sign`, `ca.cross_signs`, `ca.chains`, `ca.cross_chain` and `ca.delete`.
  */
@@ -62,16 +74,7 @@ export function crossSignHandlers(deps: Deps) {
       target: theCa,
       input: crossFields,
       output: signedShape,
-      refuses: [
-        "missing_field",
-        "conflicting_fields",
-        "bad_csr",
-        "bad_certificate",
-        "gate_refused",
-        "validity_exceeds_limit",
-        "ca_constraint",
-        "ca_not_active",
-      ],
+      refuses: vouching,
       parks: ({ ca, rights, input }, said) =>
         parkedOnCa(ca, "Vouch for another CA by", said, async () => {
           await crossSigning.admit(ca, await requestOf(store, rights, input));

@@ -52,6 +52,18 @@ const renewing = [
   "quota_exceeded",
 ] as const;
 
+/** What a gate refuses is part of a preview; what cannot be planned at all is refused. */
+const previewing = [
+  "missing_field",
+  "conflicting_fields",
+  "bad_csr",
+  "unknown_profile",
+  "unsupported_name",
+  "ca_constraint",
+  "ca_not_active",
+  "key_unavailable",
+] as const;
+
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
 export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: Issuance }) {
   const { issuance } = deps;
@@ -89,16 +101,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       target: theCa,
       input: previewFields,
       output: previewShape,
-      refuses: [
-        "missing_field",
-        "conflicting_fields",
-        "bad_csr",
-        "unknown_profile",
-        "unsupported_name",
-        "ca_constraint",
-        "ca_not_active",
-        "key_unavailable",
-      ],
+      refuses: previewing,
       run: async (call) => {
         const ca = call.ca;
         const { validity_days: asked } = call.input;
