@@ -25,7 +25,7 @@ export function presignHandlers({ store, presigner, enabled }: Deps) {
       target: thePlatform,
       input: { ca_id: optional(text({ min: 1, max: 64 })) },
       output: sweepShape,
-      refuses: ["not_found", "feature_disabled"],
+      refuses: ["not_found", "feature_disabled", "key_unavailable"],
       run: async ({ input, origin }) => {
         if (!enabled) throw refuse("feature_disabled", { feature: "presign" });
         const only = input.ca_id === undefined ? undefined : caId(input.ca_id);
