@@ -152,7 +152,7 @@ async function saidOf(given: Given): Promise<unknown> {
   }
 }
 
-function mounted(name: OperationName, input: Fields, where?: "query"): Mounted {
+function mounted(name: OperationName, input: Fields, where: Pick<Operation, "in"> = {}): Mounted {
   const of = { summary: "Reads.", target: theCa, input, output: shape({}), run: async () => ({}) };
-  return mount(name, { ...operationOf(name), ...(where && { in: where }) }, operation(of));
+  return mount(name, { ...operationOf(name), ...where }, operation(of));
 }
