@@ -56,7 +56,6 @@ export function judgeOf(catalog: Catalog): Judge {
       answer.ok || isUnready(answer, told)
         ? shapeFault(entry, answer, told)
         : codeFault(entry, told);
-    if (process.env.WATCH_RECORD) { require("node:fs").appendFileSync(process.env.WATCH_RECORD, `${found.match.operation} ${answer.status} ${answer.ok ? (wrong ?? "") : (told as any).code} ${wrong ?? ""}\n`); return; }
     if (wrong === undefined) return;
     throw new Error(`${found.match.operation} (${answer.status}): ${wrong}`);
   };
