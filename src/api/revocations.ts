@@ -1,4 +1,5 @@
-import { serialField } from "./fields.ts";
+/** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
+
 import {
   flag,
   oneOf,
@@ -22,6 +23,7 @@ import {
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { serialField } from "./fields.ts";
 import { listOf, pageFields, pageOf } from "./pages.ts";
 import { serialPrefix } from "./serial-prefix.ts";
 import { count, reasonText, serialText, time } from "./shapes.ts";

@@ -19,7 +19,7 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print, note }) => {
       if (args.roles.length === 0) throw new UsageError("--roles <role> is required.");
-      const token = await client.ask("token.create", {
+      const apiToken = await client.ask("token.create", {
         name: args.name,
         roles: args.roles,
         scope: args.scope,
@@ -28,8 +28,8 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
         expires_at: wholeTime(args["expires-at"]),
         expires_in_days: args["expires-in-days"],
       });
-      print(token, `${textAt(token, "secret")}\n`);
-      note(`Token ${textAt(token, "id")}; the secret is not shown again.`);
+      print(apiToken, `${textAt(apiToken, "secret")}\n`);
+      note(`Token ${textAt(apiToken, "id")}; the secret is not shown again.`);
     },
   }),
   list: command({

@@ -49,7 +49,7 @@ export function judgeOf(catalog: Catalog): Judge {
   const routes = new Routes(reachable("local", rows));
   return async (method, path, answer) => {
     const found = routes.find(method, path);
-    if (found.kind !== "operation" || !isJson(answer)) return;
+    if (found.kind !== "operation" || method === "HEAD" || !isJson(answer)) return;
     const entry = catalog.entry(found.match.operation);
     const told: unknown = await answer.json();
     const wrong =
