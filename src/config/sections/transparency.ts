@@ -17,7 +17,10 @@ const logMembers = {
   operator: text("Who runs it; the known logs may say so."),
   public_key: field("Public key, PEM or base64 of its DER.", lines),
   public_key_file: existingFile("File with the public key instead."),
-  mmd_hours: count("Hours within which the log includes what it gave an SCT for.", 24, { min: 1, max: 168 }),
+  mmd_hours: count("Hours within which the log includes what it gave an SCT for.", 24, {
+    min: 1,
+    max: 168,
+  }),
   api: word("How its tree is read.", ["rfc6962", "static"], "rfc6962"),
   monitoring_url: field("Where a static log is read.", absoluteUrl("base")),
   disabled: flag("Submit nothing more to it.", false),
