@@ -3,8 +3,9 @@
  * (CFG-1, CFG-3).
  */
 
-import type { Fault } from "./kinds.ts";
-import { isPlain } from "./section.ts";
+import { isObject } from "#core/shape.ts";
+
+import type { Fault } from "./faults.ts";
 import { faultPlace } from "./yaml-fault.ts";
 import { scanKeys } from "./yaml-keys.ts";
 
@@ -38,7 +39,7 @@ export function readYaml(text: string, fileName: string, faults: Fault[]): Docum
   const root = parsed(text);
   if (root instanceof SyntaxError) return refuse(notYaml(text, root));
   if (root === null || root === undefined) return { tree: {}, lines };
-  if (!isPlain(root)) return refuse("The file must be one YAML mapping of keys to values.");
+  if (!isObject(root)) return refuse("The file must be one YAML mapping of keys to values.");
   if (!shallow(root, depthMax)) return refuse(`The file nests deeper than ${depthMax} levels.`);
   return { tree: root, lines };
 }
