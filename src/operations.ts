@@ -30,6 +30,11 @@ import type { Action } from "#core/audit/actions.ts";
  *   guard that.
  * - `local`: exists only on the admin socket. `bulk`: its body is a list of many, and may be as
  *   large as `server.max_bulk_body_bytes`.
+ * - `speaks`: the words of its protocol, in which refusals are told; JSON where it is not said.
+ *   Devices and relying parties send no browser's headers, so pages of other sites are not kept
+ *   from what speaks.
+ * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
+ * - `hot`: asked by the million; its route is `/…/{id}/…` and is found before any other.
  */
 export interface Operation {
   readonly route: string;
@@ -46,7 +51,13 @@ export interface Operation {
   readonly takesTwo?: ApprovalClass;
   readonly local?: true;
   readonly bulk?: true;
+  readonly speaks?: Speech;
+  readonly caller?: "inside";
+  readonly hot?: true;
 }
+
+/** How refusals are told where JSON is not understood. */
+export type Speech = "ocsp";
 
 const read = { needs: "read", on: "ca" } as const;
 const issue = { needs: "issue", on: "ca", writes: true } as const;
@@ -111,15 +122,15 @@ export const operations = {
   "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
   "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bulk: true, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
-  "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
+  "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl", hot: true },
   "crl.delta":             { route: "GET /api/ca/{id}/crl/delta",                        needs: "pub", limit: "crl" },
   "crl.partition":         { route: "GET /api/ca/{id}/crl/partition/{shard}",            needs: "pub", limit: "crl" },
   "crl.partition_delta":   { route: "GET /api/ca/{id}/crl/partition/{shard}/delta",      needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
   "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bulk: true, stepUp: "cert.revoke_bulk" },
-  "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
-  "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
+  "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp", speaks: "ocsp", hot: true },
+  "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp", speaks: "ocsp", hot: true },
   "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
   "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
 

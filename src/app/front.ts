@@ -6,6 +6,7 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
@@ -51,6 +52,12 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     stepUp: access.requireStepUp ?? noStepUp,
     gate: fourEyes.gate,
     refusals: rooms.refusals,
+    stays: stays({
+      store,
+      sessions: access.sessions,
+      grants: governance.grants,
+      now: access.principalNow,
+    }),
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
@@ -107,7 +114,7 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     ...(rpc === undefined ? {} : { rpc }),
     limits: opened.limits.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
-    ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
+    speeches: { ocsp: ocspRefusal },
     observer: watch,
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,

@@ -7,14 +7,20 @@ import { assert } from "#core/problems.ts";
 import { type Mounted, mount } from "#domain/access/mounted.ts";
 import type { Definition } from "#domain/access/operation.ts";
 import type { Operation, OperationName } from "#operations";
-import type { DerHandler, PublicHandler } from "./public.ts";
+import type { DerHandler, MessageHandler, PublicHandler } from "./public.ts";
 
-/** What answers a row: a definition behind the pipeline, or octets for anybody. */
-export type Answering = Definition | PublicHandler | DerHandler;
+/** What answers a row: a definition behind the pipeline, a message to it, octets for anybody. */
+export type Answering = Definition | MessageHandler | PublicHandler | DerHandler;
 
 /** One row with what answers it. */
 export type Entry =
   | { readonly kind: "mounted"; readonly mounted: Mounted; readonly row: Operation }
+  | {
+      readonly kind: "message";
+      readonly mounted: Mounted;
+      readonly handler: MessageHandler;
+      readonly row: Operation;
+    }
   | {
       readonly kind: "public";
       readonly handler: PublicHandler | DerHandler;
@@ -34,11 +40,7 @@ export class Catalog {
       const name = key as OperationName; // The table's own key, or one that a test has added.
       const handler = answering[key];
       assert(handler !== undefined, "every row is answered");
-      const entry: Entry =
-        typeof handler === "function"
-          ? { kind: "public", handler, row }
-          : { kind: "mounted", mounted: mount(name, row, handler), row };
-      this.#entries.set(name, entry);
+      this.#entries.set(name, entryOf(name, row, handler));
     }
   }
 
@@ -62,4 +64,12 @@ export class Catalog {
     const entry = this.#entries.get(name as OperationName); // Absent for what is no name.
     return entry?.kind === "mounted" ? entry.mounted : undefined;
   }
+}
+
+function entryOf(name: OperationName, row: Operation, handler: Answering): Entry {
+  if (typeof handler === "function") return { kind: "public", handler, row };
+  const heard = "hear" in handler;
+  assert(heard === (row.caller === "inside"), "who asks is known as the row says");
+  if (!heard) return { kind: "mounted", mounted: mount(name, row, handler), row };
+  return { kind: "message", mounted: mount(name, row, handler.definition), handler, row };
 }

@@ -42,7 +42,7 @@ function entryOf(
   all: readonly Described[],
   entry: Entry,
 ): string {
-  const { query, body, takes, gives, path: inPath } = shapeOf(entry);
+  const { query, body, takes, gives, refuses, path: inPath } = shapeOf(entry);
   const aliases = all.filter((one) => one.alias && one.name === name);
   const parameters = [
     ...parameterRows(
@@ -51,7 +51,12 @@ function entryOf(
     ),
     ...memberRows(query, "", "query"),
   ];
-  const refusals = refusalsOf(entry.row, { query, body, octets: takes !== undefined });
+  const refusals = refusalsOf(entry.row, {
+    query,
+    body,
+    octets: takes !== undefined,
+    own: refuses,
+  });
   const facts = [
     `Needs: ${needsText(needs)}`,
     ...aliases.map((one) => `Also: <code>${one.method} ${escaped(one.path)}</code>`),
@@ -70,7 +75,7 @@ function entryOf(
 <p>${facts.join("<br>")}</p>
 ${parameters.length === 0 ? "" : table(["Parameter", "In", "Value", ""], parameters)}
 ${body === undefined ? "" : table(["Member of the body", "", "Value", ""], memberRows(body, "", ""))}
-<p>Refusals: ${refusals.map(([status, codes]) => `${status} ${codes.map(codeLink).join(" ")}`).join("; ")}; and its own.</p>
+<p>Refusals: ${refusals.map(([status, codes]) => `${status} ${codes.map(codeLink).join(" ")}`).join("; ")}.</p>
 </details>`;
 }
 

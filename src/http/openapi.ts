@@ -3,7 +3,9 @@
  */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
-import { type Fields, objectSchema } from "#core/shape.ts";
+import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
+import { sampleOf } from "#core/shape/described.ts";
+import type { Definition } from "#domain/access/operation.ts";
 import { type OperationName, routesOf } from "#operations";
 
 import { refusalsOf } from "./openapi-refusals.ts";
@@ -41,7 +43,7 @@ export function describedOperations({ entries }: Catalog): readonly Described[] 
 }
 
 const summaryOf = (entry: Entry): string | undefined =>
-  entry.kind === "mounted" ? entry.mounted.definition.summary : entry.handler.summary;
+  entry.kind === "public" ? entry.handler.summary : entry.mounted.definition.summary;
 
 /** The OpenAPI 3.1 document of the handlers served. */
 export function openapiDocument(catalog: Catalog, version: string): Json {
@@ -65,8 +67,9 @@ export function openapiDocument(catalog: Catalog, version: string): Json {
 
 function operationObject(described: Described, entry: Entry): Json {
   const open = described.needs === "pub";
-  const { path, body, query, takes, gives, mayBeEmpty } = shapeOf(entry);
-  const taken = { query, body, octets: takes !== undefined };
+  const shape = shapeOf(entry);
+  const { path, body, query, takes } = shape;
+  const taken = { query, body, octets: takes !== undefined, own: shape.refuses };
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
     operationId: described.alias ? `${described.name}.alias` : described.name,
@@ -76,9 +79,9 @@ function operationObject(described: Described, entry: Entry): Json {
     security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     "x-needs": described.needs,
     parameters: [...pathParameters(described.path, path), ...queryParameters(query)],
-    ...requestBody({ body, takes, mayBeEmpty }),
+    ...requestBody(shape),
     responses: {
-      ...success(gives),
+      ...success(shape),
       ...Object.fromEntries(
         refusalsOf(entry.row, taken).map(([status, codes]) => [status, refusal(codes)]),
       ),
@@ -88,21 +91,55 @@ function operationObject(described: Described, entry: Entry): Json {
 }
 
 /** What an operation says of itself, whichever kind it is. */
-export function shapeOf(entry: Entry) {
+export function shapeOf(entry: Entry): OperationShape {
   if (entry.kind === "public") {
     const { query = {}, body, takes, gives = ["application/json"] } = entry.handler;
-    return { path: {}, query, body, takes, gives, mayBeEmpty: false };
+    const { output, refuses = [] } = entry.handler;
+    return { path: {}, query, body, takes, gives, output, refuses, mayBeEmpty: false };
   }
   const { path, query, body, definition } = entry.mounted;
-  const { output } = definition;
+  const { refuses } = definition;
+  if (entry.kind === "message") {
+    const { takes, gives } = entry.handler;
+    const octets = { path: {}, query: {}, body: undefined, output: undefined };
+    return { ...octets, takes, gives, refuses, mayBeEmpty: false };
+  }
+  const { media, output } = answerOf(definition);
   return {
     path,
     query,
     body: body !== undefined && Object.keys(body).length > 0 ? body : undefined,
     takes: undefined,
-    gives: "media" in output ? output.media : ["application/json"],
+    gives: media,
+    output,
+    refuses,
     mayBeEmpty: body !== undefined && mayBeEmpty(body),
   };
+}
+
+/** As the description tells it. */
+interface OperationShape {
+  readonly path: Fields;
+  readonly query: Fields;
+  readonly body: Fields | undefined;
+  /** Media type of a body that is octets. */
+  readonly takes: string | undefined;
+  readonly gives: readonly string[];
+  /** What is answered in JSON. */
+  readonly output: Field<unknown> | undefined;
+  /** Refusals of its own. */
+  readonly refuses: readonly ProblemCode[];
+  readonly mayBeEmpty: boolean;
+}
+
+const isField = (output: object): output is Field<unknown> => "read" in output;
+
+function answerOf({ output }: Definition) {
+  if (!("media" in output)) return { media: ["application/json"], output };
+  const whole = isField(output) ? output : undefined;
+  const { media, content } = output;
+  if (whole === undefined || content === undefined) return { media, output: content ?? whole };
+  return { media, output: either(whole, content) };
 }
 
 function pathParameters(path: string, fields: Fields): readonly Json[] {
@@ -123,28 +160,27 @@ function queryParameters(fields: Fields): readonly Json[] {
   }));
 }
 
-function requestBody({
-  body,
-  takes,
-  mayBeEmpty,
-}: Pick<ReturnType<typeof shapeOf>, "body" | "takes" | "mayBeEmpty">): Json {
+function requestBody({ body, takes, mayBeEmpty }: OperationShape): Json {
   if (takes !== undefined) {
     return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
   }
   if (body === undefined) return {};
-  const content = { "application/json": { schema: objectSchema(body) } };
-  return { requestBody: { required: mayBeEmpty !== true, content } };
+  const schema = objectSchema(body);
+  const content = { "application/json": { schema, example: sampleOf({ schema }) } };
+  return { requestBody: { required: !mayBeEmpty, content } };
 }
 
 /** Without a media type the browser is sent elsewhere. */
-function success(gives: readonly string[]): Json {
+function success({ gives, output }: OperationShape): Json {
   if (gives.length === 0) return { "3XX": { description: "The browser is sent on." } };
-  const content = Object.fromEntries(gives.map((type) => [type, contentOf(type)]));
+  const content = Object.fromEntries(gives.map((type) => [type, contentOf(type, output)]));
   return { "2XX": { description: "The operation succeeded.", content } };
 }
 
-function contentOf(type: string): Json {
-  if (type === "application/json") return {};
+function contentOf(type: string, output: Field<unknown> | undefined): Json {
+  if (type === "application/json" && output !== undefined) {
+    return { schema: output.schema, example: sampleOf(output) };
+  }
   const isText = type.startsWith("text/") || type.includes("pem");
   return { schema: isText ? { type: "string" } : octets() };
 }

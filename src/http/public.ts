@@ -2,10 +2,13 @@
  * What a handler of a public operation is given and gives when it answers octets instead of JSON.
  */
 
-import type { Problem } from "#core/problems.ts";
-import type { Fields } from "#core/shape.ts";
+import type { Problem, ProblemCode } from "#core/problems.ts";
+import type { Field, Fields } from "#core/shape.ts";
 import type { Definition, Guarded } from "#domain/access/operation.ts";
-import type { OperationName, operations } from "#operations";
+import type { Origin } from "#domain/actor.ts";
+import type { Given } from "#domain/access/given.ts";
+import type { Outcome } from "#domain/access/outcome.ts";
+import type { OperationName, operations, Speech } from "#operations";
 
 /** One request of a `pub` operation; no credential has been looked at. */
 export interface PublicRequest {
@@ -37,6 +40,10 @@ export interface PublicDescription {
   readonly takes: string;
   /** Media types of the answer, the one that comes unasked first; JSON when it is not said. */
   readonly gives: readonly string[];
+  /** What is answered in JSON. */
+  readonly output: Field<unknown>;
+  /** Refusals of its own rules. */
+  readonly refuses: readonly ProblemCode[];
 }
 
 /** A public handler with its description. */
@@ -63,11 +70,13 @@ export interface DerAnswer {
  * One implementation per row: complete by type, and only `pub` rows may answer without the
  * pipeline.
  */
-export type Handlers = {
-  readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
-    ? Fitting<(typeof operations)[Name]> | PublicHandler | DerHandler
-    : Fitting<(typeof operations)[Name]>;
-};
+export type Handlers = { readonly [Name in OperationName]: Answers<(typeof operations)[Name]> };
+
+type Answers<Row> = Row extends { readonly caller: "inside" }
+  ? MessageHandler & { readonly definition: Fitting<Row> }
+  : Row extends { readonly needs: "pub" }
+    ? Fitting<Row> | PublicHandler | DerHandler
+    : Fitting<Row>;
 
 /** A definition of what the row says: on what it is authorized, and whether it takes two. */
 type Fitting<Row> = (Row extends { readonly takesTwo: unknown } ? Guarded : Unguarded) & {
@@ -76,7 +85,33 @@ type Fitting<Row> = (Row extends { readonly takesTwo: unknown } ? Guarded : Ungu
 
 type Unguarded = Definition & { readonly parks: undefined };
 
-/** A refusal in the form of the operation's protocol; undefined leaves it to the JSON error. */
-export type OwnWords = {
-  readonly [Name in OperationName]?: (problem: Problem) => Response | undefined;
-};
+/**
+ * A refusal in the words of each protocol a row may speak; undefined leaves it to the JSON error.
+ */
+export type Speeches = Readonly<Record<Speech, (problem: Problem) => Response | undefined>>;
+
+/** A message of a device, its body read. */
+export interface Message extends PublicRequest {
+  readonly octets: Uint8Array;
+}
+
+/** What a message asks for, once it has proved who asks. */
+export interface Heard {
+  readonly origin: Origin;
+  readonly given: Given;
+  /** The answer in the protocol's form. */
+  tell(outcome: Outcome): Response | Promise<Response>;
+}
+
+/**
+ * A row whose callers authenticate inside the message (`caller: "inside"`): the protocol reads and
+ * proves it, and the pipeline does the rest, with the rights of whoever it proves.
+ */
+export interface MessageHandler {
+  readonly definition: Definition;
+  /** Media types of the message and its answer. */
+  readonly takes: string;
+  readonly gives: readonly string[];
+  /** Refuses what is no message, and what proves nobody. */
+  hear(message: Message): Promise<Heard>;
+}

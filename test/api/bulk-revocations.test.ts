@@ -1,6 +1,6 @@
 /** Bulk revocation in JSON, through the pipeline: members, answers, refusals, and who may. */
 
-import { openPipeline } from "#test/support/worlds/asking.ts";
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { parseSerial } from "#core/ids.ts";
@@ -22,7 +22,8 @@ beforeEach(async () => {
 });
 
 async function call(body: unknown, origin: Origin = rootOrigin) {
-  const answer = await perform(
+  const answer = await askJson(
+    perform,
     {
       operation: "cert.revoke_bulk",
       origin,

@@ -36,8 +36,8 @@ beforeEach(() => {
   };
   raw = async (operation, asked) => {
     const answer = await call(operation, asked);
-    if (!("raw" in answer)) throw new Error("the answer is JSON");
-    return { status: answer.status, raw: String(answer.raw) };
+    if (answer.document === undefined) throw new Error("the answer is JSON");
+    return { status: answer.status, raw: String(answer.document.content) };
   };
 });
 

@@ -3,7 +3,7 @@
  * nothing.
  */
 
-import { openPipeline } from "#test/support/worlds/asking.ts";
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { keyHandlers } from "#api/keys.ts";
@@ -109,7 +109,8 @@ async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys,
   const roles = { ca: "software", responder: "software" } as const;
   const handlers = keyHandlers({ ...world, keys, roles, pool: noPool });
   const perform = openPipeline({ ...world });
-  const answer = await perform(
+  const answer = await askJson(
+    perform,
     {
       operation: "inventory.keys",
       origin: rootOrigin,

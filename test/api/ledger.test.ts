@@ -1,6 +1,6 @@
 /** The sign ledger over HTTP: newest first, by kind, key and number, and a changed entry shows. */
 
-import { openPipeline } from "#test/support/worlds/asking.ts";
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { ledgerHandlers } from "#api/ledger.ts";
@@ -55,7 +55,8 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     roles: { ca: "software" },
   });
   const perform = openPipeline({ ...small });
-  const answer = await perform(
+  const answer = await askJson(
+    perform,
     {
       operation: "hsm.audit_log",
       origin: rootOrigin,
@@ -66,7 +67,7 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     handlers["hsm.audit_log"],
   );
   // What the handler gives.
-  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>;
+  return answer.body as Awaited<ReturnType<typeof listed>>;
 }
 
 test("entries come newest first, page by page, and say whose ledger it is", async () => {

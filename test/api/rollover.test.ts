@@ -12,6 +12,7 @@ import { rolloverHandlers } from "#api/rollover.ts";
 import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { Problem } from "#core/problems.ts";
 import type { Principal } from "#core/access/principal.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { externalRoot } from "#test/support/worlds/external-root.ts";
 import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
@@ -22,7 +23,7 @@ afterAll(() => elsewhere[Symbol.dispose]());
 
 let world: Awaited<ReturnType<typeof rolloverWorld>>;
 let handlers: ReturnType<typeof handlersOf>;
-let perform: ReturnType<typeof pipeline>;
+let perform: Perform;
 beforeEach(async () => {
   world = await rolloverWorld();
   handlers = handlersOf();
@@ -175,7 +176,9 @@ test("a request goes out, openssl's root certifies it, and what comes back issue
   const request = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
   const { ca, csr_pem: csrPem } = await ask("ca.csr", undefined, { body: request });
   expect(ca).toMatchObject({ label: "below", status: "pending" });
-  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({ raw: csrPem });
+  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({
+    document: { content: csrPem },
+  });
   const { csr_pem: other } = await ask("ca.csr", undefined, {
     body: { ...request, label: "other" },
   });

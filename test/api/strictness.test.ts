@@ -3,12 +3,10 @@
  * (API-1, API-2).
  */
 
-import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { passkeyHandlers } from "#api/passkeys.ts";
-import { optional, text } from "#core/shape.ts";
-import { handler, ok } from "#domain/access/call.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import {
@@ -62,13 +60,9 @@ describe("an operation that takes no body", () => {
     async (operation, path) => {
       const handled = async (body: unknown) => {
         let ran = false;
-        const stub = handler({
-          summary: "Never.",
-          path: { id: optional(text()), serial: optional(text()) },
-          run: async () => {
-            ran = true;
-            return ok({});
-          },
+        const stub = stubOf(operation, async () => {
+          ran = true;
+          return {};
         });
         const principal = admin;
         const origin = { principal, ip: "", requestId: "" };

@@ -32,18 +32,32 @@ export function typeText({ schema, name, entry }: Described): string {
   return schema.type === "boolean" ? "bool" : String(schema.type ?? "any");
 }
 
-/** A value that example files may carry, as it is written there. */
+/**
+ * A value for example files and the description of the API, as it is written there: the one the
+ * kind or its schema names, else one made from what the schema says, its first word, its smallest
+ * number, a text of the least length, every member that must be there.
+ */
 export function sampleOf({ schema, sample, entry }: Described): unknown {
-  if (sample !== undefined) return sample;
-  if (schema.type === "array") {
-    return entry === undefined || isStructured(entry) ? [] : [sampleOf(entry)];
+  const named =
+    sample ?? listAt(schema, "examples")[0] ?? schema.default ?? listAt(schema, "enum")[0];
+  if (named !== undefined) return named;
+  const [alternative] = listAt(schema, "anyOf");
+  if (alternative !== undefined) return sampleOf({ schema: asSchema(alternative) });
+  switch (schema.type) {
+    case "object":
+      return membersSample(schema);
+    case "array":
+      return entriesSample(schema, entry ?? { schema: asSchema(schema.items) });
+    case "integer":
+    case "number":
+      return Math.max(1, Number(schema.minimum ?? 1));
+    case "boolean":
+      return true;
+    case "string":
+      return formats[String(schema.format)] ?? "text".padEnd(Number(schema.minLength ?? 0), ".");
+    default:
+      return {};
   }
-  if (Array.isArray(schema.enum)) return schema.enum[0];
-  if (schema.type === "integer" || schema.type === "number") {
-    return Math.max(Number(schema.minimum ?? 1), 1);
-  }
-  if (schema.type === "boolean") return true;
-  return schema.type === "string" ? "text" : {};
 }
 
 /**
@@ -63,6 +77,22 @@ export function rawOf(described: Described, text: string): unknown {
   return text.trim() === "" ? [] : text.split(",").map((part) => rawOf(entry, part.trim()));
 }
 
+function membersSample(schema: Schema): unknown {
+  const required = new Set(listAt(schema, "required"));
+  const members = Object.entries(asSchema(schema.properties))
+    // What may be left out is, in the smallest thing that can be asked.
+    .filter(([name]) => required.has(name) || required.size === 0)
+    .map(([name, member]) => [name, sampleOf({ schema: asSchema(member) })]);
+  return Object.fromEntries(members);
+}
+
+/** None of mappings whose members are said elsewhere. */
+function entriesSample({ minItems }: Schema, entry: Described): readonly unknown[] {
+  const { type, properties } = entry.schema;
+  const least = type === "object" && properties === undefined ? 0 : 1;
+  return Array.from({ length: Math.max(least, Number(minItems ?? 0)) }, () => sampleOf(entry));
+}
+
 /** Mappings, and what only a reference describes. */
 const isStructured = ({ schema }: Described): boolean =>
   schema.type === "object" || schema.type === "array" || schema.$ref !== undefined;
@@ -78,6 +108,20 @@ function jsonOf(text: string): unknown {
 /** A type as it stands beside others: alternatives in parentheses. */
 const grouped = (type: string): string => (type.includes("|") ? `(${type})` : type);
 
+const listAt = (schema: Schema, member: string): readonly unknown[] => {
+  const value = schema[member];
+  return Array.isArray(value) ? value : [];
+};
+
+/** A schema within a schema, as it is declared; one that says nothing where there is none. */
+const asSchema = (value: unknown): Schema => (value ?? {}) as Schema;
+
+const formats: Readonly<Record<string, string>> = {
+  "date-time": "2026-01-01T12:00:00.000000Z",
+  date: "2026-01-01",
+  uri: "https://pki.example.internal",
+  hostname: "www.example.internal",
+};
 // No more digits than a number of JavaScript keeps.
 const wholeNumber = /^-?\d{1,15}$/;
 const decimalNumber = /^\d{1,12}(\.\d{1,6})?$/;

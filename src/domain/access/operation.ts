@@ -4,6 +4,7 @@
  */
 
 import type { Reach } from "#core/access/principal.ts";
+import type { ProblemCode } from "#core/problems.ts";
 import { anything, type Field, type Fields, type Input, type JsonObject } from "#core/shape.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Document, Outcome } from "./outcome.ts";
@@ -49,6 +50,8 @@ export interface Definition {
   /** Where members are that the route does not name; undefined: GET has a query, others a body. */
   readonly from: "query" | undefined;
   readonly output: Field<unknown> | Media;
+  /** Refusals of its own rules, beside those of its gates and shapes. */
+  readonly refuses: readonly ProblemCode[];
   /** Of rows that take two. */
   readonly parks: ((call: never, said: JsonObject) => Promise<Parking | undefined>) | undefined;
   readonly run: (call: never) => Promise<unknown>;
@@ -63,6 +66,7 @@ interface Declared<F extends Fields, M extends Fields, R, Out extends Definition
   readonly input?: F;
   readonly from?: "query";
   readonly output: Out;
+  readonly refuses?: readonly ProblemCode[];
   readonly run: (call: Authorized<Input<F> & Input<M>, R>) => Promise<Answered<Out>>;
 }
 
@@ -79,8 +83,8 @@ export function operation<
   On extends Target["on"] = undefined,
   const Out extends Definition["output"] = Field<unknown>,
 >(of: Declared<F, M, R, Out> & { readonly target: { readonly on: On } }) {
-  const { summary, target, from, output, run } = of;
-  return { summary, target, input: of.input ?? noMembers, from, output, parks: undefined, run };
+  const { summary, target, from, output, run, input = {}, refuses = [] } = of;
+  return { summary, target, input, from, output, refuses, parks: undefined, run };
 }
 
 /**
@@ -103,8 +107,6 @@ export function guarded<
 ) {
   return { ...operation<F, M, R, On, Out>(of), parks: of.parks };
 }
-
-const noMembers = {};
 
 /** An answer nobody has described. */
 export const unshaped: Field<unknown> = anything();

@@ -17,9 +17,10 @@ import { printableName } from "./failed-logins.ts";
 import type { GrantSource } from "./grants.ts";
 import type { Mounted } from "./mounted.ts";
 import type { Authorized, Parking } from "./operation.ts";
-import { Outcome } from "./outcome.ts";
+import { Document, Outcome } from "./outcome.ts";
 import type { Refusals } from "./refusals.ts";
 import { Rights } from "./rights.ts";
+import { type Stays, whileStaying } from "./stays.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
 import { type Asked, decide, type Scope } from "./targets.ts";
 
@@ -42,6 +43,8 @@ export interface PipelineDeps {
   readonly gate: Gate;
   /** Writes refusals down. */
   readonly refusals: Pick<Refusals, "record">;
+  /** Asked while an answer is sent piece by piece. */
+  readonly stays: Stays;
 }
 
 /**
@@ -131,7 +134,10 @@ async function gated(
   // 9. The action; what adds records needs room for them.
   if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
   const done = await definition.run(exactly(call));
-  return done instanceof Outcome ? done : new Outcome("done", done);
+  if (done instanceof Outcome) return done;
+  if (!(done instanceof Document)) return new Outcome("done", done);
+  const may = () => deps.stays(origin, capability);
+  return new Outcome("done", whileStaying(done, { clock: deps.clock, may }));
 }
 
 function guardedCall(
@@ -246,4 +252,5 @@ const anonymous: Origin = {
 };
 
 const actionOf = ({ name, row }: Mounted): Action | undefined =>
-  row.action ?? (Object.hasOwn(actions, name) ? (name as Action) : undefined); // A key of the table.
+  // A key of the table, where it is one.
+  row.action ?? (Object.hasOwn(actions, name) ? (name as Action) : undefined);

@@ -1,6 +1,6 @@
 /** Asks operations as a client in JSON does, behind a pipeline whose gates are open unless told. */
 
-import type { Fields, Json } from "#core/shape.ts";
+import { type Fields, type Json, text } from "#core/shape.ts";
 import { noGrants } from "#domain/access/grants.ts";
 import { type Mounted, mount } from "#domain/access/mounted.ts";
 import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
@@ -19,8 +19,9 @@ import {
   theTenantOrPlatform,
 } from "#domain/access/targets.ts";
 import type { Origin } from "#domain/actor.ts";
+import type { Answering } from "#http/catalog.ts";
 import { givenJson } from "#http/given.ts";
-import { type Operation, type OperationName, operationOf } from "#operations";
+import { type Operation, type OperationName, operationOf, routeOf } from "#operations";
 
 /** One request as it arrives. */
 export interface JsonCall<Name extends OperationName = OperationName> {
@@ -51,6 +52,7 @@ export const openPipeline = (
     stepUp: noStepUp,
     gate: async () => undefined,
     refusals: new Refusals(deps),
+    stays: async () => true,
     ...deps,
   });
 
@@ -79,6 +81,19 @@ export const callOf = (
 export const mountedAs = (name: OperationName, definition: Definition): Mounted =>
   mount(name, operationOf(name), definition);
 
+/** The same of every definition of a record, by name; handlers of octets are left out. */
+export function mountedRows(
+  answering: Readonly<Partial<Record<OperationName, Answering>>>,
+): ReadonlyMap<string, Mounted> {
+  const rows = new Map<string, Mounted>();
+  for (const [name, one] of Object.entries(answering)) {
+    // The record's own keys.
+    if (typeof one !== "function" && !("hear" in one))
+      rows.set(name, mountedAs(name as OperationName, one));
+  }
+  return rows;
+}
+
 /** As HTTP would say it. */
 export function jsonOf({
   kind,
@@ -100,7 +115,10 @@ export function jsonOf({
   };
 }
 
-/** A definition for the row of this name that does nothing of its own. */
+/**
+ * A definition for the row of this name that does nothing of its own, and takes what its route
+ * names.
+ */
 export function stubOf(
   name: OperationName,
   run: (call: {
@@ -110,7 +128,11 @@ export function stubOf(
 ): Definition {
   const row = operationOf(name);
   const target = targetOf(name, row);
-  const of = { summary: `Stub of ${name}.`, target, input, output: unshaped, run };
+  const inPath = [...routeOf(name).path.matchAll(/\{([a-z_]+)\*?\}/g)]
+    .map(([, member = ""]) => member)
+    .filter((member) => !Object.hasOwn(target.members, member));
+  const members = { ...Object.fromEntries(inPath.map((member) => [member, text()])), ...input };
+  const of = { summary: `Stub of ${name}.`, target, input: members, output: unshaped, run };
   return row.takesTwo === undefined
     ? operation(of)
     : guarded({ ...of, parks: async () => undefined });
@@ -134,4 +156,4 @@ function targetOf(name: OperationName, { on, by }: Operation): Target {
 }
 
 /** An answer's body read member by member, as a client reads it. */
-export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body)) as Json; // JSON, just written.
+export const told = (answer: JsonAnswer): Json => JSON.parse(JSON.stringify(answer.body));
