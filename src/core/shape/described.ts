@@ -25,10 +25,8 @@ export function typeText({ schema, name, entry }: Described): string {
     return schema.type === "array" ? `${inner}[]` : `name → ${inner}`;
   }
   if (Array.isArray(schema.enum)) return schema.enum.join(" | ");
-  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.MAX_SAFE_INTEGER } = schema;
-  const least = maximum === Number.MAX_SAFE_INTEGER ? `≥ ${minimum}` : `${minimum}..${maximum}`;
-  if (schema.type === "integer") return `int ${least}`;
-  if (schema.type === "number") return `number ${least}`;
+  if (schema.type === "integer") return `int${boundsText(schema)}`;
+  if (schema.type === "number") return `number${boundsText(schema)}`;
   return schema.type === "boolean" ? "bool" : String(schema.type ?? "any");
 }
 
@@ -103,6 +101,11 @@ function jsonOf(text: string): unknown {
   } catch {
     return text; // The kind has its own words for a text where a structure is due.
   }
+}
+
+function boundsText({ minimum, maximum }: Schema): string {
+  if (minimum === undefined) return "";
+  return maximum === Number.MAX_SAFE_INTEGER ? ` ≥ ${minimum}` : ` ${minimum}..${maximum}`;
 }
 
 /** A type as it stands beside others: alternatives in parentheses. */
