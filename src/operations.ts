@@ -34,6 +34,7 @@ import type { Action } from "#core/audit/actions.ts";
  *   Devices and relying parties send no browser's headers, so pages of other sites are not kept
  *   from what speaks.
  * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
+ * - `in`: `query` where a change takes what its route does not name from there and not from a body.
  * - `hot`: asked by the million; its route is `/…/{id}/…` and is found before any other.
  */
 export interface Operation {
@@ -54,6 +55,7 @@ export interface Operation {
   readonly speaks?: Speech;
   readonly caller?: "inside";
   readonly hot?: true;
+  readonly in?: "query";
 }
 
 /** How refusals are told where JSON is not understood. */
@@ -96,7 +98,7 @@ export const operations = {
   "ca.cross_signs":        { route: "GET /api/ca/{id}/cross-signs",                      ...read },
   "ca.cross_chain":        { route: "GET /api/ca/{id}/cross-signs/{cross_sign_id}/chain", needs: "pub", limit: "chain" },
   "ca.chains":             { route: "GET /api/ca/{id}/chains",                           needs: "pub", limit: "chain" },
-  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage, stepUp: "ca.manage" },
+  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage, in: "query", stepUp: "ca.manage" },
   "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
   "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
   "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.rotate", stepUp: "ca.rotate" },
@@ -221,6 +223,38 @@ function routeIn(route: string): Route {
 export function routesOf({ route, aliases = [] }: Operation): readonly Route[] {
   const own = routeIn(route);
   return [own, ...aliases.map((path) => ({ method: own.method, path }))];
+}
+
+/** A request as HTTP has it; what the operation takes stands where its row says. */
+export interface Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  /** Undefined where there is none. */
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * How a client asks an operation for these members, wherever the request has them; undefined ones
+ * are left out. A body is sent where any member stands there.
+ */
+export function askedOf(row: Operation, members: Readonly<Record<string, unknown>>): Asked {
+  const { method, path } = routeIn(row.route);
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const inPath = new Set([...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name]) => name));
+  const filled = path.replace(/\{([a-z_]+)\*?\}/g, (_, name: string) =>
+    encodeURIComponent(String(members[name] ?? "")),
+  );
+  const others = given.filter(([name]) => !inPath.has(name));
+  if (method !== "GET" && row.in === undefined) {
+    return {
+      method,
+      path: filled,
+      body: others.length > 0 ? Object.fromEntries(others) : undefined,
+    };
+  }
+  const search = new URLSearchParams(others.map(([name, value]) => [name, String(value)]));
+  return { method, path: others.length > 0 ? `${filled}?${search}` : filled, body: undefined };
 }
 
 /** The row widened to all optional members. */

@@ -1,9 +1,9 @@
 /** The access log in JSON: a page of it, or all that matches as a file. */
 
 import { Document } from "#domain/access/outcome.ts";
-import { integer, oneOf, optional, text } from "#core/shape.ts";
+import { integer, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import { exportAccessLog, exportedRowsMax } from "#domain/audit/access-log.ts";
 import type { LoggedRequest } from "#domain/audit/store.ts";
@@ -11,7 +11,8 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { timeField } from "./fields.ts";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, time } from "./shapes.ts";
 
 /** Handler for `access_log.list`. */
 export function accessLogHandlers(deps: { readonly store: Store; readonly clock: Clock }) {
@@ -28,7 +29,7 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
         export: optional(oneOf(["json"])),
         ...pageFields,
       },
-      output: { ...unshaped, media: ["application/json"] },
+      output: { ...listOf(rowShape), media: ["application/json"], content: many(rowShape) },
       run: async (call) => {
         const { user_sub: subject, status, path_prefix: pathPrefix, from, to } = call.input;
         const filter = { subject, status, pathPrefix, from, to };
@@ -54,7 +55,22 @@ export function accessLogHandlers(deps: { readonly store: Store; readonly clock:
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-const rowJson = (row: LoggedRequest) => ({
+const rowShape = shape({
+  id: count,
+  timestamp: time,
+  request_id: words(),
+  user_sub: words({ description: "Empty when nobody was known." }),
+  method: words(),
+  route: words(),
+  path: words(),
+  status: integer(100, 599),
+  duration_ms: count,
+  bytes_out: count,
+  ip: words(),
+  user_agent: words(),
+});
+
+const rowJson = (row: LoggedRequest): ValueOf<typeof rowShape> => ({
   id: row.id,
   timestamp: timestamp(row.at),
   request_id: row.requestId,

@@ -6,32 +6,32 @@ import { refuse } from "#core/problems.ts";
 import {
   type Input,
   type JsonObject,
+  flag,
   integer,
   list,
+  many,
   oneOf,
   optional,
   otherwise,
+  shape,
   text,
+  type ValueOf,
+  words,
 } from "#core/shape.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
-import {
-  type Definition,
-  type Parking,
-  guarded,
-  operation,
-  unshaped,
-} from "#domain/access/operation.ts";
+import { type Definition, type Parking, guarded, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, noTarget, theTenantOrPlatform } from "#domain/access/targets.ts";
-import type { ApiTokenRecord } from "#domain/access/store.ts";
+import { type ApiTokenRecord, apiTokenScopes } from "#domain/access/store.ts";
 import type { ApiTokens, ApiTokenRequest } from "#domain/access/tokens.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { instantField } from "./fields.ts";
-import type { LoginConfig } from "./logins.ts";
-import { pageFields, pageOf, readableTenant } from "./pages.ts";
-import { userInfo } from "./user.ts";
+import { type LoginConfig, loginConfigShape } from "./logins.ts";
+import { listOf, pageFields, pageOf, readableTenant } from "./pages.ts";
+import { present, simpleChange, time, timeText } from "./shapes.ts";
+import { userInfo, userShape } from "./user.ts";
 
 export interface AccessHandlerDeps {
   readonly store: Store;
@@ -46,13 +46,13 @@ export function accessHandlers(deps: AccessHandlerDeps) {
     "auth.config": operation({
       summary: "Which ways of logging in are switched on.",
       target: noTarget,
-      output: unshaped,
+      output: loginConfigShape,
       run: async () => deps.loginConfig,
     }),
     "auth.me": operation({
       summary: "The principal behind this request.",
       target: noTarget,
-      output: unshaped,
+      output: userShape,
       run: async (call) => userInfo(call.origin.principal),
     }),
     "token.list": apiTokenList(deps),
@@ -61,10 +61,10 @@ export function accessHandlers(deps: AccessHandlerDeps) {
       summary: "Revoke an API token at once.",
       target: noTarget,
       input: { id: text({ max: 64 }) },
-      output: unshaped,
+      output: simpleChange("revoked", "already_revoked"),
       run: async (call) => {
         const changed = await deps.apiTokens.revoke(call.origin, call.input.id);
-        return { status: changed ? "revoked" : "already_revoked" };
+        return { status: changed ? ("revoked" as const) : ("already_revoked" as const) };
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
@@ -75,7 +75,7 @@ function apiTokenList(deps: AccessHandlerDeps) {
     summary: "API tokens the caller may manage, newest first.",
     target: anyScope,
     input: { tenant: optional(text({ max: 64 })), ...pageFields },
-    output: unshaped,
+    output: listOf(apiTokenShape),
     run: async (call) => {
       const tenant = await readableTenant(deps.store, call.input.tenant, call.reach);
       return await pageOf(
@@ -94,7 +94,7 @@ function apiTokenCreate(deps: AccessHandlerDeps) {
     summary: "Mint an API token; its secret is answered once.",
     target: theTenantOrPlatform,
     input: apiTokenBody,
-    output: unshaped,
+    output: mintedShape,
     parks: (call, said) => parkedApiToken(deps, call, said),
     run: async (call) => {
       const { apiToken, secret } = await deps.apiTokens.create(
@@ -159,38 +159,53 @@ function inDays(clock: Clock, days: number | undefined): Instant | undefined {
   return days === undefined ? undefined : addSeconds(clock.now(), days * secondsPerDay);
 }
 
+const apiTokenMembers = {
+  id: words(),
+  tenant_id: optional(words()),
+  name: words(),
+  description: optional(words()),
+  prefix: words(),
+  roles: many(oneOf(roles)),
+  scope: oneOf(apiTokenScopes),
+  created_by: words(),
+  created_by_name: optional(words()),
+  created_at: time,
+  expires_at: optional(time),
+  last_used_at: optional(time),
+  last_used_ip: optional(words()),
+  revoked: flag(),
+  revoked_at: optional(time),
+  revoked_by: optional(words()),
+};
+const apiTokenShape = shape(apiTokenMembers);
+const mintedShape = shape({ ...apiTokenMembers, secret: words() });
+
 function apiTokenJson(apiToken: ApiTokenRecord) {
-  return {
+  return present<ValueOf<typeof apiTokenShape>>({
     id: apiToken.id,
-    ...present("tenant_id", apiToken.tenant),
+    tenant_id: apiToken.tenant,
     name: apiToken.name,
-    ...present("description", apiToken.description || undefined),
+    description: apiToken.description || undefined,
     prefix: apiToken.prefix,
     roles: apiToken.roles,
     scope: apiToken.scope,
     created_by: apiToken.createdBy,
-    ...present("created_by_name", apiToken.createdByName || undefined),
+    created_by_name: apiToken.createdByName || undefined,
     created_at: timestamp(apiToken.createdAt),
-    ...present("expires_at", timeText(apiToken.expiresAt)),
-    ...present("last_used_at", timeText(apiToken.lastUsedAt)),
-    ...present("last_used_ip", apiToken.lastUsedIp || undefined),
+    expires_at: timeText(apiToken.expiresAt),
+    last_used_at: timeText(apiToken.lastUsedAt),
+    last_used_ip: apiToken.lastUsedIp || undefined,
     revoked: apiToken.revokedAt !== undefined,
-    ...present("revoked_at", timeText(apiToken.revokedAt)),
-    ...present("revoked_by", apiToken.revokedBy || undefined),
-  };
+    revoked_at: timeText(apiToken.revokedAt),
+    revoked_by: apiToken.revokedBy || undefined,
+  });
 }
-
-const timeText = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
-
-/** A member that is left out when it has no value: answers never carry null. */
-const present = (name: string, value: string | TenantId | undefined) =>
-  value === undefined ? {} : { [name]: value };
 
 const apiTokenBody = {
   name: text({ min: 1, max: 100 }),
   description: otherwise(text({ max: 500 }), ""),
   roles: list(oneOf(roles), 1, roles.length),
-  scope: otherwise(oneOf(["tenant", "platform"]), "tenant"),
+  scope: otherwise(oneOf(apiTokenScopes), "tenant"),
   tenant_id: optional(text({ max: 64 })),
   tenant: optional(text({ max: 64 })),
   expires_at: optional(instantField),

@@ -8,8 +8,19 @@ import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, oneOf, optional, otherwise, text } from "#core/shape.ts";
-import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import {
+  either,
+  flag,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  type Output,
+  shape,
+  text,
+  words,
+} from "#core/shape.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, noTarget } from "#domain/access/targets.ts";
 import type { Approvals } from "#domain/approvals/approvals.ts";
 import { expired, type FourEyes, rejectedBy } from "#domain/approvals/four-eyes.ts";
@@ -18,10 +29,11 @@ import { eventsOf, signTranscript, type TranscriptDeps } from "#domain/approvals
 import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { eventJson } from "./audit.ts";
-import { approvalJson, parkedOutcome } from "./approval-json.ts";
-import { issuedJson } from "./issuance.ts";
-import { pageFields, pageOf, readableTenant } from "./pages.ts";
+import { eventJson, eventShape } from "./audit.ts";
+import { approvalJson, approvalShape, parkedOutcome, parkedShape } from "./approval-json.ts";
+import { issuedJson, issuedShape } from "./issuance.ts";
+import { listMembers, pageFields, pageOf, readableTenant } from "./pages.ts";
+import { time } from "./shapes.ts";
 
 interface Deps extends TranscriptDeps {
   readonly approvals: Approvals;
@@ -39,14 +51,14 @@ export function approvalHandlers(deps: Deps) {
       summary: "One request for approval, with everything that would be executed.",
       target: noTarget,
       input: { id },
-      output: unshaped,
+      output: approvalShape,
       run: async (call) => approvalJson(await approvals.shown(call, call.input.id)),
     }),
     "approval.approve": operation({
       summary: "Approve a request; the last approval it needs executes the operation.",
       target: anyScope,
       input: { id, comment: otherwise(text({ max: 500 }), "") },
-      output: unshaped,
+      output: approvalShape,
       run: async (call) =>
         approvalJson(await approvals.approve(call, call.input.id, call.input.comment)),
     }),
@@ -56,10 +68,11 @@ export function approvalHandlers(deps: Deps) {
       input: {
         id,
         comment: optional(commentField),
-        reason: optional(commentField), // Says that the caller means its own request: somebody else's is not rejected by that.
+        reason: optional(commentField),
+        // Says that the caller means its own request: somebody else's is not rejected by that.
         withdraw: otherwise(flag(), false),
       },
-      output: unshaped,
+      output: approvalShape,
       run: async (call) => {
         const said = { comment: commentOf(call.input), withdraw: call.input.withdraw };
         return approvalJson(await approvals.reject(call, call.input.id, said));
@@ -69,13 +82,15 @@ export function approvalHandlers(deps: Deps) {
       summary: "Execute an approved operation again that failed for a passing reason.",
       target: noTarget,
       input: { id },
-      output: unshaped,
+      output: approvalShape,
       run: async (call) => approvalJson(await approvals.retry(call, call.input.id)),
     }),
     "approval.certificate": certificate(deps),
     "approval.transcript": transcript(deps),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const approvalListMembers = listMembers(approvalShape);
 
 function approvalList({ store, enabled }: Deps) {
   return operation({
@@ -87,7 +102,7 @@ function approvalList({ store, enabled }: Deps) {
       tenant: optional(text({ max: 64 })),
       ...pageFields,
     },
-    output: unshaped,
+    output: shape({ ...approvalListMembers, enabled: flag() }),
     run: async (call) => {
       const reach = call.rights.reachByRoles("approval:read");
       const { person } = call.origin.principal;
@@ -115,7 +130,7 @@ function certificate({ store, fourEyes }: Deps) {
     summary: "The certificate of a parked issue, once it is approved.",
     target: noTarget,
     input: { id },
-    output: unshaped,
+    output: either(issuedShape, parkedShape),
     run: async (call) => {
       const approval = await readable(store, call, call.input.id);
       if (approval.operationClass !== "cert.issue") {
@@ -134,6 +149,13 @@ function certificate({ store, fourEyes }: Deps) {
   });
 }
 
+const sealMembers = { exported_at: time, signature_algorithm: words(), signature: words() };
+const transcriptShape = shape({
+  approval: approvalShape,
+  events: many(eventShape),
+  ...sealMembers,
+});
+
 /** Texts are rendered once: what is signed is what is sent. */
 function transcript(deps: Deps) {
   const { store } = deps;
@@ -141,7 +163,7 @@ function transcript(deps: Deps) {
     summary: "Who asked, who decided and what was done, signed by the ledger key.",
     target: anyScope,
     input: { id },
-    output: { media: ["application/json"] },
+    output: { media: ["application/json"], content: transcriptShape },
     run: async ({ input, rights }) => {
       const found = await store.read.approvals.byId(input.id);
       if (found === undefined || !rights.in(found.tenant, "approval:read")) {
@@ -150,7 +172,7 @@ function transcript(deps: Deps) {
       const approval = JSON.stringify(approvalJson(found));
       const events = JSON.stringify((await eventsOf(store, found)).map(eventJson));
       const signed = await signTranscript(deps, { approval, events });
-      const tail = {
+      const tail: Output<typeof sealMembers> = {
         exported_at: signed.exportedAt,
         signature_algorithm: signed.algorithm,
         signature: signed.signature,

@@ -4,24 +4,35 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { many, oneOf, optional, otherwise, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { sshPublicKey } from "#core/ssh/public-key.ts";
 import { timestamp } from "#core/time.ts";
-import { type Algorithm, isPostQuantum } from "#core/x509/algorithms.ts";
+import { type Algorithm, algorithms, isPostQuantum } from "#core/x509/algorithms.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { Document, made } from "#domain/access/outcome.ts";
 import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/authorities/create.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type CaRecord, caStatuses } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
 import { parkedCa } from "./parking.ts";
-import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
+import { listOf, pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
+import {
+  count,
+  fingerprintText,
+  keyTypeText,
+  pemText,
+  present,
+  providerText,
+  serialText,
+  time,
+  timeText,
+} from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -41,7 +52,7 @@ export function authorityHandlers(deps: Deps) {
     "ca.show": operation({
       summary: "One CA.",
       target: theCa,
-      output: unshaped,
+      output: caShape,
       run: async (call) => caJson(call.ca),
     }),
     "ca.public_key": operation({
@@ -64,7 +75,7 @@ export function authorityHandlers(deps: Deps) {
       summary: "Make a root CA: a key, and a certificate signed with it.",
       target: theTenant,
       input: caFields,
-      output: unshaped,
+      output: madeCaShape,
       parks: async ({ input }, said) => parkedCa(store, undefined, rootRequestOf(input), said),
       run: async (call) => {
         const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
@@ -75,7 +86,7 @@ export function authorityHandlers(deps: Deps) {
       summary: "Make a CA under this one.",
       target: theCa,
       input: intermediateFields,
-      output: unshaped,
+      output: madeCaShape,
       parks: async ({ ca, origin, input }, said) => {
         const request = intermediateRequestOf(input);
         const admit = () => authorities.admitIntermediate(origin, ca, request);
@@ -91,24 +102,18 @@ export function authorityHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Definition | PublicHandler>>;
 }
 
-/** The CA, and what its maker should know before anything is issued. */
-function madeCa({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
-  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
-  return made({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
-}
-
 function caList(store: Store) {
   return operation({
     summary: "CAs the caller may read, newest first.",
     target: anyScope,
     input: {
       tenant: optional(text({ max: 64 })),
-      status: optional(oneOf(["pending", "active", "superseded", "retired"])),
+      status: optional(oneOf(caStatuses)),
       parent_id: optional(text({ max: 64 })),
       q: optional(text({ min: 1, max: 200 })),
       ...pageFields,
     },
-    output: unshaped,
+    output: listOf(caShape),
     run: async (call) => {
       const { status, parent_id, q } = call.input;
       const filter = {
@@ -128,10 +133,43 @@ function caList(store: Store) {
   });
 }
 
+const caMembers = {
+  id: words(),
+  tenant_id: words(),
+  parent_id: optional(words()),
+  label: words(),
+  provider: providerText,
+  pkcs11_uri: optional(words()),
+  key_type: keyTypeText,
+  algorithm: oneOf(algorithms),
+  alt_key_type: optional(keyTypeText),
+  public_key: pemText,
+  public_key_fingerprint: fingerprintText,
+  certificate: optional(pemText),
+  subject: words(),
+  serial: optional(serialText),
+  not_before: optional(time),
+  not_after: optional(time),
+  max_path_len: optional(count),
+  status: oneOf(caStatuses),
+  csr: optional(pemText),
+  external_chain: optional(pemText),
+  successor_id: optional(words()),
+  predecessor_id: optional(words()),
+  retire_after: optional(time),
+  created_at: time,
+};
+
+/** A CA as answers show it. */
+export const caShape = shape(caMembers);
+
+/** A new one, and what its maker should know before anything is issued. */
+const madeCaShape = shape({ ...caMembers, warnings: optional(many(words())) });
+
 /** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
-  const { key, certificate, notBefore, notAfter } = ca;
-  const members = {
+  const { key, certificate } = ca;
+  return present<ValueOf<typeof caShape>>({
     id: ca.id,
     tenant_id: ca.tenant,
     parent_id: ca.parent,
@@ -146,18 +184,22 @@ export function caJson(ca: CaRecord) {
     certificate: certificate && certificatePem(certificate),
     subject: ca.subject,
     serial: ca.serial,
-    not_before: notBefore === undefined ? undefined : timestamp(notBefore),
-    not_after: notAfter === undefined ? undefined : timestamp(notAfter),
+    not_before: timeText(ca.notBefore),
+    not_after: timeText(ca.notAfter),
     max_path_len: ca.maxPathLength,
     status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
     external_chain: ca.externalChain,
     successor_id: ca.successor,
     predecessor_id: ca.predecessor,
-    retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
+    retire_after: timeText(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
-  };
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  });
+}
+
+function madeCa({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
+  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
+  return made({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
 function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {

@@ -1,26 +1,23 @@
 /** Blocked keys in JSON. */
 
+import { fingerprintField } from "./fields.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, parsed, text } from "#core/shape.ts";
+import { oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
-import {
-  fingerprintOf,
-  parseFingerprint,
-  parsePublicKey,
-  keyDigests,
-} from "#core/x509/public-keys.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { fingerprintOf, parsePublicKey, keyDigests } from "#core/x509/public-keys.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { BlockedKeys } from "#domain/key-checks/block.ts";
-import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import { type BlockedKeyRecord, blockedKeySources } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, fingerprintText, simpleChange, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -34,7 +31,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
       summary: "Keys that are never certified again, newest first.",
       target: anyScope,
       input: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
-      output: unshaped,
+      output: listOf(recordShape),
       run: async (call) => {
         const { q, public_key_sha256: spkiSha256 } = call.input;
         const filter = { text: q, spkiSha256 };
@@ -55,7 +52,7 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
         public_key: pem,
         reason: text({ min: 1, max: 200 }),
       },
-      output: unshaped,
+      output: shape({ ...recordMembers, matching_certificates: count }),
       run: async (call) => {
         const { reason, ...named } = call.input;
         const { record, added, matching } = await blockedKeys.add(
@@ -71,16 +68,16 @@ export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
       summary: "Take a key off the list.",
       target: thePlatform,
       input: { id: text({ max: 64 }) },
-      output: unshaped,
+      output: simpleChange("deleted"),
       run: async (call) => {
         await blockedKeys.remove(call.origin, call.input.id);
-        return { status: "deleted" };
+        return { status: "deleted" as const };
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-const digest = optional(parsed({ type: "string" }, parseFingerprint));
+const digest = optional(fingerprintField);
 const pem = optional(text({ min: 1, max: 131_072 }));
 
 interface NamedKey {
@@ -126,7 +123,18 @@ function readable<T>(read: () => T, code: "bad_certificate" | "bad_key"): T {
   }
 }
 
-function recordJson(record: BlockedKeyRecord) {
+const recordMembers = {
+  tenant_id: optional(words()),
+  id: words(),
+  public_key_fingerprint: fingerprintText,
+  reason: words(),
+  source: oneOf(blockedKeySources),
+  created_by: words(),
+  created_at: time,
+};
+const recordShape = shape(recordMembers);
+
+function recordJson(record: BlockedKeyRecord): ValueOf<typeof recordShape> {
   const { id, tenant, spkiSha256, reason, source, createdBy, createdAt } = record;
   return {
     ...(tenant === undefined ? {} : { tenant_id: tenant }),

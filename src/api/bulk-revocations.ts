@@ -3,26 +3,31 @@
  */
 
 import { issuerOf } from "./parking.ts";
-import { parseSerial, type Serial } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
-import { Problem, refuse } from "#core/problems.ts";
+import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import {
   type Input,
   type JsonObject,
   WrongValue,
+  decimal,
+  either,
   flag,
   integer,
   list,
+  many,
   object,
   optional,
   otherwise,
   parsed,
+  shape,
   text,
+  type ValueOf,
+  words,
 } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import type { Reach } from "#core/access/principal.ts";
 import {
@@ -30,7 +35,6 @@ import {
   type Definition,
   type Parking,
   guarded,
-  unshaped,
 } from "#domain/access/operation.ts";
 import { type OnCa, theCa } from "#domain/access/targets.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -42,8 +46,9 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { timeField } from "./fields.ts";
+import { fingerprintField, serialField, timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
+import { codeText, count, reasonText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly bulk: BulkRevocation;
@@ -59,7 +64,7 @@ export function bulkRevocationHandlers(deps: Deps) {
         "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
       target: theCa,
       input: bulkFields,
-      output: unshaped,
+      output: either(planShape, resultShape),
       parks: (call, said) => parkedBulk(deps, call, said),
       run: async ({ origin, ca, input, reach }) => {
         await refuseUnknownProfile(deps, input.filter.profile, reach);
@@ -91,9 +96,9 @@ const filterFields = {
   pattern: optional(patternField),
   issued_after: optional(timeField),
   issued_before: optional(timeField),
-  serials: optional(list(parsed({ type: "string" }, parseSerial), 1, 100_000)),
+  serials: optional(list(serialField, 1, 100_000)),
   include_expired: otherwise(flag(), false),
-  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  public_key_sha256: optional(fingerprintField),
 };
 
 type Filter = Input<typeof filterFields>;
@@ -119,11 +124,11 @@ async function parkedBulk(
   if (confirmed === undefined && !input.force) {
     throw refuse("missing_field", { field: "confirm_count" });
   }
-  const count = confirmed === undefined ? "all it finds" : String(confirmed);
+  const howMany = confirmed === undefined ? "all it finds" : String(confirmed);
   return {
     resourceKey: `ca:${ca.id}`,
     resourceName: ca.label,
-    summary: `Revoke many certificates of ${ca.label}: ${count}, reason ${input.reason}.`,
+    summary: `Revoke many certificates of ${ca.label}: ${howMany}, reason ${input.reason}.`,
     details: { ...issuerOf(ca), ...said },
     check: async () => {
       await refuseUnknownProfile(deps, input.filter.profile, reach);
@@ -183,7 +188,47 @@ const selectionOf = (filter: Filter): Selection => ({
 
 const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
 
-function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
+const sampleShape = shape({
+  serial: serialText,
+  common_name: words(),
+  profile: words(),
+  not_after: optional(time),
+  known: flag(),
+});
+
+const planShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  ca_label: words(),
+  reason: reasonText,
+  filter: words(),
+  total: count,
+  known: count,
+  unknown: count,
+  held: count,
+  already_revoked: count,
+  filtered_out: count,
+  expired_excluded: count,
+  sample: many(sampleShape),
+});
+
+const resultShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  reason: reasonText,
+  planned: count,
+  revoked: count,
+  upgraded: count,
+  already_skipped: count,
+  batches: count,
+  crl_scopes: many(words()),
+  ocsp_invalidated: count,
+  presign_refreshed: count,
+  presign_error: optional(codeText),
+  duration_seconds: decimal(),
+});
+
+function planJson(ca: CaRecord, plan: BulkRevocationPlan): ValueOf<typeof planShape> {
   const { operationId, reason, filter, total, known, unknown, held, sample } = plan;
   return {
     operation_id: operationId,
@@ -198,17 +243,22 @@ function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
     already_revoked: plan.alreadyRevoked,
     filtered_out: plan.filteredOut,
     expired_excluded: plan.expiredExcluded,
-    sample: sample.map(({ serial, commonName, profile, notAfter, known: isKnown }) => ({
-      serial,
-      common_name: commonName,
-      profile,
-      ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
-      known: isKnown,
-    })),
+    sample: sample.map(sampleJson),
   };
 }
 
-function resultJson(ca: CaRecord, result: BulkRevocationResult) {
+const sampleJson = ({
+  notAfter,
+  ...shown
+}: BulkRevocationPlan["sample"][number]): ValueOf<typeof sampleShape> => ({
+  serial: shown.serial,
+  common_name: shown.commonName,
+  profile: shown.profile,
+  ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
+  known: shown.known,
+});
+
+function resultJson(ca: CaRecord, result: BulkRevocationResult): ValueOf<typeof resultShape> {
   const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
   const { presignFailure } = result;
   return {
@@ -230,5 +280,5 @@ function resultJson(ca: CaRecord, result: BulkRevocationResult) {
 }
 
 /** A code of the closed list (API-3); exceptions never show their text. */
-const wordOf = (failure: unknown): string =>
+const wordOf = (failure: unknown): ProblemCode =>
   failure instanceof Problem ? failure.code : "internal";

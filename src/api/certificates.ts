@@ -1,21 +1,11 @@
 /** The inventory in JSON. */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
-import {
-  flag,
-  many,
-  oneOf,
-  optional,
-  parsed,
-  shape,
-  text,
-  type ValueOf,
-  words,
-} from "#core/shape.ts";
+import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { type Instant, timestamp } from "#core/time.ts";
-import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
@@ -29,12 +19,12 @@ import type {
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { timeField } from "./fields.ts";
+import { fingerprintField, serialField, timeField } from "./fields.ts";
 import { listOf, pageFields, pageOf } from "./pages.ts";
 import { count, fingerprintText, pemText, reasonText, serialText, time } from "./shapes.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { serialPrefix } from "./serial-prefix.ts";
-import { ctMembers } from "./transparency.ts";
+import { ctMemberShapes, ctMembers } from "./transparency.ts";
 
 interface Deps {
   readonly store: Store;
@@ -50,7 +40,7 @@ export function certificateHandlers(deps: Deps) {
     "cert.show": operation({
       summary: "One certificate of the inventory.",
       target: theCa,
-      input: { serial: parsed({ type: "string" }, parseSerial) },
+      input: { serial: serialField },
       output: certificateShape,
       run: async (call) => {
         const ca = call.ca;
@@ -84,7 +74,7 @@ const listFields = {
   q: optional(text({ min: 1, max: 200 })),
   serial_prefix: optional(serialPrefix()),
   expires_before: optional(timeField),
-  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  public_key_sha256: optional(fingerprintField),
   ...pageFields,
 };
 
@@ -160,9 +150,7 @@ const certificateShape = shape({
   reason: optional(reasonText),
   requested_by: words(),
   created_at: time,
-  ct_status: words(),
-  sct_count: count,
-  ct_logs: optional(many(words())),
+  ...ctMemberShapes,
   marker: optional(words()),
   public_key_fingerprint: fingerprintText,
   crl_partition: optional(count),

@@ -5,9 +5,9 @@
 
 import { decodePem } from "#core/asn1/pem.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, text } from "#core/shape.ts";
+import { flag, many, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
@@ -15,6 +15,7 @@ import type { CrlImport } from "#domain/revocation/import.ts";
 import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { OperationName } from "#operations";
+import { count, time } from "./shapes.ts";
 
 interface Deps {
   readonly clock: Clock;
@@ -31,7 +32,7 @@ export function crlAdministration(deps: Deps) {
       summary: "Numbers, times and sizes of the published CRLs; of one partition with `shard`.",
       target: theCa,
       input: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
-      output: unshaped,
+      output: stateShape,
       run: async (call) => {
         const ca = call.ca;
         const { shard } = call.input;
@@ -50,7 +51,7 @@ export function crlAdministration(deps: Deps) {
     "crl.publish": operation({
       summary: "Sign and publish base and delta of every scope now.",
       target: theCa,
-      output: unshaped,
+      output: publishedShape,
       run: async (call) => {
         const published = await publisher.publishAll(call.ca, call.origin);
         return {
@@ -66,7 +67,7 @@ export function crlAdministration(deps: Deps) {
       summary: "Revoke what another CRL of this CA says, in PEM or as DER in base64.",
       target: theCa,
       input: { crl: text({ min: 1, max: crlTextMax }) },
-      output: unshaped,
+      output: importedShape,
       run: async (call) => {
         const { imported, alreadyRevoked } = await deps.crlImport.import(
           ...([call.ca, derOf(call.input.crl), call.origin] as const),
@@ -94,7 +95,33 @@ function fromBase64(given: string): Uint8Array | undefined {
   }
 }
 
-function listJson(head: CrlHead | undefined, clock: Clock) {
+const crlMembers = {
+  available: flag(),
+  number: optional(count),
+  this_update: optional(time),
+  next_update: optional(time),
+  expired: flag(),
+  revoked_count: count,
+};
+const baseShape = shape(crlMembers);
+const deltaShape = shape({ ...crlMembers, base_crl_number: optional(count) });
+const newestMembers = { base: baseShape, delta: deltaShape };
+
+const stateShape = shape({
+  ca_id: words(),
+  sharded: flag(),
+  shard_count: count,
+  ...newestMembers,
+  scopes: many(shape({ scope: words(), ...newestMembers })),
+});
+
+const publishedShape = shape({
+  scopes: many(shape({ scope: words(), number: count, delta_number: count })),
+});
+
+const importedShape = shape({ imported: count, already_revoked: count });
+
+function listJson(head: CrlHead | undefined, clock: Clock): ValueOf<typeof baseShape> {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
   const facts = head && {
     number: head.number,
@@ -109,7 +136,7 @@ function listJson(head: CrlHead | undefined, clock: Clock) {
   };
 }
 
-const deltaJson = (head: CrlHead | undefined, clock: Clock) => ({
+const deltaJson = (head: CrlHead | undefined, clock: Clock): ValueOf<typeof deltaShape> => ({
   ...listJson(head, clock),
   ...(head === undefined ? {} : { base_crl_number: head.base }),
 });

@@ -2,9 +2,21 @@
 
 import { parkedOnCa } from "./parking.ts";
 import { encodePem } from "#core/asn1/pem.ts";
+import { importWarnings } from "#core/policy/import-checks.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, type Input, integer, object, optional, otherwise, text } from "#core/shape.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  many,
+  object,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+} from "#core/shape.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { Document, made } from "#domain/access/outcome.ts";
 import { theCa, theTenant } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
@@ -12,8 +24,9 @@ import type { ExternalAuthorities } from "#domain/authorities/external.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { caJson } from "./authorities.ts";
+import { caJson, caShape } from "./authorities.ts";
 import { keyTypeField, labelField, subjectFields, subjectOf } from "./ca-fields.ts";
+import { pemText } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -32,7 +45,7 @@ export function externalHandlers({ store, external }: Deps) {
         key_type: keyTypeField(),
         max_path_len: optional(integer(0, 16)),
       },
-      output: unshaped,
+      output: requestedShape,
       run: async ({ tenant, origin, input }) => {
         const ca = await external.request(origin, tenant, {
           label: input.label,
@@ -58,7 +71,7 @@ export function externalHandlers({ store, external }: Deps) {
       summary: "Give an externally signed CA the certificate its issuer made.",
       target: theCa,
       input: importFields,
-      output: unshaped,
+      output: certifiedShape,
       parks: ({ ca, input }, said) =>
         parkedOnCa(ca, "Take the certificate another CA made for", said, async () => {
           await external.admit(ca, importOf(input));
@@ -78,6 +91,13 @@ export function externalHandlers({ store, external }: Deps) {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const requestedShape = shape({ ca: caShape, csr_pem: pemText });
+const certifiedShape = shape({
+  ca: caShape,
+  warnings: many(oneOf(importWarnings)),
+  chain_pem: pemText,
+});
 
 function requestOf({ csr }: CaRecord): string {
   if (csr === undefined) throw refuse("not_found");

@@ -1,13 +1,26 @@
 /** Issue, renew and preview in JSON. */
 
+import { serialField } from "./fields.ts";
 import type { Caller } from "#core/policy/admit.ts";
+import { validityLimits } from "#core/policy/plan.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
-import { parseSerial } from "#core/ids.ts";
-import { flag, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
+import {
+  flag,
+  integer,
+  many,
+  mapOf,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/actor.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, theCa } from "#domain/access/targets.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
@@ -15,8 +28,9 @@ import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
 import type { OperationName } from "#operations";
 import { type IssueParkingDeps, parkedIssue, parkedRenewal } from "./parking.ts";
-import { previewFields, previewJson, previewRequest } from "./previews.ts";
-import { ctJson } from "./transparency.ts";
+import { previewFields, previewJson, previewRequest, previewShape } from "./previews.ts";
+import { fingerprintText, pemText, serialText, time } from "./shapes.ts";
+import { ctJson, ctShape } from "./transparency.ts";
 
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
 export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: Issuance }) {
@@ -26,7 +40,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       summary: "Issue a certificate for a certification request.",
       target: theCa,
       input: issueFields,
-      output: unshaped,
+      output: issuedShape,
       parks: (call, said) => parkedIssue(deps, call, said),
       run: async (call) => {
         const ca = call.ca;
@@ -39,7 +53,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       summary: "Certify the identity of a certificate again, with its key or the one of a request.",
       target: theCa,
       input: renewFields,
-      output: unshaped,
+      output: issuedShape,
       parks: (call, said) => parkedRenewal(deps, call, said),
       run: async (call) => {
         const ca = call.ca;
@@ -52,7 +66,7 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       summary: "What issuing would answer, gate by gate; nothing is written.",
       target: theCa,
       input: previewFields,
-      output: unshaped,
+      output: previewShape,
       run: async (call) => {
         const ca = call.ca;
         const { validity_days: asked } = call.input;
@@ -63,14 +77,27 @@ export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: I
       summary: "What a certification request says.",
       target: anyScope,
       input: { csr: text({ min: 1, max: csrMax }) },
-      output: unshaped,
+      output: requestShape,
       run: async (call) => await requestJson(call.input.csr),
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+/** Issued. */
+export const issuedShape = shape({
+  certificate: pemText,
+  chain: pemText,
+  serial: serialText,
+  ca_id: words(),
+  profile: words(),
+  not_before: time,
+  not_after: time,
+  validity_clamped: optional(oneOf(validityLimits)),
+  ct: optional(ctShape),
+});
+
 /** What was issued, as answers show it; the chain never has the root (EXT-6). */
-export function issuedJson(issued: Issued) {
+export function issuedJson(issued: Issued): ValueOf<typeof issuedShape> {
   const { record, clamped } = issued;
   return {
     certificate: certificatePem(issued.certificate),
@@ -92,7 +119,19 @@ function issuedAnswer(issued: Issued) {
   return made(issuedJson(issued), `/api/ca/${issued.caId}/certificates/${issued.serial}`);
 }
 
-async function requestJson(csr: string) {
+const requestShape = shape({
+  subject: mapOf(words()),
+  sans: shape({
+    dns: many(words()),
+    ip: many(words()),
+    email: many(words()),
+    uri: many(words()),
+  }),
+  public_key_algorithm: words(),
+  public_key_fingerprint: fingerprintText,
+});
+
+async function requestJson(csr: string): Promise<ValueOf<typeof requestShape>> {
   const { subject, sans, spki } = await provenRequest(csr);
   const { attributes } = subject;
   const shown = attributes.filter(({ type }) => shownAttributes.has(type));
@@ -132,7 +171,7 @@ export const issueFields = {
 };
 
 const renewFields = {
-  serial: parsed({ type: "string" }, parseSerial),
+  serial: serialField,
   csr: optional(text({ min: 1, max: csrMax })),
   validity_days: validityDays,
 };

@@ -1,14 +1,17 @@
 /** The key-encryption key in JSON. */
 
 import { refuse } from "#core/problems.ts";
+import { many, oneOf, shape, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { Keks } from "#domain/envelopes/keks.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
+import { kekStatuses } from "#domain/envelopes/store.ts";
 import type { OperationName } from "#operations";
+import { count, providerText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -23,7 +26,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
     "kek.show": operation({
       summary: "Versions of the key-encryption key, newest first, and how many data keys it wraps.",
       target: thePlatform,
-      output: unshaped,
+      output: kekShape,
       run: async () => {
         const versions = await keks.versions();
         const active = versions.find(({ status }) => status === "active");
@@ -49,7 +52,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
       summary:
         "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
       target: thePlatform,
-      output: unshaped,
+      output: kekRotationShape,
       parks: async () => ({
         resourceKey: "kek",
         resourceName: "key-encryption key",
@@ -69,3 +72,17 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const kekShape = shape({
+  kek_label: words(),
+  provider: providerText,
+  version: count,
+  versions: many(shape({ version: count, status: oneOf(kekStatuses), created_at: time })),
+  wrapped_keys: count,
+});
+const kekRotationShape = shape({
+  kek_label: words(),
+  old_version: count,
+  new_version: count,
+  rewrapped: count,
+});

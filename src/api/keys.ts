@@ -1,9 +1,20 @@
 /** The key store in JSON. */
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { flag, otherwise, text } from "#core/shape.ts";
+import { keyRoles } from "#core/audit/ledger.ts";
+import {
+  flag,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import { factoryReset } from "#domain/factory-reset.ts";
@@ -12,8 +23,15 @@ import type { Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-
-import { pageFields, pageOf } from "./pages.ts";
+import { listMembers, pageFields, pageOf } from "./pages.ts";
+import {
+  count,
+  fingerprintText,
+  keyTypeText,
+  pemText,
+  providerText,
+  simpleChange,
+} from "./shapes.ts";
 
 export interface KeyHandlerDeps {
   readonly clock: Clock;
@@ -28,30 +46,7 @@ export interface KeyHandlerDeps {
 /** Handlers for `hsm.info`, `hsm.factory_reset` and `inventory.keys`. */
 export function keyHandlers(deps: KeyHandlerDeps) {
   return {
-    "hsm.info": operation({
-      summary: "What the key provider says about itself, also while it is unavailable.",
-      target: anyScope,
-      output: unshaped,
-      run: async () => {
-        const facts = await deps.keys.facts();
-        const main = facts.find((one) => one.provider === deps.roles.ca);
-        const head = await deps.store.read.audit.ledgerHead();
-        const pool = deps.pool();
-        const ledgerId = await deps.store.read.instance.value("ledger_id");
-        return {
-          available: main?.available ?? false,
-          provider: deps.roles.ca,
-          roles: deps.roles,
-          ...(main?.manufacturer === undefined ? {} : { manufacturer: main.manufacturer }),
-          ...(main?.model === undefined ? {} : { part_number: main.model }),
-          ...(main === undefined ? {} : { serial: main.deviceSerial }),
-          key_types: main?.keyTypes ?? [],
-          pool: { size: pool.size, in_use: pool.inUse, waiting: pool.waiting },
-          ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
-          ...(main?.error === undefined ? {} : { error: main.error }),
-        };
-      },
-    }),
+    "hsm.info": hsmInfo(deps),
     "hsm.factory_reset": operation({
       summary: "Destroy every key of this instance on the token, for good.",
       target: thePlatform,
@@ -60,7 +55,7 @@ export function keyHandlers(deps: KeyHandlerDeps) {
         destroy_ca_keys: otherwise(flag(), false),
         destroy_retired_keks: otherwise(flag(), false),
       },
-      output: unshaped,
+      output: simpleChange("reset"),
       run: async ({ origin, input }) => {
         const request = {
           confirm: input.confirm,
@@ -68,14 +63,14 @@ export function keyHandlers(deps: KeyHandlerDeps) {
           destroyRetiredKeks: input.destroy_retired_keks,
         };
         await factoryReset({ ...deps, provider: deps.roles.ca }, origin, request);
-        return { status: "reset" };
+        return { status: "reset" as const };
       },
     }),
     "inventory.keys": operation({
       summary: "Every key of the key providers, whose it is, and whether it could leave.",
       target: thePlatform,
       input: pageFields,
-      output: unshaped,
+      output: inventoryShape,
       run: async (call) => {
         const all = await keyInventory(deps, Object.values(deps.roles));
         const page = await pageOf("inventory.keys", call, {}, keyJson, async (limit, after) =>
@@ -92,8 +87,67 @@ export function keyHandlers(deps: KeyHandlerDeps) {
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+function hsmInfo({ store, keys, roles, pool: poolNow }: KeyHandlerDeps) {
+  return operation({
+    summary: "What the key provider says about itself, also while it is unavailable.",
+    target: anyScope,
+    output: hsmShape,
+    run: async () => {
+      const facts = await keys.facts();
+      const main = facts.find((one) => one.provider === roles.ca);
+      const head = await store.read.audit.ledgerHead();
+      const pool = poolNow();
+      const ledgerId = await store.read.instance.value("ledger_id");
+      return {
+        available: main?.available ?? false,
+        provider: roles.ca,
+        roles,
+        ...(main?.manufacturer === undefined ? {} : { manufacturer: main.manufacturer }),
+        ...(main?.model === undefined ? {} : { part_number: main.model }),
+        ...(main === undefined ? {} : { serial: main.deviceSerial }),
+        key_types: main?.keyTypes ?? [],
+        pool: { size: pool.size, in_use: pool.inUse, waiting: pool.waiting },
+        ledger: { ledger_id: ledgerId ?? "", last_number: head.seq },
+        ...(main?.error === undefined ? {} : { error: main.error }),
+      };
+    },
+  });
+}
+
+const hsmShape = shape({
+  available: flag(),
+  provider: providerText,
+  roles: shape({ ca: providerText, responder: providerText }),
+  manufacturer: optional(words()),
+  part_number: optional(words()),
+  serial: optional(words()),
+  key_types: many(keyTypeText),
+  pool: shape({ size: count, in_use: count, waiting: count }),
+  ledger: shape({ ledger_id: words(), last_number: count }),
+  error: optional(words()),
+});
+
 /** A key that could leave, or whose value the provider would show. */
 const leaves = ({ extractable, sensitive }: InventoriedKey): boolean => extractable || !sensitive;
+
+const keyShape = shape({
+  label: words(),
+  key_type: words({ description: "As the provider calls it where it is none of pkid's." }),
+  provider: providerText,
+  role: oneOf(keyRoles),
+  extractable: flag(),
+  sensitive: flag(),
+  ca_id: optional(words()),
+  ca_label: optional(words()),
+  public_key: optional(pemText),
+  public_key_fingerprint: optional(fingerprintText),
+});
+const inventoryShape = shape({
+  ...listMembers(keyShape),
+  provider: providerText,
+  extractable_count: count,
+  unbound_count: count,
+});
 
 const keyJson = ({
   label,
@@ -104,7 +158,7 @@ const keyJson = ({
   sensitive,
   ca,
   spki,
-}: InventoriedKey) => ({
+}: InventoriedKey): ValueOf<typeof keyShape> => ({
   label,
   key_type: keyType,
   provider,

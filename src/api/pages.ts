@@ -35,13 +35,15 @@ export interface ListEnvelope<T> {
 }
 
 /** The same as a shape. */
-export const listOf = <T>(item: Field<T>): Field<ListEnvelope<T>> =>
-  object({
-    items: many(item),
-    next_cursor: words({ description: "Empty on the last page." }),
-    has_more: flag(),
-    total: integer(0, Number.MAX_SAFE_INTEGER),
-  });
+export const listOf = <T>(item: Field<T>): Field<ListEnvelope<T>> => object(listMembers(item));
+
+/** The members of the envelope, for lists with others beside them. */
+export const listMembers = <T>(item: Field<T>) => ({
+  items: many(item),
+  next_cursor: words({ description: "Empty on the last page." }),
+  has_more: flag(),
+  total: integer(0, Number.MAX_SAFE_INTEGER),
+});
 
 /** A collection that is never long enough for pages. */
 export const onePage = <T>(items: readonly T[]): ListEnvelope<T> => ({

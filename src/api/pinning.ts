@@ -1,6 +1,6 @@
 /** DNS pinning records in JSON: generated when asked for, with no key operation and no event. */
 
-import { parseSerial } from "#core/ids.ts";
+import { serialField } from "./fields.ts";
 import {
   parseHostName,
   type Pinned,
@@ -9,9 +9,19 @@ import {
   zoneText,
 } from "#core/policy/pinning.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { integer, oneOf, optional, otherwise, parsed, WrongValue } from "#core/shape.ts";
+import {
+  integer,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  words,
+  WrongValue,
+} from "#core/shape.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -26,9 +36,9 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
         host: parsed({ type: "string", format: "hostname" }, hostName),
         port: otherwise(integer(1, 65_535), 443),
         protocol: otherwise(oneOf(tlsaProtocols), "tcp"),
-        serial: optional(parsed({ type: "string" }, parseSerial)),
+        serial: optional(serialField),
       },
-      output: unshaped,
+      output: recordsShape,
       run: async ({ ca, input }) => {
         assert(ca !== undefined, "an operation on a CA has one");
         const leaf = input.serial && (await store.read.certificates.bySerial(ca.id, input.serial));
@@ -47,6 +57,16 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const recordShape = shape({
+  name: words(),
+  usage: integer(0, 3),
+  selector: integer(0, 1),
+  matching_type: integer(0, 1),
+  data: words({ pattern: "^[0-9a-f]+$" }),
+  zone: words(),
+});
+const recordsShape = shape({ tlsa: many(recordShape), zone: words() });
 
 const pinned = (certificate: Uint8Array): Pinned => ({
   certificate,

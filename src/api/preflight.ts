@@ -1,12 +1,14 @@
 /** Preflight of the running server, asked for over the admin socket (PRF-1). */
 
 import { checkNames } from "#core/preflight/checks.ts";
+import { findingStatuses } from "#core/preflight/finding.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
-import { flag, integer, list, oneOf, otherwise } from "#core/shape.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { flag, integer, list, many, oneOf, otherwise, shape, words } from "#core/shape.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { OperationName } from "#operations";
+import { count, time } from "./shapes.ts";
 
 /** Handler for `preflight.run`. */
 export function preflightHandlers(deps: {
@@ -26,7 +28,7 @@ export function preflightHandlers(deps: {
         audit_sample: otherwise(integer(1, 10_000_000), 1000),
         network: otherwise(flag(), true),
       },
-      output: unshaped,
+      output: reportShape,
       run: async ({ input }) => {
         const { deep, only, network } = input;
         return await deps.preflight({
@@ -42,6 +44,22 @@ export function preflightHandlers(deps: {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const reportShape = shape({
+  checked_at: time,
+  config_path: words(),
+  checks: many(
+    shape({
+      name: oneOf(checkNames),
+      status: oneOf(findingStatuses),
+      detail: words(),
+      elapsed_ms: count,
+      remedy: words(),
+    }),
+  ),
+  summary: shape({ pass: count, warn: count, fail: count, skip: count }),
+  ok: flag(),
+});
 
 /** The admin socket keeps a connection open for 255 s. */
 const timeoutSecondsMax = 240;

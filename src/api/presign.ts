@@ -2,12 +2,13 @@
 
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, text } from "#core/shape.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { decimal, optional, shape, text } from "#core/shape.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { Presigner } from "#domain/revocation/presign.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { count } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -23,7 +24,7 @@ export function presignHandlers({ store, presigner, enabled }: Deps) {
       summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
       target: thePlatform,
       input: { ca_id: optional(text({ min: 1, max: 64 })) },
-      output: unshaped,
+      output: sweepShape,
       run: async ({ input, origin }) => {
         if (!enabled) throw refuse("feature_disabled", { feature: "presign" });
         const only = input.ca_id === undefined ? undefined : caId(input.ca_id);
@@ -36,3 +37,5 @@ export function presignHandlers({ store, presigner, enabled }: Deps) {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const sweepShape = shape({ responses: count, duration_seconds: decimal() });

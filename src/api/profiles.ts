@@ -1,10 +1,11 @@
 /** The profiles in force, in JSON. */
 
-import { type ProfileSet, profileJson } from "#core/policy/profiles.ts";
-import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type ProfileSet, profileJson, profileShape } from "#core/policy/profiles.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { noTarget } from "#domain/access/targets.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { listOf, onePage } from "./pages.ts";
 
 /** The handler for `profile.list`: sorted by name, always whole, in the list envelope. */
 export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
@@ -12,11 +13,8 @@ export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
     "profile.list": operation({
       summary: "The certificate profiles in force.",
       target: noTarget,
-      output: unshaped,
-      run: async () => {
-        const items = deps.profiles().sorted().map(profileJson);
-        return { items, next_cursor: "", has_more: false, total: items.length };
-      },
+      output: listOf(profileShape),
+      run: async () => onePage(deps.profiles().sorted().map(profileJson)),
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }

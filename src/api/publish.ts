@@ -2,13 +2,14 @@
 
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, optional, otherwise, text } from "#core/shape.ts";
+import { flag, oneOf, optional, otherwise, shape, text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { count, time } from "./shapes.ts";
 
 /** Handler for `publish.run`. */
 export function publishHandlers(deps: {
@@ -21,10 +22,10 @@ export function publishHandlers(deps: {
       target: thePlatform,
       input: {
         ca_id: optional(text({ min: 1, max: 64 })),
-        out: optional(text({ min: 1, max: 1024, pattern: /^\// })),
+        out: optional(text({ min: 1, max: 1024, pattern: /^\//, example: "/srv/pki" })),
         skip_ocsp: otherwise(flag(), false),
       },
-      output: unshaped,
+      output: reportShape,
       run: async ({ input, origin }) => {
         // A path of this host is for whoever is on this host.
         if (input.out !== undefined && origin.principal.mechanism !== "local") {
@@ -45,3 +46,9 @@ export function publishHandlers(deps: {
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const reportShape = shape({
+  target: oneOf(["dir", "s3"]),
+  artifacts: count,
+  earliest_expiry: optional(time),
+});

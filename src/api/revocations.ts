@@ -1,17 +1,32 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
-import { parseSerial } from "#core/ids.ts";
-import { optional, otherwise, parsed } from "#core/shape.ts";
+import {
+  flag,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Asking, type Definition, operation, unshaped } from "#domain/access/operation.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { type OnCa, theCa } from "#domain/access/targets.ts";
-import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
+import {
+  type RevocationRequest,
+  type RevocationResult,
+  revocationResults,
+  type Revoker,
+} from "#domain/revocation/revoke.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { serialField } from "./fields.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
 import { serialPrefix } from "./serial-prefix.ts";
+import { count, reasonText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -25,8 +40,8 @@ export function revocationHandlers(deps: Deps) {
     "cert.revoke": operation({
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
       target: theCa,
-      input: { serial, reason },
-      output: unshaped,
+      input: { serial: serialField, reason },
+      output: resultShape,
       run: async (call) => {
         const request = await requestOf(call, call.input.serial);
         return resultJson(await revoker.revoke(request, call.input.reason));
@@ -35,16 +50,16 @@ export function revocationHandlers(deps: Deps) {
     "cert.suspend": operation({
       summary: "Put a certificate on hold.",
       target: theCa,
-      input: { serial },
-      output: unshaped,
+      input: { serial: serialField },
+      output: resultShape,
       run: async (call) =>
         resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
     }),
     "cert.release": operation({
       summary: "Take a certificate off hold.",
       target: theCa,
-      input: { serial },
-      output: unshaped,
+      input: { serial: serialField },
+      output: resultShape,
       run: async (call) =>
         resultJson(await revoker.release(await requestOf(call, call.input.serial))),
     }),
@@ -57,7 +72,7 @@ function revocationList(store: Store) {
     summary: "Revoked and held serials, newest first.",
     target: theCa,
     input: { serial_prefix: optional(serialPrefix()), ...pageFields },
-    output: unshaped,
+    output: listOf(recordShape),
     run: async (call) => {
       const { revocations } = store.read;
       const filter = { caId: call.ca.id, serialPrefix: call.input.serial_prefix };
@@ -79,13 +94,30 @@ async function requestOf(
   return { ca, serial, origin: call.origin, mayManageCa };
 }
 
-function resultJson(result: RevocationResult) {
+const resultShape = shape({
+  status: oneOf(revocationResults),
+  serial: serialText,
+  revoked_at: optional(time),
+  reason: optional(reasonText),
+});
+
+function resultJson(result: RevocationResult): ValueOf<typeof resultShape> {
   const { status, serial, revokedAt, reason } = result;
   if (revokedAt === undefined) return { status, serial };
   return { status, serial, revoked_at: timestamp(revokedAt), reason };
 }
 
-const recordJson = (record: RevocationRecord) => ({
+const recordShape = shape({
+  ca_id: words(),
+  serial: serialText,
+  revoked_at: time,
+  revocation_reason: count,
+  reason: reasonText,
+  known: flag(),
+  revocation_seq: count,
+});
+
+const recordJson = (record: RevocationRecord): ValueOf<typeof recordShape> => ({
   ca_id: record.caId,
   serial: record.serial,
   revoked_at: timestamp(record.revokedAt),
@@ -95,7 +127,6 @@ const recordJson = (record: RevocationRecord) => ({
   revocation_seq: record.sequence,
 });
 
-const serial = parsed({ type: "string" }, parseSerial);
 const reason = otherwise(
   parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
   "unspecified",

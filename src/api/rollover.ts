@@ -2,10 +2,20 @@
 
 import { parkedOnCa } from "./parking.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, type Input, integer, optional, otherwise, parsed } from "#core/shape.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Definition, guarded, operation, unshaped } from "#domain/access/operation.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, theCa } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
@@ -21,9 +31,10 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { caJson } from "./authorities.ts";
+import { caJson, caShape } from "./authorities.ts";
 import { keyTypeField, labelField } from "./ca-fields.ts";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, pemText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -45,40 +56,16 @@ const rotationOf = ({ new_label, key_type, validity_days }: Input<typeof rotatio
 
 /** Handlers for `ca.rotations`, `ca.rotation`, `ca.rotate` and `ca.retire`. */
 export function rolloverHandlers(deps: Deps) {
-  const { store, clock, authorities, retirement } = deps;
+  const { store, clock, retirement } = deps;
   return {
     "ca.rotations": rotations(deps),
     "ca.rotation": operation({
       summary: "How far the rollover of a CA has come.",
       target: theCa,
-      output: unshaped,
+      output: statusShape,
       run: async (call) => statusJson(await rotationStatus(store.read, call.ca, clock.now())),
     }),
-    "ca.rotate": guarded({
-      summary: "Give a CA a new key under the same name; the old one stops issuing.",
-      target: theCa,
-      input: rotationFields,
-      output: unshaped,
-      parks: ({ ca, origin, input }, said) =>
-        parkedOnCa(ca, "Give a new key to", said, async () => {
-          await authorities.admitRotation(origin, ca, rotationOf(input));
-          await rotatable(store.read.cas, ca);
-        }),
-      run: async ({ ca, origin, input }) => {
-        const request = rotationOf(input);
-        const { old, successor } = await authorities.rotate(origin, ca, request);
-        const { retireAfter } = old;
-        return made(
-          {
-            old_ca: caJson(old),
-            new_ca: caJson(successor),
-            combined_chain_pem: await chainBundle(store.read.cas, successor),
-            ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
-          },
-          `/api/ca/${successor.id}`,
-        );
-      },
-    }),
+    "ca.rotate": rotate(deps),
     "ca.retire": guarded({
       summary: "Revoke the oldest superseded key of a CA and publish it.",
       target: theCa,
@@ -86,7 +73,7 @@ export function rolloverHandlers(deps: Deps) {
         reason: otherwise(reasonField, "cessationOfOperation"),
         force: otherwise(flag(), false),
       },
-      output: unshaped,
+      output: retiredShape,
       parks: ({ ca, input }, said) =>
         parkedOnCa(ca, "Revoke the oldest superseded key of", said, async () => {
           await retirement.admit(ca, input);
@@ -98,7 +85,7 @@ export function rolloverHandlers(deps: Deps) {
         return {
           retired_ca: caJson(retired.ca),
           parent_id: retired.parent.id,
-          revoked_serial: retired.ca.serial,
+          revoked_serial: retired.serial,
           crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
         };
@@ -107,13 +94,55 @@ export function rolloverHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+function rotate({ store, authorities }: Deps) {
+  return guarded({
+    summary: "Give a CA a new key under the same name; the old one stops issuing.",
+    target: theCa,
+    input: rotationFields,
+    output: rotatedShape,
+    parks: ({ ca, origin, input }, said) =>
+      parkedOnCa(ca, "Give a new key to", said, async () => {
+        await authorities.admitRotation(origin, ca, rotationOf(input));
+        await rotatable(store.read.cas, ca);
+      }),
+    run: async ({ ca, origin, input }) => {
+      const request = rotationOf(input);
+      const { old, successor } = await authorities.rotate(origin, ca, request);
+      const { retireAfter } = old;
+      return made(
+        {
+          old_ca: caJson(old),
+          new_ca: caJson(successor),
+          combined_chain_pem: await chainBundle(store.read.cas, successor),
+          ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
+        },
+        `/api/ca/${successor.id}`,
+      );
+    },
+  });
+}
+
+const rotatedShape = shape({
+  old_ca: caShape,
+  new_ca: caShape,
+  combined_chain_pem: pemText,
+  retire_after: optional(time),
+});
+const retiredShape = shape({
+  retired_ca: caShape,
+  parent_id: words(),
+  revoked_serial: serialText,
+  crl_number: count,
+  outstanding_leaves: count,
+});
+
 /** Superseded CAs, whose rollover is not over, one row each. */
 function rotations({ store, clock }: Deps) {
   return operation({
     summary: "Rollovers that are not over: superseded CAs, newest first.",
     target: anyScope,
     input: pageFields,
-    output: unshaped,
+    output: listOf(statusShape),
     run: async (call) => {
       const filter = { reach: call.reach, status: "superseded" as const };
       const list = await pageOf(
@@ -133,7 +162,16 @@ function rotations({ store, clock }: Deps) {
   });
 }
 
-function statusJson(status: RotationStatus) {
+const statusShape = shape({
+  ca: caShape,
+  predecessor: optional(caShape),
+  successor: optional(caShape),
+  outstanding_leaves: count,
+  retire_after: optional(time),
+  safe_to_retire: flag(),
+});
+
+function statusJson(status: RotationStatus): ValueOf<typeof statusShape> {
   const { predecessor, successor, retireAfter } = status;
   return {
     ca: caJson(status.ca),

@@ -80,16 +80,19 @@ export interface TextRule {
   readonly wants?: string;
   /** `line` excludes control characters, `any` nothing. */
   readonly characters?: "unicode" | "line" | "any";
+  /** One that a schema with a pattern cannot lead to. */
+  readonly example?: string;
 }
 
 /** Text of `min`..`max` characters, optionally matching `pattern`. */
 export function text(rule: TextRule = {}): Kind<string> {
-  const { min = 0, max = 4096, pattern, wants, characters = "unicode" } = rule;
+  const { min = 0, max = 4096, pattern, wants, characters = "unicode", example } = rule;
   const schema = {
     type: "string",
     minLength: min,
     maxLength: max,
     ...(pattern ? { pattern: pattern.source } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
   };
   return kind(schema, (given) => {
     const value = textOf(given);

@@ -3,6 +3,7 @@
  */
 
 import { createHash } from "#core/crypto.ts";
+import { anything } from "#core/shape.ts";
 
 import type { Catalog } from "./catalog.ts";
 import { docsPage } from "./docs-page.ts";
@@ -22,6 +23,7 @@ export function descriptionHandlers(
   return {
     "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
       summary: "This description, for programs.",
+      output: anything({ type: "object", description: "OpenAPI 3.1." }),
     }),
     "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
       summary: "This description, for people.",

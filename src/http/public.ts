@@ -28,11 +28,13 @@ export interface PublicRequest {
  * Answers a `pub` operation. GET handlers also answer HEAD; the listener drops the body.
  * A thrown `Problem` is rendered as the JSON error, anything else as `internal`.
  */
-export type PublicHandler = ((request: PublicRequest) => Response | Promise<Response>) &
-  Partial<PublicDescription>;
+export type PublicHandler<O = unknown> = ((
+  request: PublicRequest,
+) => Response | Promise<Response>) &
+  Partial<PublicDescription<O>>;
 
 /** What /openapi.json says of a public operation, where its name does not say enough. */
-export interface PublicDescription {
+export interface PublicDescription<O = unknown> {
   readonly summary: string;
   readonly query: Fields;
   readonly body: Fields;
@@ -41,16 +43,16 @@ export interface PublicDescription {
   /** Media types of the answer, the one that comes unasked first; JSON when it is not said. */
   readonly gives: readonly string[];
   /** What is answered in JSON. */
-  readonly output: Field<unknown>;
+  readonly output: Field<O>;
   /** Refusals of its own rules. */
   readonly refuses: readonly ProblemCode[];
 }
 
 /** A public handler with its description. */
-export const described = (
+export const described = <O = unknown>(
   handler: (request: PublicRequest) => Response | Promise<Response>,
-  description: Partial<PublicDescription>,
-): PublicHandler => Object.assign(handler, description);
+  description: Partial<PublicDescription<O>>,
+): PublicHandler<O> => Object.assign(handler, description);
 
 /**
  * The same for DER that is sent by the hundred thousand: at once where it can be, and complete but

@@ -9,7 +9,6 @@ import { describe, expect, test } from "bun:test";
 import { ownPerson } from "#core/access/person.ts";
 import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { defaultTenant } from "#core/ids.ts";
-import { optional, text } from "#core/shape.ts";
 import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
@@ -137,13 +136,14 @@ describe("by default", () => {
         done += 1;
         return {};
       };
-      const anything = stubOf(name, counting, { resource: optional(text({ max: 64 })) });
+      const anything = stubOf(name, counting);
       const call = (stepUpUntil: number | undefined) => ({
         operation: name,
         origin: inSession(stepUpUntil),
         path: { id },
         query: new URLSearchParams(),
-        body: async () => ({ resource: `ca/${id}` }),
+        // Where its row has members that its route does not name.
+        body: async () => (operationOf(name).in === "query" ? {} : { resource: `ca/${id}` }),
       });
       const refused = await askJson(perform, call(undefined), anything).catch(thrown);
       expect(refused).toBeInstanceOf(Problem);

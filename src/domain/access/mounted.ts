@@ -25,7 +25,7 @@ export function mount(name: OperationName, row: Operation, definition: Definitio
   const { method = "", path = "" } = route ?? {};
   const named = new Set([...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, member = ""]) => member));
   const others = pick(members, (member) => !named.has(member));
-  const inQuery = method === "GET" || definition.from === "query";
+  const inQuery = method === "GET" || row.in === "query";
   return {
     name,
     row,

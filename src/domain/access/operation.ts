@@ -5,7 +5,7 @@
 
 import type { Reach } from "#core/access/principal.ts";
 import type { ProblemCode } from "#core/problems.ts";
-import { anything, type Field, type Fields, type Input, type JsonObject } from "#core/shape.ts";
+import type { Field, Fields, Input, JsonObject } from "#core/shape.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Document, Outcome } from "./outcome.ts";
 import type { Rights } from "./rights.ts";
@@ -47,8 +47,6 @@ export interface Definition {
   readonly target: Target<Fields, unknown>;
   /** The members beside those of the target, wherever the route has them. */
   readonly input: Fields;
-  /** Where members are that the route does not name; undefined: GET has a query, others a body. */
-  readonly from: "query" | undefined;
   readonly output: Field<unknown> | Media;
   /** Refusals of its own rules, beside those of its gates and shapes. */
   readonly refuses: readonly ProblemCode[];
@@ -64,7 +62,6 @@ interface Declared<F extends Fields, M extends Fields, R, Out extends Definition
   readonly summary: string;
   readonly target: Target<M, R>;
   readonly input?: F;
-  readonly from?: "query";
   readonly output: Out;
   readonly refuses?: readonly ProblemCode[];
   readonly run: (call: Authorized<Input<F> & Input<M>, R>) => Promise<Answered<Out>>;
@@ -83,8 +80,8 @@ export function operation<
   On extends Target["on"] = undefined,
   const Out extends Definition["output"] = Field<unknown>,
 >(of: Declared<F, M, R, Out> & { readonly target: { readonly on: On } }) {
-  const { summary, target, from, output, run, input = {}, refuses = [] } = of;
-  return { summary, target, input, from, output, refuses, parks: undefined, run };
+  const { summary, target, output, run, input = {}, refuses = [] } = of;
+  return { summary, target, input, output, refuses, parks: undefined, run };
 }
 
 /**
@@ -107,6 +104,3 @@ export function guarded<
 ) {
   return { ...operation<F, M, R, On, Out>(of), parks: of.parks };
 }
-
-/** An answer nobody has described. */
-export const unshaped: Field<unknown> = anything();

@@ -58,7 +58,13 @@ const spelled = /^ca\/[A-Za-z0-9._-]{1,64}$/;
 
 /** A CA as `resource` names it. */
 export const resourceField: Field<string> = parsed(
-  { type: "string", minLength: 4, maxLength: 67, pattern: spelled.source },
+  {
+    type: "string",
+    minLength: 4,
+    maxLength: 67,
+    pattern: spelled.source,
+    examples: ["ca/issuing"],
+  },
   (given) => {
     if (!spelled.test(given)) throw new WrongValue("must be ca/ and the id of a CA");
     return given;

@@ -39,7 +39,7 @@ export interface StubServer {
  */
 export async function startStub(
   options: Partial<ListenerOptions> = {},
-  deps: Partial<Omit<FrontDoorDeps, "catalog">> & { readonly handlers?: Answers } = {},
+  deps: Partial<FrontDoorDeps> & { readonly handlers?: Answers } = {},
 ): Promise<StubServer> {
   const rows: AccessLogRow[] = [];
   const lines: StubServer["lines"] = [];
@@ -70,8 +70,8 @@ export async function startStub(
     limits: { enabled: false, admit: () => {} },
     tenantRate: () => undefined,
     speeches: { ocsp: () => undefined },
-    ...others,
     catalog: stubCatalog(handlers),
+    ...others,
   });
   const listeners = await Listeners.open(front, {
     host: "127.0.0.1",
