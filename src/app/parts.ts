@@ -105,13 +105,12 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
   const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, settings, approvable };
   const issuance = new Issuance(common);
-  const revocation = openRevocation({
+  const revocation = openRevocation(config, {
     ...used,
     counts,
     wake,
     stillMay,
     ...doubtsOf(deps.clockWatch),
-    settings: revocationSettings(config),
     publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
     onFailure: faultsTo(log),
@@ -185,47 +184,6 @@ function inclusionSettings(config: Config) {
     timeoutSeconds: timeout_seconds,
   };
 }
-
-function revocationSettings({ crl, ocsp, presign, issuance, server, ...config }: Config) {
-  const backdateSeconds = issuance.backdate_seconds;
-  return {
-    crl: {
-      backdateSeconds,
-      baseValidityHours: crl.base_validity_hours,
-      deltaIntervalMinutes: crl.delta_interval_minutes,
-      keepExpired: crl.keep_expired,
-      shards: crl.shards,
-      urlBase: crl.base_url,
-      refreshAfterRevocationSeconds: crl.refresh_after_revocation_seconds,
-    },
-    ocsp: {
-      backdateSeconds,
-      nonceEnabled: ocsp.nonce_enabled,
-      nonceMaxAgeSeconds: ocsp.nonce_max_age_seconds,
-      validityHours: ocsp.validity_hours,
-      cacheSeconds: cacheSeconds(server.ocsp_cache_ttl_seconds),
-      cacheMax: server.ocsp_cache_entries,
-    },
-    presign: {
-      enabled: presign.enabled,
-      backdateSeconds,
-      validityMinutes: presign.validity_minutes,
-      refreshMinutes: presign.refresh_minutes,
-      recentMax: presign.recently_queried ? presign.recent_capacity : 0,
-      expiredGraceMinutes: presign.expired_grace_minutes,
-    },
-    responder: {
-      backdateSeconds,
-      delegated: ocsp.delegated,
-      keyType: ocsp.delegated_key_type,
-      validityHours: ocsp.delegated_validity_hours,
-      provider: config.key_provider.roles.responder,
-    },
-  };
-}
-
-/** 0 means the default, below it no cache. */
-const cacheSeconds = (setting: number): number => (setting === 0 ? 3600 : Math.max(0, setting));
 
 /** The stack for the log; nothing of it reaches a caller. */
 export const describe = (error: unknown): string =>
