@@ -38,7 +38,7 @@ import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
-import { approvalSettings, extraTrust, keyRoles } from "./settings.ts";
+import { approvalSettings, extraTrust } from "./settings.ts";
 
 export interface PartsDeps {
   readonly config: Config;
@@ -84,11 +84,9 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
   const { config, store, keys, clock, random, log, counts, stillMay } = deps;
   let inForce = new ProfileSet(config.profiles.map(profileOf));
   const profiles = () => inForce;
-  const settings = issuanceSettings(config);
-  const urlBase = config.crl.base_url;
-  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
+  const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const transparency = logsOf(deps, () => revocation.revoker);
-  const caa = new CaaGate({ resolver: deps.resolver, clock, ...caaSettings(config) });
+  const caa = new CaaGate({ resolver: deps.resolver, clock, caa: config.caa });
   const used = { store, keys, clock, random };
   const ceremony = new Ceremony({
     ...used,
@@ -99,11 +97,10 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
     refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),
   });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
-  const provider = keyRoles(config).ca;
-  const makers = { ...used, settings, provider, activated };
-  const authorities = new Authorities({ ...makers, signers, ceremony, urlBase });
+  const makers = { ...used, config, activated };
+  const authorities = new Authorities({ ...makers, signers, ceremony });
   const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
-  const common = { store, clock, signers, ceremony, profiles, settings, approvable };
+  const common = { store, clock, signers, ceremony, profiles, config, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation(config, {
     ...used,
@@ -159,21 +156,6 @@ const doubtsOf = (clockWatch: ClockWatch) => ({
   clockAhead: () => clockWatch.pause.ahead !== undefined,
   clockBelieved: () => clockWatch.believed,
 });
-
-const caaSettings = ({ caa }: Config) => ({
-  identifier: caa.identifier,
-  cacheTtlSeconds: caa.cache_ttl_seconds,
-});
-
-function issuanceSettings(config: Config) {
-  const { issuance, policy } = config;
-  return {
-    backdateSeconds: issuance.backdate_seconds,
-    skiMethod: issuance.ski_method,
-    maxNames: issuance.max_names,
-    maxCertValidityDays: policy.max_cert_validity_days,
-  };
-}
 
 function inclusionSettings(config: Config) {
   const { interval_minutes, max_certs_per_run, timeout_seconds } =
