@@ -46,7 +46,7 @@ import { type Running, startRunning } from "#app/running.ts";
 import { countEnvelope, openSealing } from "#app/sealing.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keySettings, nameServers, rateSettings, storeOptions } from "#app/settings.ts";
+import { keySettings, nameServers, storeOptions } from "#app/settings.ts";
 import type { AppOptions, Limits, Opened } from "#app/opened.ts";
 import { frontDoor } from "#app/front.ts";
 
@@ -217,7 +217,7 @@ function limitsOf(config: Config): Limits {
   const limits: Limits = {
     inForce: config,
     rates: new RateLimits({
-      settings: rateSettings(() => limits.inForce.rate_limit),
+      settings: () => limits.inForce.rate_limit,
       elapsedMs: () => systemStopwatch.elapsedMs(),
     }),
   };

@@ -38,7 +38,7 @@ import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
-import { approvalSettings, extraTrust } from "./settings.ts";
+import { extraTrust } from "./settings.ts";
 
 export interface PartsDeps {
   readonly config: Config;
@@ -99,7 +99,7 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
   const makers = { ...used, config, activated };
   const authorities = new Authorities({ ...makers, signers, ceremony });
-  const approvable = thresholdOf(approvalSettings(config), "cert.issue") > 0;
+  const approvable = thresholdOf(config.approvals, "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, config, approvable };
   const issuance = new Issuance(common);
   const revocation = openRevocation(config, {
@@ -142,7 +142,7 @@ function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revo
     random,
     client: httpLogClient(extraTrust(config)),
     registry: () => registry,
-    settings: inclusionSettings(config),
+    settings: config.certificate_transparency.inclusion_monitor,
     revoker,
   });
 }
@@ -156,16 +156,6 @@ const doubtsOf = (clockWatch: ClockWatch) => ({
   clockAhead: () => clockWatch.pause.ahead !== undefined,
   clockBelieved: () => clockWatch.believed,
 });
-
-function inclusionSettings(config: Config) {
-  const { interval_minutes, max_certs_per_run, timeout_seconds } =
-    config.certificate_transparency.inclusion_monitor;
-  return {
-    intervalMinutes: interval_minutes,
-    maxPerRun: max_certs_per_run,
-    timeoutSeconds: timeout_seconds,
-  };
-}
 
 /** The stack for the log; nothing of it reaches a caller. */
 export const describe = (error: unknown): string =>

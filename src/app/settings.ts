@@ -17,9 +17,7 @@ import { isPostgresUrl } from "#config/rules.ts";
 import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
-import type { ApprovalSettings } from "#core/approvals/classes.ts";
 import type { ProviderName } from "#domain/keys.ts";
-import type { RateSettings } from "#http/rate-limits.ts";
 
 /** What outbound calls trust beside the system's certificates. */
 export const extraTrust = ({ outbound }: Config): ExtraTrust =>
@@ -64,15 +62,6 @@ export async function storeOptions(
   };
 }
 
-/** What takes how many people. */
-export const approvalSettings = ({ approvals }: Pick<Config, "approvals">): ApprovalSettings => ({
-  enabled: approvals.enabled,
-  defaultThreshold: approvals.default_threshold,
-  thresholds: approvals.thresholds,
-  operators: approvals.operators,
-  requestTtlHours: approvals.request_ttl_hours,
-});
-
 /** Which provider holds the keys of each role. */
 export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>
   config.key_provider.roles;
@@ -112,27 +101,6 @@ export async function keySettings(
     guard: () => guardSettings(limits(), config.pkcs11.session_pool_size),
   };
 }
-
-/**
- * The rate tiers as the limiter takes them; it asks at every request, so the answer is kept while
- * nothing changed.
- */
-export function rateSettings(of: () => Config["rate_limit"]): () => RateSettings {
-  let known: { readonly of: Config["rate_limit"]; readonly settings: RateSettings } | undefined;
-  return () => {
-    const inForce = of();
-    if (known?.of !== inForce) known = { of: inForce, settings: tiersOf(inForce) };
-    return known.settings;
-  };
-}
-
-const tiersOf = (of: Config["rate_limit"]): RateSettings => ({
-  enabled: of.enabled,
-  global: of.global,
-  perIp: of.per_ip,
-  perAccount: of.per_account,
-  buckets: { maxKeys: of.max_keys, idleMs: of.idle_ttl_seconds * 1000 },
-});
 
 /** The guard on signing operations; off means generous limits, never none. */
 function guardSettings(

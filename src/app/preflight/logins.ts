@@ -18,7 +18,7 @@ import { mappingsOf } from "#config/sections/access.ts";
 import { bindingsOf } from "#config/sections/client-certificates.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
 import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
-import { approvalSettings, extraTrust } from "#app/settings.ts";
+import { extraTrust } from "#app/settings.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 type Names = "auth.ldap" | "auth.oidc" | "auth.mtls" | "approvals.quorum";
@@ -69,7 +69,7 @@ function clientCas({ read, config }: Premises, warnDays: number): Finding {
 
 /** Each class that waits, and who may let it go on. */
 function quorums(config: Config): readonly QuorumFacts[] {
-  const settings = approvalSettings(config);
+  const settings = config.approvals;
   return approvalClasses.flatMap((name) => {
     const needed = thresholdOf(settings, name);
     const listed = Object.hasOwn(settings.operators, name) ? settings.operators[name] : undefined;

@@ -90,7 +90,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     revoker: () => revoker,
     client: impatientClient,
     registry: () => new LogRegistry(options.logs?.() ?? []),
-    settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
+    settings: { interval_minutes: 60, max_certs_per_run: 500, timeout_seconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
