@@ -3,6 +3,8 @@
  * and no other.
  */
 
+import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
+import { openPublishing } from "#domain/publishing/open.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
@@ -36,7 +38,6 @@ import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
-import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
 import { extraTrust } from "./settings.ts";
 
@@ -122,7 +123,12 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
     counts,
     profiles,
     issuance,
-    publishing: openPublishing(config, { ...used, secrets: deps.secrets, ...revocation }),
+    publishing: openPublishing(config.publish, {
+      ...used,
+      ...revocation,
+      target: openTarget(config.publish, deps.secrets),
+      directory: openDirectoryTarget(config.publish),
+    }),
     bulk: new BulkIssue({ store, clock, random, issuance, stillMay }),
     serving: new Serving({ ...common, authorities }),
     sealing: deps.sealing,

@@ -5,7 +5,7 @@
 
 import { providerClient } from "#adapters/network/oidc.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import type { Config } from "#config/schema.ts";
 import { mappingsOf, usualScopes } from "#config/sections/access.ts";
 import type { IdentityClaims } from "#core/jose/claims.ts";

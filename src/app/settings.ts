@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 import type { ExtraTrust } from "#adapters/network/outbound.ts";
 import { type SecretSources, variablesOf } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import { type NameServer, parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import type {

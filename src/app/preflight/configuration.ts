@@ -2,7 +2,7 @@
 
 import { fileFacts } from "#adapters/preflight/host.ts";
 import { describeSource } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import { faultLine } from "#config/load.ts";
 import { type Config, configSchema } from "#config/schema.ts";
 import { isPostgresUrl } from "#config/rules.ts";

@@ -13,7 +13,7 @@ import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";

@@ -29,7 +29,7 @@ import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
-import { targetOf } from "#app/publishing.ts";
+import { openTarget } from "#adapters/publish/open.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { configuredAdmins } from "./logins.ts";
 import { closed, configOf, type Premises, present } from "./premises.ts";
@@ -98,13 +98,12 @@ const openOr = ({ store }: Premises, check: () => Promise<Finding>): Finding | P
 
 function publication(config: Config, store: Store, now: Instant): Promise<Finding> {
   const { publish } = config;
-  const secrets = openSecrets(config);
-  const { enabled, interval_minutes: intervalMinutes } = publish;
+  const { interval_minutes: intervalMinutes } = publish;
   return publicationFresh({
     store,
     now,
     intervalMinutes,
-    target: enabled ? targetOf(publish, secrets) : undefined,
+    target: openTarget(publish, openSecrets(config)),
   });
 }
 
