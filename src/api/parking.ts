@@ -17,7 +17,7 @@ import { readOrRefuse } from "#core/x509/foreign.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { ParkableCall } from "#domain/approvals/four-eyes.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import { oldestSuperseded, rotatable } from "#domain/authorities/rollover.ts";

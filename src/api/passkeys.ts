@@ -3,7 +3,8 @@
 import { refuse } from "#core/problems.ts";
 import { parsed, text, WrongValue } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { created, type Handler, handler, ok, type Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
+import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { challengeSeconds } from "#domain/access/challenges.ts";
 import type { Passkeys } from "#domain/access/passkeys.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";

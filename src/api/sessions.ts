@@ -4,7 +4,8 @@ import { text } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { Logins } from "#domain/access/logins.ts";
-import type { Session, Sessions } from "#domain/access/sessions.ts";
+import type { Session } from "#domain/actor.ts";
+import type { Sessions } from "#domain/access/sessions.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf } from "./pages.ts";
 

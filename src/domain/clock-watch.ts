@@ -6,7 +6,7 @@
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { type Instant, instant, parseTimestamp, timestamp } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "./actor.ts";
 import type { Clock, Stopwatch } from "./ports.ts";
 import type { Store } from "./store.ts";
 

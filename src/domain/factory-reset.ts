@@ -5,7 +5,7 @@
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "./actor.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKek } from "#domain/envelopes/keks.ts";

@@ -5,7 +5,8 @@
 
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import type { Call, Handler, Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
+import type { Call, Handler } from "#domain/access/call.ts";
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";

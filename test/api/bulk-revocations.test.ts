@@ -6,7 +6,7 @@ import { parseSerial } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 

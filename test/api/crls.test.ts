@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { crlAdministration } from "#api/crls.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 import { parseSerial } from "#core/ids.ts";

@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from "bun:test";
 
 import { Problem } from "#core/problems.ts";
 import { revocationHandlers } from "#api/revocations.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 

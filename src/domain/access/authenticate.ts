@@ -7,7 +7,8 @@ import type { ClientCheck } from "./client-certificates.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import type { Presented } from "./presented.ts";
 import type { RootAccount } from "./root-account.ts";
-import type { Session, Sessions } from "./sessions.ts";
+import type { Session } from "#domain/actor.ts";
+import type { Sessions } from "./sessions.ts";
 import type { ApiTokens } from "./tokens.ts";
 
 /** Where a request comes from. */

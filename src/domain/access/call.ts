@@ -1,55 +1,12 @@
 /** A call: one operation asked for by one principal, in the one form every caller uses. */
 
-import { effectiveRoles, type Principal, type Reach } from "#core/access/principal.ts";
-import type { EventDraft } from "#core/audit/actions.ts";
+import type { Reach } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Fields, Input } from "#core/shape.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { Unit } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import type { Session } from "./sessions.ts";
 import type { Rights } from "./rights.ts";
-
-/** Where a call came from; written into events. */
-export interface Origin {
-  readonly principal: Principal;
-  /** The session that proved it, when a cookie did. */
-  readonly session?: Session;
-  /** Client address, empty on the admin socket. */
-  readonly ip: string;
-  readonly requestId: string;
-  /** Set while the server executes what was approved. */
-  readonly approval?: Execution;
-}
-
-/** An approved operation while it is executed. */
-export interface Execution {
-  readonly id: string;
-  /**
-   * Seals a one-time secret for the maker; what it gives is called in the unit that stores what the
-   * secret opens.
-   */
-  keepSecret(secret: string): Promise<(tx: Unit) => Promise<void>>;
-}
-
-/** Who an event names, as far as a run that outlives its call has to remember it. */
-export type Author = Pick<
-  EventDraft,
-  "actor" | "actorName" | "actorRoles" | "ip" | "requestId" | "approval"
->;
-
-/** The author of what this caller does to an object of the tenant; without one, to the instance. */
-export const authorOf = (
-  { principal, ip, requestId, approval }: Origin,
-  tenant: TenantId | undefined,
-): Author => ({
-  approval: approval?.id,
-  actor: principal.subject,
-  actorName: principal.name,
-  ip,
-  requestId,
-  actorRoles: effectiveRoles(principal, tenant),
-});
 
 /**
  * What a caller hands to `perform`; the body is read only after the capability is known to be held.

@@ -6,7 +6,7 @@ import { refuse } from "#core/problems.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { authorOf, type Origin } from "./call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import { type EffectiveGrant, type GrantSource, grantsOn, idOf } from "./grants.ts";
 import { Rights } from "./rights.ts";
 import type { GrantRecord } from "./store.ts";

@@ -18,10 +18,11 @@ import { refuse } from "#core/problems.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Whence } from "./authenticate.ts";
-import type { Origin } from "./call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { type FailedLogin, type FailedLogins, printableName } from "./failed-logins.ts";
 import type { RootAccount } from "./root-account.ts";
-import type { LoginMethod, NewSession, Session, Sessions } from "./sessions.ts";
+import type { LoginMethod, Session } from "#domain/actor.ts";
+import type { NewSession, Sessions } from "./sessions.ts";
 
 /** A mapping as configured: its tenant by id or slug. */
 export interface MappingSetting {

@@ -7,10 +7,11 @@ import { addSeconds, type Instant } from "#core/time.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { type AttestedKey, type Assertion, base64url, type PasskeyChecks } from "./ceremonies.ts";
-import { authorOf, type Origin } from "./call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import { Challenges } from "./challenges.ts";
 import type { Refusals } from "./refusals.ts";
-import type { Session, Sessions } from "./sessions.ts";
+import type { Session } from "#domain/actor.ts";
+import type { Sessions } from "./sessions.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
 import type { PasskeyRecord } from "./store.ts";
 

@@ -12,15 +12,8 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive } from "#domain/tenants/quotas.ts";
 import { type OperationName, operationOf } from "#operations";
-import {
-  type Answer,
-  type Authorized,
-  authorOf,
-  type Call,
-  type Handler,
-  type Origin,
-  type RawAnswer,
-} from "./call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
+import type { Answer, Authorized, Call, Handler, RawAnswer } from "./call.ts";
 import { printableName } from "./failed-logins.ts";
 import { type GrantSource, noGrants } from "./grants.ts";
 import { Refusals } from "./refusals.ts";

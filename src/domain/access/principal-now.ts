@@ -15,7 +15,7 @@ import type { GrantSource } from "./grants.ts";
 import type { Logins } from "./logins.ts";
 import { Rights } from "./rights.ts";
 import type { RootAccount } from "./root-account.ts";
-import type { LoginMethod } from "./sessions.ts";
+import type { LoginMethod } from "#domain/actor.ts";
 import type { ApiTokens } from "./tokens.ts";
 
 /**

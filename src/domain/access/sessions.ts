@@ -8,31 +8,9 @@ import { isSamePerson, type Person } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
+import type { LoginMethod, Session } from "#domain/actor.ts";
 import type { Page, PageKey } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-
-export type LoginMethod = "oidc" | "password" | "ldap";
-
-/** A session as everybody but its owner's browser knows it. */
-export interface Session {
-  /** First 32 hex digits of SHA-256 over the id: for lists, logs and events; it opens nothing. */
-  readonly digest: string;
-  readonly method: LoginMethod;
-  readonly principal: Principal;
-  /** What the provider or directory said at login, to resolve roles again; undefined for root. */
-  readonly identity: Identity | undefined;
-  readonly csrfToken: string;
-  readonly loginName: string;
-  readonly ip: string;
-  readonly userAgent: string;
-  readonly createdAt: Instant;
-  readonly lastSeenAt: Instant;
-  /** Absolute: use does not prolong a session. */
-  readonly expiresAt: Instant;
-  readonly stepUpUntil: Instant | undefined;
-  /** The id of the passkey that confirmed. */
-  readonly stepUpBy: string | undefined;
-}
 
 export interface NewSession {
   readonly method: LoginMethod;

@@ -5,7 +5,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import { refuse } from "#core/problems.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { authorOf, type Origin } from "./call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { PasskeyRecord } from "./store.ts";
 
 /**

@@ -9,7 +9,7 @@ import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { Origin } from "./call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { ApiTokenRecord } from "./store.ts";
 
 /** What came of verifying a presented token; callers see one refusal for all but success. */

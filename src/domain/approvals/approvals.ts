@@ -7,7 +7,7 @@ import { isSamePerson, mayBeSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
 import { type ApprovalsSection, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { Rights } from "#domain/access/rights.ts";
 import type { Clock, Patience, Random } from "#domain/ports.ts";

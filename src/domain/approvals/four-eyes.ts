@@ -16,7 +16,7 @@ import type { Action } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, problems, refuse, type ProblemCode } from "#core/problems.ts";
 import { addSeconds, type Instant, timestamp } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import type { Clock, Patience, Random } from "#domain/ports.ts";

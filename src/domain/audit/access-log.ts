@@ -1,7 +1,7 @@
 /** Hands out the access log as a whole, which is an event of its own. */
 
 import { type Instant, timestamp } from "#core/time.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { AccessLogFilter, LoggedRequest } from "./store.ts";

@@ -34,7 +34,7 @@ import {
 } from "#core/x509/extensions.ts";
 import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/names.ts";
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";

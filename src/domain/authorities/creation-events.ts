@@ -4,7 +4,7 @@ import type { Action } from "#core/audit/actions.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { Problem } from "#core/problems.ts";
 import { type Name, nameText } from "#core/x509/names.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 

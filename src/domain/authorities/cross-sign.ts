@@ -31,7 +31,7 @@ import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { isSelfIssued } from "#core/x509/path.ts";
 import { type PublicKey, parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import { signedByOffThread } from "#core/x509/signed-by.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
 import type { Clock, Random } from "#domain/ports.ts";

@@ -2,7 +2,7 @@
 
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import { announceKey } from "#domain/audit/sign-ledger.ts";
 import type { Keys } from "#domain/keys.ts";

@@ -25,7 +25,7 @@ import {
 import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { KeyHandle } from "#domain/keys.ts";

@@ -6,7 +6,7 @@
 import { assert, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";

@@ -13,7 +13,7 @@ import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseAuthorityKeyIdentifier, parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName } from "#core/x509/names.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { leafEvents } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";

@@ -6,7 +6,7 @@
 import { createHash } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { nextTurn, Turns } from "#core/turns.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";

@@ -7,7 +7,7 @@ import type { Serial } from "#core/ids.ts";
 import type { GateName, GateReport } from "#core/policy/gates.ts";
 import type { ValidityLimit } from "#core/policy/plan.ts";
 import { timestamp } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
 import type { SigningOrder } from "./ceremony.ts";
 

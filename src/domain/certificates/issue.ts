@@ -8,7 +8,7 @@ import { type ValidityLimit, validityLimits } from "#core/policy/plan.ts";
 import { markerOf } from "#core/policy/profiles.ts";
 import { assert } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { acrossRollover } from "#domain/authorities/resolve.ts";
 import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";

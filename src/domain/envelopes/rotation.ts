@@ -6,7 +6,7 @@
 import { effectiveRoles } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { assert, refuse } from "#core/problems.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

@@ -7,7 +7,7 @@ import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { fingerprintOf, keyDigests } from "#core/x509/public-keys.ts";
-import { type Author, authorOf, type Origin } from "#domain/access/call.ts";
+import { type Author, authorOf, type Origin } from "#domain/actor.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

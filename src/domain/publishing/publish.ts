@@ -6,7 +6,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Manifest } from "#core/publishing/manifest.ts";
 import { type Instant, timestamp } from "#core/time.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Random } from "#domain/ports.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";

@@ -10,7 +10,7 @@ import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { sortedInTurns } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { OperationRuns } from "#domain/operation-runs.ts";

@@ -30,7 +30,7 @@ import {
   tbsCertListSegments,
 } from "#core/x509/crl-segments.ts";
 import { authorityKeyIdentifier, crlNumber, type Extension } from "#core/x509/extensions.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { closeTicket, openTicket, type LongIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";

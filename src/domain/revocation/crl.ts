@@ -7,7 +7,7 @@ import type { CaId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
 import { joined, segmentOctets } from "#core/x509/crl-segments.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { CrlBuilder, type CrlBuildDeps } from "./crl-build.ts";
 import { isFromTheFuture } from "./crl-time.ts";

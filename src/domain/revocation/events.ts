@@ -7,7 +7,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Author } from "#domain/access/call.ts";
+import type { Author } from "#domain/actor.ts";
 import type { StoredStatus } from "#domain/certificates/store.ts";
 
 /** What happened, and what is told of it. */

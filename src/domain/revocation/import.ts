@@ -14,7 +14,7 @@ import { schemeOf } from "#core/x509/algorithms.ts";
 import { type CrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
 import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";

@@ -8,7 +8,7 @@ import { Problem } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { certIdsOf } from "#core/x509/ocsp.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

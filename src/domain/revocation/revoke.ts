@@ -7,7 +7,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import { refuse, type Problem } from "#core/problems.ts";
 import { type Instant, instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord, StoredStatus } from "#domain/certificates/store.ts";
 import {

@@ -4,7 +4,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import { defaultTenant, type TenantId, tenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
-import { authorOf, type Origin } from "#domain/access/call.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import { apiTokenEvent } from "#domain/access/tokens.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";

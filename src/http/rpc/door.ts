@@ -5,7 +5,8 @@
 
 import { Problem, refuse } from "#core/problems.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
-import type { Handler, Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
+import type { Handler } from "#domain/access/call.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { leavesOctets } from "#http/answer.ts";
 import { readBytes } from "#http/body.ts";

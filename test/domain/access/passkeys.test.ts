@@ -8,7 +8,7 @@ import { describe, expect, test } from "bun:test";
 import { fixedStepUps, type StepUpName, usualStepUps } from "#core/access/step-up.ts";
 import { Problem } from "#core/problems.ts";
 import { WebAuthn } from "#adapters/webauthn.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { Passkeys } from "#domain/access/passkeys.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
 import { accessWorld, visitor } from "#test/support/worlds/access.ts";

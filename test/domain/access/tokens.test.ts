@@ -6,7 +6,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { defaultTenant, tenantId } from "#core/ids.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Store } from "#domain/store.ts";
 import { ApiTokens, type ApiTokenVerdict, type ApiTokenRequest } from "#domain/access/tokens.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";

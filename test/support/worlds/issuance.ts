@@ -22,7 +22,7 @@ import { assembleSigned } from "#core/x509/certificate.ts";
 import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/extensions.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
-import type { Origin } from "#domain/access/call.ts";
+import type { Origin } from "#domain/actor.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { Authorities, type CaRequest } from "#domain/authorities/create.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
