@@ -35,8 +35,9 @@ import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import { RateLimits } from "#http/rate-limits.ts";
-import { openAccess } from "#app/access.ts";
-import { declareTenants, openGovernance } from "#app/governance.ts";
+import { openCallers } from "#app/access.ts";
+import { openTenants } from "#domain/tenants/open.ts";
+import { nameServers } from "#adapters/network/resolv-conf.ts";
 import { claimPlace, mustBeFounded } from "#app/founded.ts";
 import { openFourEyes } from "#app/four-eyes.ts";
 import { PlaceIdentity } from "#app/identity.ts";
@@ -46,7 +47,7 @@ import { type Running, startRunning } from "#app/running.ts";
 import { countEnvelope, openSealing } from "#app/sealing.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keySettings, nameServers, storeOptions } from "#app/settings.ts";
+import { keySettings, storeOptions } from "#app/settings.ts";
 import type { AppOptions, Limits, Opened } from "#app/opened.ts";
 import { frontDoor } from "#app/front.ts";
 
@@ -119,7 +120,11 @@ export async function openApp(options: AppOptions): Promise<App> {
       await rootSettings(config, secrets),
     );
     place.founded(instance.id);
-    await declareTenants(config, { store, clock: systemClock, random: systemRandom });
+    const tenants = await openTenants(config.tenants, {
+      store,
+      clock: systemClock,
+      random: systemRandom,
+    });
     closing.push(() => counts.writeLast());
     await sealing.prove();
     // 5. What a crash left open, and whether the clock may be believed.
@@ -142,6 +147,7 @@ export async function openApp(options: AppOptions): Promise<App> {
       passwords,
       space,
       instance,
+      tenants,
       sealing,
       counts,
       clockWatch,
@@ -230,9 +236,10 @@ function compose(opened: Opened): App {
   const [clock, random, { schedules }] = [systemClock, systemRandom, opened];
   const refusals = new Refusals({ store, clock });
   let weakKeys = readBlocklists(config.keychecks.weak_key_blocklist_paths);
-  const resolver = new DnsResolver({ random, servers: () => nameServers(config) });
+  const resolver = new DnsResolver({ random, servers: () => nameServers(config.caa) });
   const deps = {
     config,
+    inForce: () => opened.limits.inForce,
     store,
     keys,
     clock,
@@ -245,7 +252,7 @@ function compose(opened: Opened): App {
     secrets,
     refusals,
     weakKeys: () => weakKeys,
-    stillMay: later(() => stillMay({ store, ...governance, now: access.principalNow })),
+    stillMay: later(() => stillMay({ store, grants: access.grants, now: access.principalNow })),
   };
   const parts = domainParts(deps, (kind) => schedules.wake(kind));
   // 2. What is measured.
@@ -260,7 +267,7 @@ function compose(opened: Opened): App {
   observeComponents(metrics, () => probes.components());
   const stopObserving = observeResources(metrics);
   // 3. Who comes in, what they may do, and what takes two.
-  const access = openAccess({
+  const access = openCallers({
     ...deps,
     metrics,
     passwords: opened.passwords,
@@ -268,7 +275,6 @@ function compose(opened: Opened): App {
     rootPasswordHash: opened.instance.rootPasswordHash,
     attempts: opened.limits.rates,
   });
-  const governance = openGovernance({ config, store, clock, random, apiTokens: access.apiTokens });
   const fourEyes = openFourEyes({
     config,
     store,
@@ -281,6 +287,7 @@ function compose(opened: Opened): App {
     perform: (call) => replay(call),
   });
   // 4. The door that all of them come through.
+  const governance = { ...access, tenants: opened.tenants };
   const rooms = { parts, probes, access, governance, fourEyes, refusals };
   const { front, replay, watch } = frontDoor(opened, rooms);
   return {
@@ -306,9 +313,7 @@ function compose(opened: Opened): App {
           const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
           return () => {
             weakKeys = listed;
-            parts.reloadProfiles(next);
             opened.limits.inForce = next;
-            governance.reload(next);
             return enter();
           };
         },

@@ -16,6 +16,7 @@ import type { PreparedInstance } from "#domain/instance.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import type { Tenants } from "#domain/tenants/tenants.ts";
 import type { RateLimits } from "#http/rate-limits.ts";
 import type { Build } from "./handlers.ts";
 import type { Schedules } from "./running.ts";
@@ -62,6 +63,7 @@ export interface Opened extends AppOptions {
   readonly passwords: Passwords;
   readonly space: FreeSpace;
   readonly instance: PreparedInstance;
+  readonly tenants: Tenants;
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;

@@ -6,6 +6,8 @@
 import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
 import { openPublishing } from "#domain/publishing/open.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
+import { extraTrust } from "#adapters/network/outbound.ts";
+import { madeFrom } from "#core/in-force.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import type { SecretSources } from "#adapters/secrets/sources.ts";
 import type { Config } from "#config/schema.ts";
@@ -39,10 +41,11 @@ import type { Refusals } from "#domain/access/refusals.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
 import type { Sealing } from "./sealing.ts";
-import { extraTrust } from "./settings.ts";
 
 export interface PartsDeps {
   readonly config: Config;
+  /** After the last reload. */
+  readonly inForce: () => Config;
   readonly store: Store;
   readonly keys: Keys;
   readonly clock: Clock;
@@ -74,17 +77,17 @@ export interface Parts {
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
   readonly clockWatch: ClockWatch;
-  /** The set in force. */
+  /** The set in force; requests in flight keep the one they began with. */
   readonly profiles: () => ProfileSet;
-  /** Replaces the set as a whole; requests in flight keep the one they began with. */
-  readonly reloadProfiles: (config: Config) => void;
 }
 
 /** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
 export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Parts {
   const { config, store, keys, clock, random, log, counts, stillMay } = deps;
-  let inForce = new ProfileSet(config.profiles.map(profileOf));
-  const profiles = () => inForce;
+  const profiles = madeFrom(
+    () => deps.inForce().profiles,
+    (rows) => new ProfileSet(rows.map(profileOf)),
+  );
   const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const transparency = logsOf(deps, () => revocation.revoker);
   const caa = new CaaGate({ resolver: deps.resolver, clock, caa: config.caa });
@@ -109,7 +112,7 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
     wake,
     stillMay,
     ...doubtsOf(deps.clockWatch),
-    publicProfile: (name) => inForce.has(name) && inForce.named(name).lint.public,
+    publicProfile: (name) => profiles().has(name) && profiles().named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
     onFailure: faultsTo(log),
   });
@@ -134,9 +137,6 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
     sealing: deps.sealing,
     clockWatch: deps.clockWatch,
     blockedKeys: new BlockedKeys({ store, clock, random }),
-    reloadProfiles: (next) => {
-      inForce = new ProfileSet(next.profiles.map(profileOf));
-    },
   };
 }
 
@@ -146,7 +146,7 @@ function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revo
     store,
     clock,
     random,
-    client: httpLogClient(extraTrust(config)),
+    client: httpLogClient(extraTrust(config.outbound)),
     registry: () => registry,
     settings: config.certificate_transparency.inclusion_monitor,
     revoker,

@@ -2,6 +2,8 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { readFileSync } from "node:fs";
+
 import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
@@ -23,7 +25,7 @@ import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#app/preflight/premises.ts";
-import { clientAuthorities } from "./client-trust.ts";
+import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
@@ -172,7 +174,7 @@ class Server implements Running {
     const { server } = config;
     const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
-    this.#authorities = clientAuthorities(config);
+    this.#authorities = clientAuthorities(config.auth.mtls, readText);
     this.#listeners = await Listeners.open(front, {
       host: server.host,
       port: server.port,
@@ -219,7 +221,7 @@ class Server implements Running {
       const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await this.#certificates.material(config.server, cleartext);
-      const authorities = clientAuthorities(config);
+      const authorities = clientAuthorities(config.auth.mtls, readText);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
@@ -347,3 +349,5 @@ function after(seconds: number, run: () => void): () => void {
   const timer = setTimeout(run, seconds * 1000);
   return () => clearTimeout(timer);
 }
+
+const readText = (path: string): string => readFileSync(path, "utf8");

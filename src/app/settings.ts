@@ -1,11 +1,7 @@
 /** Turns the configuration into the plain settings each part asks for; nothing else knows both. */
 
-import { readFileSync } from "node:fs";
-
-import type { ExtraTrust } from "#adapters/network/outbound.ts";
 import { type SecretSources, variablesOf } from "#adapters/secrets/sources.ts";
 import { SecretUnavailable } from "#config/secret.ts";
-import { type NameServer, parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import type {
   GuardSettings,
@@ -18,15 +14,6 @@ import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
 import type { ProviderName } from "#domain/keys.ts";
-
-/** What outbound calls trust beside the system's certificates. */
-export const extraTrust = ({ outbound }: Config): ExtraTrust =>
-  outbound.ca_file === undefined ? [] : [readFileSync(outbound.ca_file, "utf8")];
-
-/** The configured resolver, else those of the system, as they are now. */
-export function nameServers({ caa }: Config): readonly NameServer[] {
-  return caa.dns_resolver === undefined ? systemServers() : [parseServer(caa.dns_resolver)];
-}
 
 /**
  * Where the store is and how it is reached. Throws `SecretUnavailable` when its source fails or

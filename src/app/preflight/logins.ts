@@ -7,18 +7,18 @@ import { lookAtProvider } from "#adapters/network/oidc.ts";
 import { systemClock } from "#adapters/system.ts";
 import { faultLine } from "#config/load.ts";
 import type { Config } from "#config/schema.ts";
-import { directorySettings } from "#app/directory.ts";
-import { configuredScopes } from "#app/providers.ts";
+import { readDirectory } from "#adapters/directory/open.ts";
+import { ourselvesAt } from "#domain/access/oidc/open.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
 import { judgeClientCas, judgeDirectory, judgeProviders } from "#core/preflight/providers.ts";
 import { judgeQuorum, type QuorumFacts } from "#core/preflight/quorum.ts";
-import { mappingsOf } from "#config/sections/access.ts";
-import { bindingsOf } from "#config/sections/client-certificates.ts";
+import { mappingsOf } from "#core/access/role-mappings.ts";
+import { bindingsOf } from "#core/access/binding-rows.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
 import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
-import { extraTrust } from "#app/settings.ts";
+import { extraTrust } from "#adapters/network/outbound.ts";
 import { configOf, type Premises } from "./premises.ts";
 
 type Names = "auth.ldap" | "auth.oidc" | "auth.mtls" | "approvals.quorum";
@@ -27,15 +27,16 @@ type Names = "auth.ldap" | "auth.oidc" | "auth.mtls" | "approvals.quorum";
 export function loginChecks(premises: Premises, request: PreflightRequest): Pick<Checks, Names> {
   return {
     "auth.ldap": async () => {
-      const settings = directorySettings(configOf(premises), openSecrets(configOf(premises)));
+      const settings = readDirectory(configOf(premises).auth.ldap, openSecrets(configOf(premises)));
       if (settings === undefined) return judgeDirectory([]);
       return judgeDirectory(await lookAtDirectory(settings, () => systemClock.now()));
     },
     "auth.oidc": async () => {
       const config = configOf(premises);
-      const trust = extraTrust(config);
+      const trust = extraTrust(config.outbound);
       const now = () => systemClock.now();
-      const we = clientOf(config);
+      // Its secret is not needed to ask.
+      const we = ourselvesAt(config.auth.oidc, async () => undefined);
       const looks = issuersOf(config).map((issuer) =>
         lookAtProvider(trust, issuer, now, issuer === we?.issuer ? we : undefined),
       );
@@ -44,15 +45,6 @@ export function loginChecks(premises: Premises, request: PreflightRequest): Pick
     "auth.mtls": () => clientCas(premises, request.expiryWarnDays),
     "approvals.quorum": () => judgeQuorum(quorums(configOf(premises))),
   };
-}
-
-/** Who we are where people log in; its secret is not needed to ask. */
-function clientOf({ auth: { oidc } }: Config) {
-  const { enabled, issuer_url: issuer, client_id: clientId, redirect_url: redirectUrl } = oidc;
-  if (!enabled || issuer === undefined || clientId === undefined) return undefined;
-  if (redirectUrl === undefined) return undefined;
-  const secret = async () => undefined;
-  return { issuer, clientId, redirectUrl, scopes: configuredScopes(oidc.scopes), secret };
 }
 
 /** Without a file there is no valid configuration, whose faults then say what is wrong. */

@@ -19,7 +19,8 @@ import { judgeListener, judgeServed, type ServingFacts } from "#core/preflight/s
 import { pointersAnswer } from "#domain/preflight/pointers.ts";
 import type { Checks, PreflightRequest } from "#domain/preflight/run.ts";
 import { logsAnswer } from "#domain/preflight/transparency.ts";
-import { extraTrust, nameServers } from "#app/settings.ts";
+import { extraTrust } from "#adapters/network/outbound.ts";
+import { nameServers } from "#adapters/network/resolv-conf.ts";
 import { configOf, type Premises, present } from "./premises.ts";
 
 type Covered =
@@ -39,8 +40,8 @@ export function networkChecks(
   const outside = () =>
     lookOutside({
       random: systemRandom,
-      servers: () => nameServers(configOf(premises)),
-      trust: extraTrust(configOf(premises)),
+      servers: () => nameServers(configOf(premises).caa),
+      trust: extraTrust(configOf(premises).outbound),
     });
   const profiles = () => configOf(premises).profiles.map(profileOf);
   return {
@@ -53,7 +54,7 @@ export function networkChecks(
       logsAnswer({
         profiles: profiles(),
         logs: configuredLogs(configOf(premises)).logs,
-        client: httpLogClient(extraTrust(configOf(premises))),
+        client: httpLogClient(extraTrust(configOf(premises).outbound)),
         timeoutSeconds,
       }),
     "revocation.urls": () =>

@@ -57,7 +57,7 @@ export async function startStub(
     log,
     random: { uuid: () => crypto.randomUUID() },
     ownPages: new OwnPages([]),
-    cookies: new Cookies({ name: "pki_session", insecure: false }),
+    cookies: new Cookies({ cookie_name: "pki_session", insecure: false }),
     trustedProxies: [],
     bodyBytesMax: 65_536,
     bulkBodyBytesMax: 131_072,
