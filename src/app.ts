@@ -5,6 +5,7 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { storeAddress } from "#adapters/db/address.ts";
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { type OpenKeys, openKeys } from "#adapters/keys/open.ts";
@@ -47,7 +48,7 @@ import { type Running, startRunning } from "#app/running.ts";
 import { countEnvelope, openSealing } from "#app/sealing.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keySettings, storeOptions } from "#app/settings.ts";
+import { keySettings } from "#app/settings.ts";
 import type { AppOptions, Limits, Opened } from "#app/opened.ts";
 import { frontDoor } from "#app/front.ts";
 
@@ -85,7 +86,7 @@ export async function openApp(options: AppOptions): Promise<App> {
     // 1. The place: nobody else has it while this process does.
     const secrets = openSecrets(config);
     await useProxy(config, secrets);
-    const address = await storeOptions(config, options.migrate ?? false, secrets);
+    const address = await storeAddress(config, secrets, options.migrate);
     // 2. The database, which must be of the same instance.
     const { store, place, instanceId } = await openPlace(options, { address, secrets }, closing);
     const metrics = new Metrics();

@@ -2,52 +2,16 @@
 
 import { type SecretSources, variablesOf } from "#adapters/secrets/sources.ts";
 import { SecretUnavailable } from "#config/secret.ts";
-import type { StoreOptions } from "#adapters/db/open.ts";
 import type {
   GuardSettings,
   KeySettings,
   Pkcs11Settings,
   SecretSource as KeySecret,
 } from "#adapters/keys/settings.ts";
-import { isPostgresUrl } from "#config/rules.ts";
 import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
 import type { ProviderName } from "#domain/keys.ts";
-
-/**
- * Where the store is and how it is reached. Throws `SecretUnavailable` when its source fails or
- * gives no address.
- */
-export async function storeOptions(
-  config: Config,
-  migrate: boolean,
-  secrets: SecretSources,
-): Promise<StoreOptions> {
-  const { database } = config;
-  const dsn = (await secrets.fresh("database.dsn", database.dsn)) ?? "";
-  if (database.driver === "sqlite") {
-    return {
-      driver: "sqlite",
-      path: dsn,
-      busyTimeoutMs: database.busy_timeout_ms,
-      minFreeBytes: database.min_free_mb * 1_048_576,
-      ...(config.access_log.path === undefined ? {} : { accessLogPath: config.access_log.path }),
-    };
-  }
-  // One in place was looked at when it was read; the driver would repeat what it cannot read.
-  if (!isPostgresUrl(dsn)) {
-    throw new SecretUnavailable("database.dsn: What its source gave is no database URL.");
-  }
-  return {
-    driver: "postgres",
-    dsn,
-    migrate,
-    maxOpenConns: database.max_open_conns,
-    connMaxIdleTimeSeconds: database.conn_max_idle_time_seconds,
-    connMaxLifetimeSeconds: database.conn_max_lifetime_seconds,
-  };
-}
 
 /** Which provider holds the keys of each role. */
 export const keyRoles = (config: Config): { ca: ProviderName; responder: ProviderName } =>

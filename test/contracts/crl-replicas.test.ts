@@ -71,7 +71,7 @@ test("work of one name is done by one replica at a time", async () => {
 test("whoever holds a lease still reads when more leases are wanted than there are connections", async () => {
   const { stores, close } = await replicas();
   const [store] = stores;
-  const names = Array.from({ length: 2 * postgresLimits.maxOpenConns }, (_, n) => `lease ${n}`);
+  const names = Array.from({ length: 2 * postgresLimits.max_open_conns }, (_, n) => `lease ${n}`);
   const work = (name: string) => store.exclusively(name, () => store.ping().then(() => name));
   expect(await Promise.all(names.map(work))).toEqual(names);
   await close();

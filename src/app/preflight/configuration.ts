@@ -5,10 +5,9 @@ import { describeSource } from "#adapters/secrets/sources.ts";
 import { SecretUnavailable } from "#config/secret.ts";
 import { faultLine } from "#config/load.ts";
 import { type Config, configSchema } from "#config/schema.ts";
-import { isPostgresUrl } from "#config/rules.ts";
 import { isLocal, type SecretSetting } from "#config/secret.ts";
 import { isPlain, leaves } from "#config/section.ts";
-import { withoutCredentials } from "#config/sections/database.ts";
+import { isPostgresUrl, withoutCredentials } from "#config/sections/database.ts";
 import { valueAt } from "#config/show.ts";
 import { judgeConfigFile, readableByOthers } from "#core/preflight/files.ts";
 import {

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { storeAddress } from "#adapters/db/address.ts";
 import { violations } from "#adapters/db/engine/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { violationsInThread } from "#adapters/db/engine/integrity-thread.ts";
@@ -23,7 +24,6 @@ import { judgeDurability, judgeEngine, judgeVolume } from "#core/preflight/host.
 import { parseTimestamp } from "#core/time.ts";
 import type { Checks } from "#domain/preflight/run.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { storeOptions } from "#app/settings.ts";
 import { closed, configOf, type Premises } from "./premises.ts";
 
 type Covered =
@@ -40,7 +40,7 @@ export function hostChecks(premises: Premises): Pick<Checks, Covered> {
   const { diagnosis } = premises.before;
   const options = () => {
     const config = configOf(premises);
-    return storeOptions(config, false, openSecrets(config));
+    return storeAddress(config, openSecrets(config));
   };
   return {
     "data_dir.modes": () => judgePrivate(premises.before.files),

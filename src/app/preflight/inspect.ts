@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
+import { storeAddress } from "#adapters/db/address.ts";
 import { diagnose } from "#adapters/db/engine/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
@@ -27,7 +28,7 @@ import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { keysOnToken } from "#app/token-keys.ts";
-import { keySettings, storeOptions } from "#app/settings.ts";
+import { keySettings } from "#app/settings.ts";
 import { preflightOver } from "./checks.ts";
 import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
@@ -90,7 +91,7 @@ export async function diagnosed(config: Config) {
     await identityToBe(config).mayBegin(file, false);
     throw new NotThere(firstStart);
   }
-  return await diagnose(await storeOptions(config, false, openSecrets(config)));
+  return await diagnose(await storeAddress(config, openSecrets(config)));
 }
 
 /**
@@ -143,7 +144,7 @@ function claimed(path: string): (() => void) | string {
 }
 
 async function openedStore(config: Config): Promise<Store> {
-  const options = await storeOptions(config, false, openSecrets(config));
+  const options = await storeAddress(config, openSecrets(config));
   const { pending } = await migrationState(options);
   if (pending.length > 0) {
     throw new StoreUnfit("migration_pending", "The database lacks migrations; see db.schema.");

@@ -82,7 +82,10 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
   });
 }
 
-function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: Database) => T): T {
+function withSqlite<T>(
+  { path, busy_timeout_ms }: SqliteOptions,
+  look: (database: Database) => T,
+): T {
   let database: Database;
   try {
     database = new Database(path, { readonly: true });
@@ -90,7 +93,7 @@ function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: 
     throw unreachable("The database file cannot be opened.", error);
   }
   try {
-    database.run(`pragma busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
+    database.run(`pragma busy_timeout = ${Math.trunc(busy_timeout_ms)}`);
     return look(database);
   } finally {
     database.close();
