@@ -9,6 +9,34 @@ export class BlocklistUnreadable extends Error {
   override readonly name = "BlocklistUnreadable";
 }
 
+/** `keychecks`. */
+export interface WeakKeysSection {
+  readonly weak_key_blocklist_paths: readonly string[];
+}
+
+/** The lists in force. */
+export class WeakKeys {
+  #digests: ReadonlySet<string>;
+
+  /** Throws `BlocklistUnreadable`, as `prepare` does. */
+  constructor(section: WeakKeysSection) {
+    this.#digests = readBlocklists(section.weak_key_blocklist_paths);
+  }
+
+  /** Digests of weak keys, lower hex. */
+  get digests(): ReadonlySet<string> {
+    return this.#digests;
+  }
+
+  /** Reads the lists of another section; what it gives puts them into force. */
+  prepare(next: WeakKeysSection): () => void {
+    const listed = readBlocklists(next.weak_key_blocklist_paths);
+    return () => {
+      this.#digests = listed;
+    };
+  }
+}
+
 /**
  * The digests of all files, lower hex. Throws `BlocklistUnreadable` where one cannot be read to its
  * last line.

@@ -9,7 +9,7 @@ import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
 import { madeFrom } from "#core/in-force.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
-import type { SecretSources } from "#adapters/secrets/sources.ts";
+import type { Secrets } from "#config/secret.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { thresholdOf } from "#core/approvals/classes.ts";
@@ -40,7 +40,7 @@ import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
-import type { Sealing } from "./sealing.ts";
+import type { Sealing } from "#domain/envelopes/open.ts";
 
 export interface PartsDeps {
   readonly config: Config;
@@ -52,7 +52,7 @@ export interface PartsDeps {
   readonly random: Random;
   readonly resolver: Resolver;
   readonly log: Log;
-  readonly secrets: SecretSources;
+  readonly secrets: Secrets;
   readonly sealing: Sealing;
   readonly counts: KeyCounts;
   readonly clockWatch: ClockWatch;
@@ -60,6 +60,8 @@ export interface PartsDeps {
   readonly weakKeys: () => ReadonlySet<string>;
   readonly stillMay: StillMay;
   readonly refusals: Refusals;
+  /** Asks the schedule for a CRL job that follows a revocation. */
+  readonly wake: (kind: CrlKind) => void;
 }
 
 export interface Parts {
@@ -81,9 +83,9 @@ export interface Parts {
   readonly profiles: () => ProfileSet;
 }
 
-/** Builds the domain. `wake` asks the schedule for a CRL job that follows a revocation. */
-export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Parts {
-  const { config, store, keys, clock, random, log, counts, stillMay } = deps;
+/** Builds the domain. */
+export function domainParts(deps: PartsDeps): Parts {
+  const { config, store, keys, clock, random, log, counts, wake, stillMay } = deps;
   const profiles = madeFrom(
     () => deps.inForce().profiles,
     (rows) => new ProfileSet(rows.map(profileOf)),

@@ -27,8 +27,8 @@ import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keysOnToken } from "#app/token-keys.ts";
-import { keySettings } from "#app/settings.ts";
+import { keysOnToken } from "#adapters/keys/token-keys.ts";
+import { keyPorts } from "#app/keys.ts";
 import { preflightOver } from "./checks.ts";
 import { databaseFile, privateFiles } from "./host.ts";
 import type { Part, Premises } from "./premises.ts";
@@ -102,7 +102,8 @@ function identityToBe(config: Config): PlaceIdentity {
   const token = async () => {
     const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
     try {
-      return await (keysOnToken(config, openSecrets(config), () => path, true)?.() ?? []);
+      const ports = { ...keyPorts(openSecrets(config), () => config), lookingOnly: true };
+      return await (keysOnToken(config, ports, () => path)?.() ?? []);
     } catch {
       return [];
     } finally {
@@ -155,9 +156,9 @@ async function openedStore(config: Config): Promise<Store> {
 /** Private keys open when it is known what they are sealed under, which the store says. */
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
-  const deps = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
+  const ports = keyPorts(openSecrets(config), () => config);
   // Looking must not be what locks a token.
-  const keys = await openKeys({ ...(await keySettings(config, deps)), lookingOnly: true });
+  const keys = await openKeys(config, { ...ports, privateDir, lookingOnly: true });
   const hybrid = config.secret.pqc_hybrid;
   if ("open" in store) await tellKeks({ store: store.open, keys, hybrid });
   return keys;

@@ -7,10 +7,6 @@ import { count, field, flag, reloadable } from "#config/fields.ts";
 import { amount } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 
-/** Operations in flight at once: as configured, else one per session of the token. */
-export const signingLimit = (configured: number, sessions: number): number =>
-  configured > 0 ? configured : sessions;
-
 function tier(title: string, rate: number, burst: number) {
   return section(title, {
     rate: reloadable(field("Requests per second; 0 switches this tier off.", amount, rate)),
