@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 
+import type { BlocklistLook } from "#domain/preflight/blocklists.ts";
 import { parseBlocklist } from "#core/policy/weak-keys.ts";
 
 /** What kept a blocklist from being read; the message names file and line. */
@@ -45,6 +46,18 @@ export function readBlocklists(paths: readonly string[]): ReadonlySet<string> {
   const digests = new Set<string>();
   for (const path of paths) for (const digest of readBlocklist(path)) digests.add(digest);
   return digests;
+}
+
+/** How many digests the files hold and how old each is, or why one cannot be read. */
+export function lookAtBlocklists(paths: readonly string[]): BlocklistLook {
+  try {
+    const digests = readBlocklists(paths).size;
+    const now = Date.now();
+    return { digests, files: paths.map((path) => ({ path, ageMs: now - statSync(path).mtimeMs })) };
+  } catch (error) {
+    if (error instanceof BlocklistUnreadable) return { fault: error.message };
+    throw error;
+  }
 }
 
 function readBlocklist(path: string): readonly string[] {

@@ -24,7 +24,7 @@ import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
-import type { ServerLook } from "#app/preflight/premises.ts";
+import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";

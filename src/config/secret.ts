@@ -107,6 +107,12 @@ export type SecretSetting =
   | { readonly from: "value"; readonly value: Secret }
   | { readonly from: "source"; readonly source: SecretSource };
 
+/** A secret that is set, under its key. */
+export interface SetSecret {
+  readonly path: string;
+  readonly setting: SecretSetting;
+}
+
 /**
  * What opens configured secrets. Every method throws `SecretUnavailable`, which names key and
  * source.

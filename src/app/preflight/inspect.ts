@@ -30,8 +30,10 @@ import { openSecrets } from "#app/secrets.ts";
 import { keysOnToken } from "#adapters/keys/token-keys.ts";
 import { keyPorts } from "#app/keys.ts";
 import { preflightOver } from "./checks.ts";
-import { databaseFile, privateFiles } from "./host.ts";
-import type { Part, Premises } from "./premises.ts";
+import { privateFiles } from "#adapters/preflight/files.ts";
+import type { Part } from "#domain/preflight/part.ts";
+import { databaseFiles } from "./host-checks.ts";
+import type { Premises } from "./premises.ts";
 
 /**
  * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in
@@ -50,12 +52,10 @@ export async function inspect(
   // Without it the check that tries all sources says so.
   await useProxy(config, openSecrets(config, env)).catch(ignoreUnavailable);
   const server = undefined;
-  const before = {
-    files: await filesBefore(config),
-    diagnosis: await part(() => diagnosed(config)),
-  };
-  const known = { read, env, workerUrl, config, server, before };
-  const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
+  const files = await filesBefore(config);
+  const diagnosis = await part(() => diagnosed(config));
+  const known = { read, env, workerUrl, config, server, files, diagnosis };
+  const never = "fault" in diagnosis && diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
     return preflightOver({ ...known, store: absent, keys: absent }, request);
@@ -85,7 +85,7 @@ class NotThere extends Error {}
 
 /** Looks at the database of a running or a stopped instance. */
 export async function diagnosed(config: Config) {
-  const file = await databaseFile(config);
+  const { database: file } = await databaseFiles(config);
   if (file !== undefined && !existsSync(file)) {
     // Where an instance has been its database is missing, which is no first start.
     await identityToBe(config).mayBegin(file, false);
@@ -125,9 +125,9 @@ export async function part<T>(open: () => Promise<T>): Promise<Part<T>> {
 }
 
 /** The private files as they are now; none when nobody can say where they are. */
-export async function filesBefore(config: Config): Promise<Premises["before"]["files"]> {
+export async function filesBefore(config: Config): Promise<Premises["files"]> {
   try {
-    return await privateFiles(config);
+    return privateFiles(config, await databaseFiles(config));
   } catch (error) {
     if (error instanceof SecretUnavailable) return []; // Then secret.sources says which.
     throw error;
@@ -171,5 +171,6 @@ const nothing = {
   server: undefined,
   store: { fault: invalid },
   keys: { fault: invalid },
-  before: { files: [], diagnosis: { fault: invalid } },
+  files: [],
+  diagnosis: { fault: invalid },
 };
