@@ -114,9 +114,7 @@ export function frontDoor(deps: FrontDeps) {
     tenantRate: (ca: string) => tenantRates.of(ca),
     ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
     observer: watch,
-    trustedProxies: config.server.trusted_proxies,
-    bodyBytesMax: config.server.max_body_bytes,
-    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
+    ...config.server,
     osUser: osUser(),
   });
   const replay: ExecutionDeps["perform"] = (call) => {

@@ -176,8 +176,7 @@ class Server implements Running {
     this.#shown = tls?.certificate;
     this.#authorities = clientAuthorities(config.auth.mtls, readText);
     this.#listeners = await Listeners.open(front, {
-      host: server.host,
-      port: server.port,
+      ...server,
       tls,
       insecureAllowed: cleartext,
       tlsMinVersion: server.tls.min_version,
@@ -188,9 +187,6 @@ class Server implements Running {
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
-      idleTimeoutSeconds: server.idle_timeout_seconds,
-      bodyTimeoutSeconds: server.body_timeout_seconds,
-      requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#endWatch = this.#deps.watch.start();

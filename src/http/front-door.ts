@@ -34,11 +34,11 @@ export interface FrontDoorDeps {
   readonly log: Log;
   readonly random: Pick<Random, "uuid">;
   /** `server.trusted_proxies`. */
-  readonly trustedProxies: readonly string[];
+  readonly trusted_proxies: readonly string[];
   /** `server.max_body_bytes`. */
-  readonly bodyBytesMax: number;
+  readonly max_body_bytes: number;
   /** `server.max_bulk_body_bytes`. */
-  readonly bulkBodyBytesMax: number;
+  readonly max_bulk_body_bytes: number;
   /** Keeps changes from pages of other sites. */
   readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
@@ -86,7 +86,7 @@ export class FrontDoor {
 
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
-    this.#addresses = new ClientAddresses(deps.trustedProxies);
+    this.#addresses = new ClientAddresses(deps.trusted_proxies);
     this.#routes = {
       main: new Routes(reachable("main")),
       local: new Routes(reachable("local")),
@@ -281,8 +281,8 @@ export class FrontDoor {
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
-    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
-    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
+    const { max_body_bytes, max_bulk_body_bytes } = this.#deps;
+    return operationOf(operation).bulk ? max_bulk_body_bytes : max_body_bytes;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {

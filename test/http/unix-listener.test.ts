@@ -47,7 +47,7 @@ describe("the socket", () => {
   });
 
   test("proves nothing: whoever shows no credential is nobody, whatever address is claimed", async () => {
-    const { path } = await start({}, {}, { trustedProxies: ["0.0.0.0/0", "::/0"] });
+    const { path } = await start({}, {}, { trusted_proxies: ["0.0.0.0/0", "::/0"] });
     const claim = "X-Forwarded-For: 127.0.0.1\r\n";
     expect(await rawExchange(path, get("/api/me", claim))).toStartWith("HTTP/1.1 401");
     expect(await rawExchange(path, get("/api/me", claim + good))).toContain('"ip":""');
@@ -81,7 +81,11 @@ describe("the socket", () => {
 
 describe("a connection", () => {
   test("whose body trickles, whose answer is late, or that asks nothing is closed", async () => {
-    const patience = { idleTimeoutSeconds: 2, bodyTimeoutSeconds: 2, requestTimeoutSeconds: 2 };
+    const patience = {
+      idle_timeout_seconds: 2,
+      body_timeout_seconds: 2,
+      request_timeout_seconds: 2,
+    };
     const perform = async (call: { readonly body: () => Promise<unknown>; operation: string }) => {
       if (call.operation === "token.create") await call.body();
       return new Promise<never>(() => {});

@@ -99,8 +99,7 @@ function certificateChecks(premises: Premises, request: PreflightRequest) {
     "publish.freshness": () => {
       const { publish } = config();
       const target = openTarget(publish, openSecrets(config()));
-      const { interval_minutes: intervalMinutes } = publish;
-      return publicationFresh({ store: store(), now: now(), intervalMinutes, target });
+      return publicationFresh({ ...publish, store: store(), now: now(), target });
     },
     "ct.inclusion": () => {
       const { enabled, interval_minutes } = config().certificate_transparency.inclusion_monitor;

@@ -39,7 +39,7 @@ export interface ServingDeps {
 export interface ServingRequest {
   /** SubjectPublicKeyInfo, DER. */
   readonly spki: Uint8Array;
-  readonly commonName: string;
+  readonly common_name: string;
   readonly dnsNames: readonly string[];
   readonly ips: readonly string[];
   readonly profile: string;
@@ -136,7 +136,7 @@ export class Serving {
     const signer = await signers.signer(active, now);
     const profile = profiles().named(request.profile);
     const csr = {
-      subject: encodeName([{ type: "CN", value: request.commonName }]),
+      subject: encodeName([{ type: "CN", value: request.common_name }]),
       spki: request.spki,
       sans: namesOf(request),
       unsupportedNames: [],

@@ -32,14 +32,14 @@ const check = (other: PublishTarget | undefined = target) =>
     store: small.store,
     now: small.clock.now(),
     target: other,
-    intervalMinutes: 60,
+    interval_minutes: 60,
   });
 
 test("a fresh snapshot passes; without publishing there is nothing to check", async () => {
   expect(await check()).toMatchObject({ status: "warn" });
   await publishing.run(rootOrigin);
   expect(await check()).toMatchObject({ status: "pass", detail: expect.stringMatching(/^5 /) });
-  const off = { store: small.store, now: small.clock.now(), intervalMinutes: 60 };
+  const off = { store: small.store, now: small.clock.now(), interval_minutes: 60 };
   expect(await publicationFresh({ ...off, target: undefined })).toMatchObject({ status: "skip" });
 });
 
