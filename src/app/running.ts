@@ -110,24 +110,20 @@ class Server implements Running {
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
-    const { presign, publish } = deps.config;
-    const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
       responders,
       presigner,
       counts,
       bulkRevocations: revocation.bulk,
-      presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
+      config: deps.config,
       publishing: deps.parts.publishing,
-      publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
       transparency: deps.parts.transparency,
-      inclusionMinutes: enabled ? interval_minutes : undefined,
       accessLog: { prune: () => this.#pruneAccessLog() },
       clockWatch: deps.parts.clockWatch,
     });
