@@ -9,19 +9,26 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { stays } from "#domain/access/stays.ts";
+import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+<<<<<<< HEAD
 import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, PathWork } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+=======
+>>>>>>> main
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { accessLog } from "#http/access-log.ts";
+import { Catalog } from "#http/catalog.ts";
 import { consolePages } from "#http/console.ts";
 import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import type { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
+import { operations } from "#operations";
 import type { Access } from "./access.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
@@ -62,17 +69,32 @@ export function frontDoor(deps: FrontDeps) {
   const perform = pipeline({
     store,
     clock,
+<<<<<<< HEAD
     hasRoom: () => deps.space.enough,
     grants: access.grants,
     ...(access.requireStepUp && { stepUp: access.requireStepUp }),
     gate: fourEyes.gate,
     refusals: deps.refusals,
+=======
+    hasRoom: () => opened.space.enough,
+    grants: governance.grants,
+    stepUp: access.requireStepUp ?? noStepUp,
+    gate: fourEyes.gate,
+    refusals: rooms.refusals,
+    stays: stays({
+      store,
+      sessions: access.sessions,
+      grants: governance.grants,
+      now: access.principalNow,
+    }),
+>>>>>>> main
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
   // 2. What answers each operation.
+<<<<<<< HEAD
   const handlers = handlersOf({
     ...deps,
     roles: config.key_provider.roles,
@@ -91,6 +113,37 @@ export function frontDoor(deps: FrontDeps) {
         request,
       ),
   });
+=======
+  const handlers = handlersOf(
+    {
+      config,
+      build,
+      store,
+      keys,
+      clock,
+      metrics,
+      ...rooms,
+      roles: keyRoles(config),
+      draining: () => front.draining,
+      paths: opened.paths,
+      keyLoad: () => opened.opened.load(),
+      preflight: (request) =>
+        preflightRunning(
+          {
+            config: () => opened.limits.inForce,
+            read: opened.read,
+            store,
+            keys,
+            server: () => opened.schedules.look,
+            workerUrl: opened.workerUrl,
+          },
+          request,
+        ),
+    },
+    () => catalog,
+  );
+  const catalog: Catalog = new Catalog(operations, handlers);
+>>>>>>> main
   // 3. The door itself, and who watches it.
   const tenantRates = new TenantRates({
     store,
@@ -99,30 +152,25 @@ export function frontDoor(deps: FrontDeps) {
   });
   const watch = loopWatch(deps);
   const ready = async () => isReady(await probes.components(), front.draining);
-  const rpc = rpcDoor(config, handlers, perform, ready);
+  const rpc = rpcDoor(config, catalog, perform, ready);
   const front: FrontDoor = new FrontDoor({
     perform,
     log,
     random: systemRandom,
     console: consolePages(),
-    handlers,
+    catalog,
     authenticate: access.authenticate,
     cookies: access.cookies,
     ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     limits: deps.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
-    ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
+    speeches: { ocsp: ocspRefusal },
     observer: watch,
     ...config.server,
     osUser: osUser(),
   });
-  const replay: ExecutionDeps["perform"] = (call) => {
-    const handler = handlers[call.operation];
-    if (typeof handler === "function") throw new Error("a public operation takes no approval");
-    return perform(call, handler);
-  };
-  return { front, replay, watch };
+  return { front, perform, catalog, watch };
 }
 
 /** Observes every request, and what holds the thread that serves them. */

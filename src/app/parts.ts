@@ -3,44 +3,44 @@
  * and no other.
  */
 
-import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
-import { openPublishing } from "#domain/publishing/open.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
-import { madeFrom } from "#core/in-force.ts";
+import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
-import type { Secrets } from "#config/secret.ts";
 import type { Config } from "#config/schema.ts";
+import type { Secrets } from "#config/secret.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { thresholdOf } from "#core/approvals/classes.ts";
 import type { CaId } from "#core/ids.ts";
+import { madeFrom } from "#core/in-force.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
+import type { Refusals } from "#domain/access/refusals.ts";
+import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import { Authorities } from "#domain/authorities/create.ts";
 import { CrossSigning } from "#domain/authorities/cross-sign.ts";
 import { ExternalAuthorities } from "#domain/authorities/external.ts";
 import { Retirement } from "#domain/authorities/retire.ts";
 import { Serving } from "#domain/authorities/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
-import type { KeyCounts } from "#domain/audit/key-counts.ts";
-import { CaaGate } from "#domain/certificates/caa.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
+import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
-import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
+import type { Sealing } from "#domain/envelopes/open.ts";
+import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
-import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
-import { LogRegistry } from "#domain/transparency/logs.ts";
-import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
+import { openPublishing } from "#domain/publishing/open.ts";
+import type { Publishing } from "#domain/publishing/publish.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
-import type { Refusals } from "#domain/access/refusals.ts";
-import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Store } from "#domain/store.ts";
-import type { Sealing } from "#domain/envelopes/open.ts";
+import { LogRegistry } from "#domain/transparency/logs.ts";
+import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
 
 export interface PartsDeps {
   readonly config: Config;

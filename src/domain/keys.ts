@@ -6,7 +6,9 @@ import type { Octets } from "#core/crypto.ts";
 import type { CaId } from "#core/ids.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
 
-export type ProviderName = "pkcs11" | "software";
+/** Who may hold keys. */
+export const providerNames = ["pkcs11", "software"] as const;
+export type ProviderName = (typeof providerNames)[number];
 
 /** Names one private key; found by provider and id, the label is for people. */
 export interface KeyRef {
