@@ -198,12 +198,13 @@ function compose(
     ...deps,
     parts,
     now: access.principalNow,
-    perform: (call) => replay(call),
+    perform: (call) => perform(call),
+    operation: (name) => catalog.mounted(name),
   });
   closing.push(() => fourEyes.executions.halt());
 
   // 4. The door that all of them come through.
-  const { front, replay, watch } = frontDoor({
+  const { front, perform, catalog, watch } = frontDoor({
     ...deps,
     ...options,
     signers,
@@ -275,117 +276,6 @@ async function closeIntents(store: Store, log: Log): Promise<void> {
 /** Events, tokens, components and resources, as metrics; what it gives ends that. */
 function observe(store: Store, metrics: Metrics, probes: Probes): () => void {
   store.onOwnEvents(eventCounters(metrics));
-<<<<<<< HEAD
-=======
-  observeStore(store, metrics);
-  const probes = new Probes({
-    store,
-    keys,
-    hasRoom: () => opened.space.enough,
-    clockBehind: () => clockWatch.pause.behindUntil !== undefined,
-  });
-  observeComponents(metrics, () => probes.components());
-  const stopObserving = observeResources(metrics);
-  // 3. Who comes in, what they may do, and what takes two.
-  const access = openAccess({
-    ...deps,
-    metrics,
-    passwords: opened.passwords,
-    clientPaths: opened.clientPaths,
-    rootPasswordHash: opened.instance.rootPasswordHash,
-    attempts: opened.limits.rates,
-  });
-  const governance = openGovernance({ config, store, clock, random, apiTokens: access.apiTokens });
-  const fourEyes = openFourEyes({
-    config,
-    store,
-    clock,
-    random,
-    log,
-    parts,
-    refusals,
-    now: access.principalNow,
-    perform: (call) => perform(call),
-    operation: (name) => catalog.mounted(name),
-  });
-  // 4. The door that all of them come through.
-  const rooms = { parts, probes, access, governance, fourEyes, refusals };
-  const { front, perform, catalog, watch } = frontDoor(opened, rooms);
-  return {
-    fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
-    serve: (options) =>
-      startRunning({
-        ...options,
-        config,
-        store,
-        parts,
-        front,
-        schedules,
-        clock,
-        log,
-        failedLogins: access.failedLogins,
-        refusals,
-        fourEyes,
-        watch,
-        files: new ServingFiles(config.data_dir),
-        lookAtKeys: () => opened.opened.again(),
-        prepare: (next) => {
-          const enter = access.prepare(next);
-          const listed = readBlocklists(next.keychecks.weak_key_blocklist_paths);
-          return () => {
-            weakKeys = listed;
-            parts.reloadProfiles(next);
-            opened.limits.inForce = next;
-            governance.reload(next);
-            return enter();
-          };
-        },
-      }),
-    close: async () => {
-      stopObserving();
-      await fourEyes.executions.halt();
-      await opened.close();
-    },
-  };
-}
-
-async function openInstanceKeys({
-  config,
-  limits,
-  metrics,
-  log,
-  counts,
-  secrets,
-}: Pick<
-  Opened,
-  "config" | "limits" | "metrics" | "log" | "counts" | "secrets"
->): Promise<OpenKeys> {
-  const privateDir = privateDirectory(config)();
-  const counted = keyOperationCounter(metrics);
-  return openKeys(
-    await keySettings(config, { privateDir, limits: () => limits.inForce.rate_limit, secrets }),
-    {
-      measured: (operation, outcome, seconds) => {
-        if (operation !== "destroy") counted(operation, outcome === "ok", seconds);
-      },
-      unwrapped: (kek) => counts.addKek(kek),
-      enveloped: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),
-      fault: (sentence, facts) => log.write("error", "key_provider_fault", { sentence, ...facts }),
-    },
-  );
-}
-
-/**
- * Beside the keys and not under /tmp: the PKCS#11 addon is unpacked there and must be executable.
- */
-const privateDirectory = (config: Config) => () => {
-  const path = join(config.data_dir, "private");
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  return path;
-};
-
-function observeStore(store: Store, metrics: Metrics): void {
->>>>>>> main
   metrics.beforeScrape(async () => {
     const active = await store.read.access.activeApiTokens(systemClock.now());
     metrics.set("pki_auth_tokens_active", {}, active);

@@ -118,13 +118,8 @@ export class WebAuthn implements PasskeyChecks {
     { clientDataJson }: Pick<Assertion, "clientDataJson">,
     authData: Uint8Array<ArrayBuffer>,
     challenge: string,
-<<<<<<< HEAD
-  ): CeremonyFault | undefined {
-    const { rp_id: rpId, origins, user_verification: userVerification } = this.#party;
-=======
   ): Promise<CeremonyFault | undefined> {
-    const { rpId, origins, userVerification } = this.#party;
->>>>>>> main
+    const { rp_id: rpId, origins, user_verification: userVerification } = this.#party;
     const told = clientData(clientDataJson);
     if (told.type !== type || told.challenge !== challenge) return "challenge";
     // Never from within another site's page.

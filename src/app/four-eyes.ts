@@ -18,8 +18,7 @@ export interface FourEyesParts extends Approving {
 export interface FourEyesDeps extends Omit<ApprovingDeps, "envelopes" | "patience" | "onFault"> {
   readonly config: Pick<Config, "approvals">;
   readonly log: Log;
-<<<<<<< HEAD
-  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
+  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing">;
 }
 
 /** Builds it; nothing is written. */
@@ -31,38 +30,9 @@ export function openFourEyes({ config, log, parts, ...deps }: FourEyesDeps): Fou
     onFault: (error, id) =>
       log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
   });
-  const { issuance, profiles, revocation } = parts;
-  const { fourEyes } = approving;
-  const gated = { store: deps.store, issuance, profiles, bulk: revocation.bulk, fourEyes };
-=======
-  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing">;
-  readonly now: PrincipalNow;
-  readonly refusals: Refusals;
-  /** The pipeline. */
-  readonly perform: ExecutionDeps["perform"];
-  readonly operation: ExecutionDeps["operation"];
-}
-
-/** Builds it; nothing is written. */
-export function openFourEyes(deps: FourEyesDeps): FourEyesParts {
-  const { config, store, clock, random, log, parts, now, refusals, perform, operation } = deps;
-  const settings = approvalSettings(config);
-  const { envelopes } = parts.sealing;
-  const executions = new Executions({
-    store,
-    clock,
-    envelopes,
-    perform,
-    operation,
-    now,
-    onFault: (error, id) =>
-      log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
-  });
-  const common = { store, clock, random, patience: systemPatience, settings, executions };
-  const fourEyes = new FourEyes({ ...common, envelopes });
   const { issuance, profiles } = parts;
-  const gated = { store, issuance, profiles, fourEyes };
->>>>>>> main
+  const { fourEyes } = approving;
+  const gated = { store: deps.store, issuance, profiles, fourEyes };
   return {
     ...approving,
     gate: fourEyesGate(gated),

@@ -12,13 +12,9 @@ import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
-<<<<<<< HEAD
-import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, PathWork } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-=======
->>>>>>> main
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { accessLog } from "#http/access-log.ts";
 import { Catalog } from "#http/catalog.ts";
@@ -69,73 +65,38 @@ export function frontDoor(deps: FrontDeps) {
   const perform = pipeline({
     store,
     clock,
-<<<<<<< HEAD
     hasRoom: () => deps.space.enough,
     grants: access.grants,
-    ...(access.requireStepUp && { stepUp: access.requireStepUp }),
-    gate: fourEyes.gate,
-    refusals: deps.refusals,
-=======
-    hasRoom: () => opened.space.enough,
-    grants: governance.grants,
     stepUp: access.requireStepUp ?? noStepUp,
     gate: fourEyes.gate,
-    refusals: rooms.refusals,
+    refusals: deps.refusals,
     stays: stays({
       store,
       sessions: access.sessions,
-      grants: governance.grants,
+      grants: access.grants,
       now: access.principalNow,
     }),
->>>>>>> main
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
   // 2. What answers each operation.
-<<<<<<< HEAD
-  const handlers = handlersOf({
-    ...deps,
-    roles: config.key_provider.roles,
-    draining: () => front.draining,
-    keyLoad: () => deps.signers.load(),
-    preflight: (request) =>
-      preflightRunning(
-        {
-          config: deps.inForce,
-          read: deps.read,
-          store,
-          keys,
-          server: () => deps.schedules.look,
-          workerUrl: deps.workerUrl,
-        },
-        request,
-      ),
-  });
-=======
   const handlers = handlersOf(
     {
-      config,
-      build,
-      store,
-      keys,
-      clock,
-      metrics,
-      ...rooms,
-      roles: keyRoles(config),
+      ...deps,
+      roles: config.key_provider.roles,
       draining: () => front.draining,
-      paths: opened.paths,
-      keyLoad: () => opened.opened.load(),
+      keyLoad: () => deps.signers.load(),
       preflight: (request) =>
         preflightRunning(
           {
-            config: () => opened.limits.inForce,
-            read: opened.read,
+            config: deps.inForce,
+            read: deps.read,
             store,
             keys,
-            server: () => opened.schedules.look,
-            workerUrl: opened.workerUrl,
+            server: () => deps.schedules.look,
+            workerUrl: deps.workerUrl,
           },
           request,
         ),
@@ -143,7 +104,6 @@ export function frontDoor(deps: FrontDeps) {
     () => catalog,
   );
   const catalog: Catalog = new Catalog(operations, handlers);
->>>>>>> main
   // 3. The door itself, and who watches it.
   const tenantRates = new TenantRates({
     store,

@@ -94,12 +94,8 @@ export class FrontDoor {
 
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
-<<<<<<< HEAD
     this.#addresses = new ClientAddresses(deps.trusted_proxies);
-=======
-    this.#addresses = new ClientAddresses(deps.trustedProxies);
     const rows = [...deps.catalog.entries].map(([name, { row }]) => [name, row] as const);
->>>>>>> main
     this.#routes = {
       main: new Routes(reachable("main", rows)),
       local: new Routes(reachable("local", rows)),
@@ -324,13 +320,8 @@ export class FrontDoor {
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
-<<<<<<< HEAD
     const { max_body_bytes, max_bulk_body_bytes } = this.#deps;
-    return operationOf(operation).bulk ? max_bulk_body_bytes : max_body_bytes;
-=======
-    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
-    return this.#deps.catalog.row(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
->>>>>>> main
+    return this.#deps.catalog.row(operation).bulk ? max_bulk_body_bytes : max_body_bytes;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {

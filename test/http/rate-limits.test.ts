@@ -123,14 +123,8 @@ describe("through the front door", () => {
   });
 
   const start = async () => {
-<<<<<<< HEAD
     const { limits } = limiter({ per_ip: { rate: 0.01, burst: 2 } });
-    const ownWords = { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal };
-    server = await startStub({}, { limits, ownWords });
-=======
-    const { limits } = limiter({ perIp: { rate: 0.01, burst: 2 } });
     server = await startStub({}, { limits, speeches: { ocsp: ocspRefusal } });
->>>>>>> main
     const { origin } = server;
     return (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, init);
   };

@@ -400,20 +400,9 @@ describe("a connection", () => {
 
   test("whose client neither reads nor closes is let go, however much is left for it", async () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
-<<<<<<< HEAD
-    const perform = async ({ query }: { readonly query: URLSearchParams }) => ({
-      status: 200 as const,
-      body: query.has("much") ? { text } : {},
-    });
-    const server = await start(
-      { idle_timeout_seconds: 4, request_timeout_seconds: 4 },
-      { perform },
-    );
-=======
     const perform = async ({ given }: Call) =>
       new Outcome("done", (await given.peek("much")) === undefined ? {} : { text });
-    const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
->>>>>>> main
+    const server = await start({ idle_timeout_seconds: 4, request_timeout_seconds: 4 }, { perform });
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
     const [deaf, mute] = clients;
     const ended = clients.map((socket) => new Promise((resolve) => socket.once("close", resolve)));

@@ -83,19 +83,9 @@ describe("the socket", () => {
 
 describe("a connection", () => {
   test("whose body trickles, whose answer is late, or that asks nothing is closed", async () => {
-<<<<<<< HEAD
-    const patience = {
-      idle_timeout_seconds: 2,
-      body_timeout_seconds: 2,
-      request_timeout_seconds: 2,
-    };
-    const perform = async (call: { readonly body: () => Promise<unknown>; operation: string }) => {
-      if (call.operation === "token.create") await call.body();
-=======
-    const patience = { idleTimeoutSeconds: 2, bodyTimeoutSeconds: 2, requestTimeoutSeconds: 2 };
+    const patience = { idle_timeout_seconds: 2, body_timeout_seconds: 2, request_timeout_seconds: 2 };
     const perform = async ({ operation, given }: Call) => {
       if (operation.name === "token.create") await given.read();
->>>>>>> main
       return new Promise<never>(() => {});
     };
     const { path } = await start({}, patience, { perform });

@@ -60,7 +60,6 @@ export const openKeys = async (
  * either. Empty where no token is configured. Refuses `key_unavailable` for a token that is away;
  * throws as `openKeys` does.
  */
-<<<<<<< HEAD
 export const listToken = async (
   config: KeySections,
   ports: KeyPorts,
@@ -70,19 +69,6 @@ export const listToken = async (
 export function usesToken(config: KeySections): boolean {
   const { roles } = config.key_provider;
   return [roles.ca, roles.responder, kekPlace(config).provider].includes("pkcs11");
-=======
-export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
-  const hsmToken = tokenClient(settings, {});
-  if (hsmToken === undefined) return [];
-  try {
-    await hsmToken.start();
-    const [facts] = await hsmToken.facts();
-    if (facts?.error !== undefined) throw refuse("key_unavailable", {}, facts.error);
-    return await routed({ pkcs11: hsmToken }).list("pkcs11");
-  } finally {
-    await hsmToken.close();
-  }
->>>>>>> main
 }
 
 async function settingsOf(

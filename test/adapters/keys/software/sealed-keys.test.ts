@@ -163,15 +163,9 @@ describe("a sealed key file", () => {
     const elsewhere = { ...envelope.envelope };
     elsewhere.context = elsewhere.context.replace(store.storeId, other.storeId);
     writeFileSync(fileOf(first), JSON.stringify({ ...envelope, envelope: elsewhere }));
-<<<<<<< HEAD
-    await refused(first.held.ref);
+    await refused(first.keyHandle.ref);
     writeFileSync(join(settings.keystore_dir, "store-id"), other.storeId);
     rmSync(join(settings.keystore_dir, "master.check"));
-=======
-    await refused(first.keyHandle.ref);
-    writeFileSync(join(settings.keystoreDir, "store-id"), other.storeId);
-    rmSync(join(settings.keystoreDir, "master.check"));
->>>>>>> main
     expect(() => sealedStore(settings)).toThrow("known value is gone");
   });
 
@@ -239,13 +233,8 @@ describe("a passphrase instead of the file", () => {
   test("opens what it sealed, and writes no master key", async () => {
     const derived = withPassphrase("correct horse");
     const key = await sealedStore(derived).add("ca", "ecdsa-p256", p256());
-<<<<<<< HEAD
-    expect((await sealedStore(derived).open(key.held.ref)).held).toEqual(key.held);
-    expect(() => statSync(derived.master_key_file)).toThrow("ENOENT");
-=======
     expect((await sealedStore(derived).open(key.keyHandle.ref)).keyHandle).toEqual(key.keyHandle);
-    expect(() => statSync(derived.masterKeyFile)).toThrow("ENOENT");
->>>>>>> main
+    expect(() => statSync(derived.master_key_file)).toThrow("ENOENT");
   });
 
   test("V-12: a wrong one is refused", async () => {
@@ -264,11 +253,7 @@ describe("a passphrase instead of the file", () => {
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-<<<<<<< HEAD
-const fileOf = (key: OpenKey) => join(settings.keystore_dir, `${key.held.ref.id}.key`);
-=======
-const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.keyHandle.ref.id}.key`);
->>>>>>> main
+const fileOf = (key: OpenKey) => join(settings.keystore_dir, `${key.keyHandle.ref.id}.key`);
 const newVersion = (at: SealedKeys, version: number): KekInUse => ({
   version,
   family: "kek",
