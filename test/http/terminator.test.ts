@@ -402,7 +402,10 @@ describe("a connection", () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
     const perform = async ({ given }: Call) =>
       new Outcome("done", (await given.peek("much")) === undefined ? {} : { text });
-    const server = await start({ idle_timeout_seconds: 4, request_timeout_seconds: 4 }, { perform });
+    const server = await start(
+      { idle_timeout_seconds: 4, request_timeout_seconds: 4 },
+      { perform },
+    );
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
     const [deaf, mute] = clients;
     const ended = clients.map((socket) => new Promise((resolve) => socket.once("close", resolve)));

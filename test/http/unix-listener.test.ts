@@ -83,7 +83,11 @@ describe("the socket", () => {
 
 describe("a connection", () => {
   test("whose body trickles, whose answer is late, or that asks nothing is closed", async () => {
-    const patience = { idle_timeout_seconds: 2, body_timeout_seconds: 2, request_timeout_seconds: 2 };
+    const patience = {
+      idle_timeout_seconds: 2,
+      body_timeout_seconds: 2,
+      request_timeout_seconds: 2,
+    };
     const perform = async ({ operation, given }: Call) => {
       if (operation.name === "token.create") await given.read();
       return new Promise<never>(() => {});
