@@ -7,6 +7,7 @@ import {
   isArrayLiteralExpression,
   isArrowFunction,
   isAsExpression,
+  isBindingElement,
   isCallExpression,
   isClassDeclaration,
   isDecorator,
@@ -19,6 +20,7 @@ import {
   isObjectLiteralExpression,
   isParenthesizedExpression,
   isPropertyAccessExpression,
+  isPropertyAssignment,
   isSetAccessorDeclaration,
   isSpreadAssignment,
   isSpreadElement,
@@ -107,6 +109,43 @@ function spreads(file: Parsed): Finding[] {
       ? "a literal is spread: write its members out."
       : undefined;
   });
+}
+
+/**
+ * The composition root says in which order and fits on a few pages; it copies no setting into
+ * another: a noun takes its section, with the members' own names.
+ */
+function composition(file: Parsed): Finding[] {
+  if (!/^src\/app(\.ts$|\/)/.test(file.path) || stillCopying.has(file.path)) return [];
+  const copies = collect(file, (node) => {
+    if (!isPropertyAssignment(node) && !isBindingElement(node)) return undefined;
+    const [to, from] = isPropertyAssignment(node)
+      ? [node.name.getText(file.ast), memberOf(node.initializer)]
+      : [node.name?.getText(file.ast), node.propertyName?.getText(file.ast)];
+    if (from === undefined || !from.includes("_") || to !== camelCase(from)) return undefined;
+    return `${from} is copied into ${to}: let the noun take its section.`;
+  });
+  const lines = file.text.trimEnd().split("\n").length;
+  if (file.path !== "src/app.ts" || lines <= rootLinesMax) return copies;
+  return [...copies, at(file, rootLinesMax, `the root has ${lines} lines; at most 300.`)];
+}
+
+const memberOf = (node: Node): string | undefined =>
+  isPropertyAccessExpression(node) ? node.name.text : undefined;
+
+const camelCase = (name: string): string =>
+  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+const rootLinesMax = 300;
+
+/** Handlers take single values of their sections until each brings a definition of its own. */
+const stillCopying = new Set(["src/app/handlers.ts"]);
+
+/** Preflight has one home in each layer, and is nowhere else. */
+function preflightHome(file: Parsed): Finding[] {
+  if (!/^src\/(app|core|domain|adapters)\/.*preflight/.test(file.path)) return [];
+  const home = /^src\/[a-z]+\/preflight\/[^/]+$/.test(file.path);
+  return home ? [] : [at(file, 1, "preflight lives in the folder `preflight` of its layer.")];
 }
 
 /** What is read by people fits their screen; what a tool reads stays on one line. */
@@ -381,6 +420,8 @@ const rules: readonly Rule[] = [
   functionLength,
   state,
   spreads,
+  composition,
+  preflightHome,
   commentWidth,
   names,
   calls,

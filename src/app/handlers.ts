@@ -1,6 +1,6 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
-import type { OpenKeys } from "#adapters/keys/open.ts";
+import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { accessHandlers } from "#api/access.ts";

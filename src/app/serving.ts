@@ -162,7 +162,7 @@ function requestOf(config: Config["server"], spki: Uint8Array): Omit<ServingRequ
   const dnsNames = [...new Set(names.map((name) => name.toLowerCase()))];
   return {
     spki,
-    commonName: own.common_name,
+    common_name: own.common_name,
     dnsNames,
     ips: [...ips],
     validitySeconds: own.validity_seconds === 0 ? undefined : own.validity_seconds,

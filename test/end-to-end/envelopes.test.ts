@@ -100,8 +100,8 @@ test("keys of a release before envelopes are brought over, whatever power cuts c
   const ids = await makeCas(instance, 10);
   await instance.stop();
   const settings = {
-    keystoreDir: join(home, "data", "keys"),
-    masterKeyFile: join(home, "data", "master.key"),
+    keystore_dir: join(home, "data", "keys"),
+    master_key_file: join(home, "data", "master.key"),
   };
   const store = sealedStore(settings);
   const refs: KeyRef[] = store.list().filter(({ keyType }) => keyType !== "aes-256");
@@ -141,8 +141,8 @@ describe("the memory of the serving process", () => {
     const ids = await makeCas(instance, 1);
     await allSign(instance, ids);
     const store = sealedStore({
-      keystoreDir: join(home, "data", "keys"),
-      masterKeyFile: join(home, "data", "master.key"),
+      keystore_dir: join(home, "data", "keys"),
+      master_key_file: join(home, "data", "master.key"),
     });
     const ca = store.list().find(({ label }) => label.startsWith("ca-0"));
     if (ca === undefined) throw new Error("the CA has a key");

@@ -154,7 +154,7 @@ test.each([
 });
 
 test("lists one after the other within a second are served all the same, though their times run ahead", async () => {
-  const quick = await smallCa({ crl: { backdateSeconds: 0 } });
+  const quick = await smallCa({ issuance: { backdate_seconds: 0 } });
   for (let list = 0; list < 12; list++) await quick.publisher.publishBase(quick.ca, rootOrigin);
   const served = await quick.publisher.published(quick.ca.id, "full", "base");
   expect(served?.number).toBe(12);
@@ -215,7 +215,7 @@ const asked = (operation: keyof typeof handlers, shard: string, init: RequestIni
 };
 
 test("deltas and partitions have names of their own, and a delta its own lifetime", async () => {
-  await open({ crl: { shards: 3, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 3, base_url: "http://crl.example" } });
   const names = await Promise.all(
     (["crl.read", "crl.delta", "crl.partition", "crl.partition_delta"] as const).map(
       async (operation) => {

@@ -16,7 +16,7 @@ import {
   repeatedExtensions,
 } from "#core/policy/certificate-extensions.ts";
 import { pathViolations, unpermittedSubtrees } from "#core/policy/name-constraints.ts";
-import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
+import type { IssuanceSections, Issuer, Plan } from "#core/policy/plan.ts";
 import { placeValidity, type Validity } from "#core/policy/validity.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
@@ -80,15 +80,14 @@ export interface AuthoritiesDeps {
   readonly random: Random;
   readonly signers: CaSigners;
   readonly ceremony: Ceremony;
-  /** `key_provider` of CA keys. */
-  readonly provider: ProviderName;
-  readonly urlBase: string | undefined;
   /**
    * Told every CA that has become active, once that is stored; makes what goes with it and does not
    * throw.
    */
   readonly activated: (ca: CaRecord["id"]) => Promise<void>;
-  readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
+  readonly config: Pick<IssuanceSections, "issuance"> & {
+    readonly key_provider: { readonly roles: { readonly ca: ProviderName } };
+  };
 }
 
 /** Who asks for what kind of CA, once it is known that it may be. */
@@ -264,7 +263,7 @@ export class Authorities {
 
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
   #providerOf({ keyType }: Pick<CaRequest, "keyType">): ProviderName {
-    return isPostQuantum(keyType) ? "software" : this.#deps.provider;
+    return isPostQuantum(keyType) ? "software" : this.#deps.config.key_provider.roles.ca;
   }
 
   async #labelFree(label: string): Promise<void> {
@@ -286,7 +285,7 @@ export class Authorities {
         profileMaxSeconds: 0,
         policyMaxSeconds: 0,
         shorten: false,
-        backdateSeconds: this.#deps.settings.backdateSeconds,
+        backdateSeconds: this.#deps.config.issuance.backdate_seconds,
       },
       now,
     );
@@ -396,7 +395,7 @@ export class Authorities {
   }
 
   #keyId(handle: KeyHandle): Uint8Array {
-    return subjectKeyId(handle.spki, this.#deps.settings.skiMethod);
+    return subjectKeyId(handle.spki, this.#deps.config.issuance.ski_method);
   }
 }
 

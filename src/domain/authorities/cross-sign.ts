@@ -13,7 +13,7 @@ import {
 } from "#core/policy/certificate-extensions.ts";
 import { isCa, pathLengthOf, usagesOf } from "#core/policy/import-checks.ts";
 import { pathViolations } from "#core/policy/name-constraints.ts";
-import type { IssuanceSettings, Issuer, Plan } from "#core/policy/plan.ts";
+import type { IssuanceSections, Issuer, Plan } from "#core/policy/plan.ts";
 import { placeValidity } from "#core/policy/validity.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import { type Instant, instant, secondsPerDay } from "#core/time.ts";
@@ -48,7 +48,7 @@ interface Deps {
   readonly random: Random;
   readonly signers: CaSigners;
   readonly ceremony: Ceremony;
-  readonly settings: Pick<IssuanceSettings, "backdateSeconds" | "skiMethod">;
+  readonly config: Pick<IssuanceSections, "issuance">;
 }
 
 /** Whom to vouch for: a CA of this instance, or a certificate or request from elsewhere in PEM. */
@@ -155,7 +155,7 @@ export class CrossSigning {
         if (validityDays === undefined) throw refuse("missing_field", { field: "validity_days" });
         const csr = parseCsr(subject.pem);
         if (!(await csrSignatureVerified(csr))) throw refuse("bad_csr", { reason: "signature" });
-        const keyId = subjectKeyId(csr.spki, this.#deps.settings.skiMethod);
+        const keyId = subjectKeyId(csr.spki, this.#deps.config.issuance.ski_method);
         const publicKey = readOrRefuse("bad_csr", () => parsePublicKey(csr.spki));
         const name = { name: csr.subject, publicKey, keyId, keyUsages: caKeyUsages };
         const open = { pathLength: undefined, constraints: [], extKeyUsage: undefined };
@@ -233,7 +233,7 @@ export class CrossSigning {
         profileMaxSeconds: 0,
         policyMaxSeconds: 0,
         shorten: false,
-        backdateSeconds: this.#deps.settings.backdateSeconds,
+        backdateSeconds: this.#deps.config.issuance.backdate_seconds,
       },
       now,
     );

@@ -36,7 +36,7 @@ import type { AuthoritiesDeps, CaRequest } from "./create.ts";
 import { externalCertificates } from "./signers.ts";
 import type { CaRecord, Certified } from "./store.ts";
 
-type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers" | "urlBase">;
+type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers">;
 
 /** What a CA below an external root shall be; its life is the other side's to decide. */
 export type ExternalRequest = Pick<CaRequest, "label" | "subject" | "keyType" | "maxPathLength">;
@@ -61,7 +61,8 @@ export class ExternalAuthorities {
    * `key_type_unsupported`, `tenant_suspended`, `key_unavailable`.
    */
   async request(origin: Origin, tenant: TenantId, request: ExternalRequest): Promise<CaRecord> {
-    const { store, random, provider } = this.#deps;
+    const { store, random, config } = this.#deps;
+    const provider = config.key_provider.roles.ca;
     if (isPostQuantum(request.keyType)) {
       throw refuse("key_type_unsupported", { key_type: request.keyType });
     }
@@ -185,7 +186,7 @@ export class ExternalAuthorities {
   }
 
   #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: KeyHandle): Uint8Array {
-    const keyId = subjectKeyId(spki, this.#deps.settings.skiMethod);
+    const keyId = subjectKeyId(spki, this.#deps.config.issuance.ski_method);
     const extensions = [
       basicConstraints(true, request.maxPathLength),
       keyUsage(caKeyUsages),

@@ -1,7 +1,7 @@
 /** The internal serving CA, and the certificate pkid itself serves TLS with (CFG-11). */
 
 import { admit } from "#core/policy/admit.ts";
-import type { IssuanceSettings } from "#core/policy/plan.ts";
+import type { IssuanceSections } from "#core/policy/plan.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -32,14 +32,14 @@ export interface ServingDeps {
   readonly signers: CaSigners;
   readonly ceremony: Ceremony;
   readonly profiles: () => ProfileSet;
-  readonly settings: IssuanceSettings;
+  readonly config: IssuanceSections;
 }
 
 /** What the serving certificate shall say; the key stays with the caller. */
 export interface ServingRequest {
   /** SubjectPublicKeyInfo, DER. */
   readonly spki: Uint8Array;
-  readonly commonName: string;
+  readonly common_name: string;
   readonly dnsNames: readonly string[];
   readonly ips: readonly string[];
   readonly profile: string;
@@ -130,13 +130,13 @@ export class Serving {
    * are none are `unprocessable`. A renewal is the same call again, with the same key or a new one.
    */
   async certify(ca: CaRecord, request: ServingRequest): Promise<ServingCertificate> {
-    const { store, clock, signers, ceremony, profiles, settings } = this.#deps;
+    const { store, clock, signers, ceremony, profiles, config } = this.#deps;
     const now = clock.now();
     const active = await activeMember(store.read.cas, ca);
     const signer = await signers.signer(active, now);
     const profile = profiles().named(request.profile);
     const csr = {
-      subject: encodeName([{ type: "CN", value: request.commonName }]),
+      subject: encodeName([{ type: "CN", value: request.common_name }]),
       spki: request.spki,
       sans: namesOf(request),
       unsupportedNames: [],
@@ -149,7 +149,7 @@ export class Serving {
       mustStaple: undefined,
       caller: "protocol" as const,
     };
-    const admission = admit(leafRequest, profile, signer.issuer, settings, now);
+    const admission = admit(leafRequest, profile, signer.issuer, config, now);
     if (!admission.readable) throw admission.refusal;
     const { plan, objections } = admission;
     const record = await ceremony.certify({

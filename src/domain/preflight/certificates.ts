@@ -167,8 +167,7 @@ export async function crlsFresh({ read }: Deps, now: Instant, shards: number): P
   const kept = new CrlScopes({
     store: { read },
     clock: { now: () => now },
-    shards,
-    urlBase: undefined,
+    config: { crl: { shards, base_url: undefined } },
   });
   const findings: Finding[] = [];
   let fresh = 0;

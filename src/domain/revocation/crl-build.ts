@@ -41,15 +41,8 @@ import { publishedAfter } from "./crl-time.ts";
 import { issuerOf } from "./issuers.ts";
 import { indexPartitions } from "./partition-index.ts";
 import type { CrlScopes } from "./scopes.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { CrlHead, ReservedCrl } from "./store.ts";
-
-export interface CrlSettings {
-  /** `issuance.backdate_seconds`. */
-  readonly backdateSeconds: number;
-  readonly baseValidityHours: number;
-  readonly deltaIntervalMinutes: number;
-  readonly keepExpired: boolean;
-}
 
 export interface CrlBuildDeps {
   readonly store: Store;
@@ -57,7 +50,7 @@ export interface CrlBuildDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scopes: CrlScopes;
-  readonly settings: CrlSettings;
+  readonly config: Pick<RevocationSections, "crl" | "issuance">;
   /**
    * True while nobody has confirmed a clock that leapt ahead: it would call valid certificates
    * expired (PRC-4).
@@ -150,8 +143,8 @@ export class CrlBuilder {
    * have not expired.
    */
   async #prior({ ca, scope }: CrlOrder): Promise<CrlHead["prior"]> {
-    const { settings, clock, clockAhead } = this.#deps;
-    if (settings.keepExpired || clockAhead()) return undefined;
+    const { config, clock, clockAhead } = this.#deps;
+    if (config.crl.keep_expired || clockAhead()) return undefined;
     const head = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
     if (head !== undefined && head.thisUpdate > clock.now()) return undefined;
     const modulus = this.#deps.scopes.partition(scope)?.modulus ?? 0;
@@ -159,9 +152,9 @@ export class CrlBuilder {
   }
 
   async #reserve({ ca, scope, by }: CrlOrder, sequence: number): Promise<Reserved | undefined> {
-    const { store, clock, settings, clockBelieved } = this.#deps;
+    const { store, clock, config, clockBelieved } = this.#deps;
     const now = clock.now();
-    const wanted = wholeSecond(addSeconds(now, -settings.backdateSeconds));
+    const wanted = wholeSecond(addSeconds(now, -config.issuance.backdate_seconds));
     const moment = { at: now, wanted, believed: clockBelieved() };
     return await store.atomically(async (tx) => {
       const reserved = await tx.revocations.reserveCrl(ca.id, scope, moment, sequence);
@@ -174,13 +167,13 @@ export class CrlBuilder {
 
   async #encoded(order: CrlOrder, reserved: Reserved, read: Read): Promise<Draft> {
     const { ca, scope, base } = order;
-    const { settings, scopes } = this.#deps;
+    const { config, scopes } = this.#deps;
     const { number, thisUpdate, now } = reserved;
     // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as
     // configured.
     const start = instant(Math.max(wholeSecond(now), thisUpdate));
-    const seconds =
-      base === undefined ? settings.baseValidityHours * 3600 : settings.deltaIntervalMinutes * 60;
+    const { base_validity_hours, delta_interval_minutes } = config.crl;
+    const seconds = base === undefined ? base_validity_hours * 3600 : delta_interval_minutes * 60;
     const nextUpdate = addSeconds(start, seconds);
     const urls = base?.urls ?? (await scopes.urls(ca.id, scope));
     const issuer = issuerOf(ca);
@@ -216,9 +209,9 @@ export class CrlBuilder {
     number: number,
     urls: readonly string[],
   ): readonly Extension[] {
-    const { scopes, settings } = this.#deps;
+    const { scopes, config } = this.#deps;
     const url = scopes.url(ca.id, scope);
-    const keeps = base === undefined && settings.keepExpired && ca.notBefore !== undefined;
+    const keeps = base === undefined && config.crl.keep_expired && ca.notBefore !== undefined;
     const second =
       ca.alternative && altSignatureAlgorithm(defaultSignature(ca.alternative.keyType));
     return [

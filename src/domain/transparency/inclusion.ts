@@ -17,16 +17,16 @@ export interface InclusionDeps {
   readonly client: LogClient;
   readonly registry: () => LogRegistry;
   readonly clock: Clock;
-  readonly settings: InclusionSettings;
+  readonly settings: InclusionSection;
 }
 
 /** `certificate_transparency.inclusion_monitor`. */
-export interface InclusionSettings {
-  readonly intervalMinutes: number;
+export interface InclusionSection {
+  readonly interval_minutes: number;
   /** SCTs checked in one run. */
-  readonly maxPerRun: number;
+  readonly max_certs_per_run: number;
   /** For one answer of a log. */
-  readonly timeoutSeconds: number;
+  readonly timeout_seconds: number;
 }
 
 /** What one run did. */
@@ -56,7 +56,7 @@ export class InclusionMonitor {
   }
 
   /** Checks what is due, at most `max`. A log that does not answer leaves its SCTs pending. */
-  async run(max = this.#deps.settings.maxPerRun): Promise<InclusionRun> {
+  async run(max = this.#deps.settings.max_certs_per_run): Promise<InclusionRun> {
     const { store, clock, registry } = this.#deps;
     const due = await store.read.transparency.due(clock.now(), max);
     const logs = new Map<string, InclusionRecord[]>();
@@ -186,7 +186,7 @@ export class InclusionMonitor {
   }
 
   #after(row: InclusionRecord, verdict: Verdict, now: Instant): InclusionRecord {
-    const { intervalMinutes } = this.#deps.settings;
+    const { interval_minutes } = this.#deps.settings;
     const seen = {
       ...row,
       checks: row.checks + 1,
@@ -202,7 +202,7 @@ export class InclusionMonitor {
       case "failed":
         return { ...seen, lastError: verdict.error, alerted: true };
       case "pending": {
-        const dueAt = addSeconds(now, intervalMinutes * 60);
+        const dueAt = addSeconds(now, interval_minutes * 60);
         return { ...seen, lastError: verdict.error, dueAt };
       }
       case "unknown_log":
@@ -212,7 +212,7 @@ export class InclusionMonitor {
   }
 
   #limits(): Limits {
-    const { timeoutSeconds } = this.#deps.settings;
+    const { timeout_seconds: timeoutSeconds } = this.#deps.settings;
     return { timeoutSeconds, signal: new AbortController().signal };
   }
 }

@@ -7,7 +7,7 @@ import { SctCollector } from "#domain/certificates/scts.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store } from "#domain/store.ts";
-import { InclusionMonitor, type InclusionSettings } from "./inclusion.ts";
+import { InclusionMonitor, type InclusionSection } from "./inclusion.ts";
 import type { LogClient, LogRegistry } from "./logs.ts";
 import { revokeLost } from "./lost.ts";
 
@@ -18,7 +18,7 @@ export interface TransparencyDeps {
   readonly random: Random;
   /** The logs there are; asked anew for each certificate. */
   readonly registry: () => LogRegistry;
-  readonly settings: InclusionSettings;
+  readonly settings: InclusionSection;
   /**
    * Asked when a public precertificate came to nothing; revocation is opened after transparency.
    */

@@ -247,7 +247,7 @@ test("CFG-11: the internal CA is made once, unlisted, and certifies the serving 
   expect(listed.items).toEqual([]);
   const { record, chainPem, caPem } = await world.serving.certify(internal, {
     spki: spkiOf(newKey("ecdsa-p256").publicKey),
-    commonName: "host",
+    common_name: "host",
     profile: "server",
     dnsNames: ["host", "LOCALHOST"],
     ips: ["127.0.0.1", "::1"],
@@ -267,7 +267,7 @@ test("a name no certificate can carry is refused for the serving key", async () 
   const world = issuanceWorld();
   const request = {
     spki: spkiOf(newKey("ecdsa-p256").publicKey),
-    commonName: "host",
+    common_name: "host",
     profile: "server",
     dnsNames: ["a b"],
     ips: [],

@@ -111,8 +111,8 @@ test("PQ-1: SLH-DSA is for roots only: no intermediate, and no leaf", async () =
   const request = { csr, validitySeconds: undefined, mustStaple: undefined };
   const caller = "interactive" as const;
   const profile = world.profiles().named("server");
-  const { settings, clock } = world;
-  const admission = admit({ ...request, caller }, profile, issuer, settings, clock.now());
+  const { config, clock } = world;
+  const admission = admit({ ...request, caller }, profile, issuer, config, clock.now());
   expect(admission.readable && admission.objections).toMatchObject([
     { gate: "certificate_policy", code: "key_usage_unsuitable" },
   ]);

@@ -156,7 +156,7 @@ test("BLK-5: one base and one delta at the end lists all of it, and one event te
 });
 
 test("of a partitioned CRL only the scopes are signed that list what was revoked", async () => {
-  small = await smallCa({ crl: { shards: 5, urlBase: "http://crl.example" } });
+  small = await smallCa({ crl: { shards: 5, base_url: "http://crl.example" } });
   await rememberShards(small.store, 5);
   for (const serial of ["1", "2", "3", "4", "5", "6"]) await certificate(serial);
   await small.publisher.publishAll(small.ca, rootOrigin);
@@ -538,13 +538,12 @@ function reopened(
   },
 ) {
   const { store, keys, clock } = small;
-  return openRevocation({
+  return openRevocation(revocationDefaults, {
     stillMay,
     store,
     keys,
     clock,
     random: seededRandom(),
-    settings: revocationDefaults,
     publicProfile: () => false,
     counts: { add: () => {} },
     clockAhead: () => false,

@@ -171,22 +171,24 @@ async function restart(world: World, shards: number): Promise<void> {
   world.shards = shards;
   if (shards > 0) world.used.add(shards);
   await rememberShards(store, shards);
-  const urlBase = "http://crl.example";
-  world.running = openRevocation({
-    stillMay: async () => {},
-    store,
-    keys,
-    clock,
-    random: seededRandom(),
-    wake: () => {},
-    settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
-    publicProfile: () => false,
-    signCertificate: () => Promise.reject(new Error("no responder here")),
-    counts: { add: () => {} },
-    clockAhead: () => false,
-    clockBelieved: () => true,
-    onFailure: (_what, error) => failures.push(error),
-  });
+  const crl = { ...revocationDefaults.crl, shards, base_url: "http://crl.example" };
+  world.running = openRevocation(
+    { ...revocationDefaults, crl },
+    {
+      stillMay: async () => {},
+      store,
+      keys,
+      clock,
+      random: seededRandom(),
+      wake: () => {},
+      publicProfile: () => false,
+      signCertificate: () => Promise.reject(new Error("no responder here")),
+      counts: { add: () => {} },
+      clockAhead: () => false,
+      clockBelieved: () => true,
+      onFailure: (_what, error) => failures.push(error),
+    },
+  );
   await world.running.refresh.renewals();
   expect(failures).toEqual([]);
   for (const scope of await store.read.revocations.publishedScopes(ca.id)) {

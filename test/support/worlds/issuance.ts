@@ -76,14 +76,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
-  const { urlBase, provider = "software", shards = 0 } = options;
-  const settings = settingsOf(options);
+  const config = sectionsOf(options);
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
-  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards });
+  const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const resolver = options.resolver ?? silentResolver;
-  const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
-  const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
+  const caa = new CaaGate({ resolver, clock, caa: config.caa });
   const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
     store,
@@ -92,7 +90,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
     revoker: () => revoker,
     client: impatientClient,
     registry: () => new LogRegistry(options.logs?.() ?? []),
-    settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
+    settings: { interval_minutes: 60, max_certs_per_run: 500, timeout_seconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
@@ -109,9 +107,9 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
-  const authorities = new Authorities({ ...shared, provider, urlBase });
-  const external = new ExternalAuthorities({ ...shared, provider });
+  const shared = { store, keys, clock, random, signers, ceremony, profiles, config, activated };
+  const authorities = new Authorities(shared);
+  const external = new ExternalAuthorities(shared);
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
@@ -132,11 +130,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
 }
 
-const settingsOf = ({ maxNames = 100, maxCertValidityDays = 0 }: WorldOptions) => ({
-  backdateSeconds: 300,
-  skiMethod: "rfc7093" as const,
-  maxNames,
-  maxCertValidityDays,
+const sectionsOf = ({ maxNames = 100, maxCertValidityDays = 0, ...options }: WorldOptions) => ({
+  issuance: { backdate_seconds: 300, ski_method: "rfc7093" as const, max_names: maxNames },
+  policy: { max_cert_validity_days: maxCertValidityDays },
+  crl: { base_url: options.urlBase, shards: options.shards ?? 0 },
+  caa: { identifier: options.caaIdentifier, cache_ttl_seconds: options.caaCacheTtlSeconds ?? 300 },
+  key_provider: { roles: { ca: options.provider ?? "software" } },
 });
 
 /** Everybody stays who they were, unless a test says what becomes of them. */

@@ -22,7 +22,8 @@ import type { CaRecord } from "#domain/authorities/store.ts";
 import type { SignTicket } from "#domain/keys.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
-import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
+import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import type { RevocationSections } from "#domain/revocation/sections.ts";
 import type { Store } from "#domain/store.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
@@ -43,7 +44,7 @@ export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
   /** What another process over the same store and keys has, with other settings of CRLs. */
-  reopen(crl?: Partial<Settings["crl"]>): Revocation;
+  reopen(crl?: Partial<RevocationSections["crl"]>): Revocation;
   /** Stores a certificate of this CA without going through issuance. */
   issue(options?: Partial<IssueOptions>): Promise<CertificateRecord>;
   /** Adds another CA; with `lineage` one of the same lineage. */
@@ -60,18 +61,17 @@ interface IssueOptions {
   readonly facts: Partial<CertificateRecord>;
 }
 
-type Settings = RevocationDeps["settings"];
-
 /** Opens a CA with a key of the given type in memory; settings replace the defaults. */
 export const smallCa = (options: SmallCaOptions = {}): Promise<SmallCa> =>
   smallCaOn(openMemoryStore(), options);
 
 export interface SmallCaOptions {
   readonly keyType?: KeyType;
-  readonly crl?: Partial<Settings["crl"]>;
-  readonly ocsp?: Partial<Settings["ocsp"]>;
-  readonly presign?: Partial<Settings["presign"]>;
-  readonly responder?: Partial<Settings["responder"]>;
+  readonly crl?: Partial<RevocationSections["crl"]>;
+  readonly ocsp?: Partial<RevocationSections["ocsp"]>;
+  readonly presign?: Partial<RevocationSections["presign"]>;
+  readonly issuance?: Partial<RevocationSections["issuance"]>;
+  readonly server?: Partial<RevocationSections["server"]>;
 }
 
 /** The same on a store of any kind. */
@@ -93,20 +93,14 @@ export async function smallCaOn<S extends Store>(
     return ca;
   };
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
-  const reopen = (crl: Partial<Settings["crl"]> = {}) =>
-    openRevocation({
+  const reopen = (crl: Partial<RevocationSections["crl"]> = {}) =>
+    openRevocation(sectionsOf(options, crl), {
       stillMay: async () => {},
       store,
       keys,
       clock,
       random,
       signCertificate: ceremony,
-      settings: {
-        crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
-        ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
-        presign: { ...revocationDefaults.presign, ...options.presign },
-        responder: { ...revocationDefaults.responder, ...options.responder },
-      },
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
       clockAhead: () => leapt.ahead,
@@ -281,38 +275,45 @@ function memoryCeremony(
   };
 }
 
+const sectionsOf = (
+  { crl, ocsp, presign, issuance, server }: SmallCaOptions,
+  reopened: Partial<RevocationSections["crl"]>,
+): RevocationSections => ({
+  ...revocationDefaults,
+  crl: { ...revocationDefaults.crl, ...crl, ...reopened },
+  ocsp: { ...revocationDefaults.ocsp, ...ocsp },
+  presign: { ...revocationDefaults.presign, ...presign },
+  issuance: { ...revocationDefaults.issuance, ...issuance },
+  server: { ...revocationDefaults.server, ...server },
+});
+
 /** The defaults of the configuration. */
-export const revocationDefaults: Settings = {
+export const revocationDefaults: RevocationSections = {
   crl: {
-    backdateSeconds: 300,
-    baseValidityHours: 168,
-    refreshAfterRevocationSeconds: 60,
-    deltaIntervalMinutes: 60,
-    keepExpired: false,
     shards: 0,
-    urlBase: undefined,
+    base_url: undefined,
+    base_validity_hours: 168,
+    delta_interval_minutes: 60,
+    refresh_after_revocation_seconds: 60,
+    keep_expired: false,
   },
   ocsp: {
-    nonceEnabled: true,
-    nonceMaxAgeSeconds: 60,
-    validityHours: 24,
-    backdateSeconds: 300,
-    cacheSeconds: 3600,
-    cacheMax: 1000,
+    nonce_enabled: true,
+    nonce_max_age_seconds: 60,
+    validity_hours: 24,
+    delegated: true,
+    delegated_validity_hours: 168,
+    delegated_key_type: "ecdsa-p256",
   },
   presign: {
     enabled: false,
-    validityMinutes: 1440,
-    refreshMinutes: 360,
-    recentMax: 4096,
-    expiredGraceMinutes: 1440,
-    backdateSeconds: 300,
+    validity_minutes: 1440,
+    refresh_minutes: 360,
+    recently_queried: true,
+    recent_capacity: 4096,
+    expired_grace_minutes: 1440,
   },
-  responder: {
-    delegated: true,
-    validityHours: 168,
-    keyType: "ecdsa-p256",
-    backdateSeconds: 300,
-    provider: "software",
-  },
+  issuance: { backdate_seconds: 300 },
+  server: { ocsp_cache_ttl_seconds: 3600, ocsp_cache_entries: 1000 },
+  key_provider: { roles: { responder: "software" } },
 };

@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const fileOf = ({ id }: Pick<KeyRef, "id">) => join(settings.keystoreDir, `${id}.key`);
+const fileOf = ({ id }: Pick<KeyRef, "id">) => join(settings.keystore_dir, `${id}.key`);
 const read = (ref: Pick<KeyRef, "id">) => JSON.parse(readFileSync(fileOf(ref), "utf8"));
 const versionsOf = (at: SealedKeys) =>
   at.list().flatMap(({ keyType, kekVersion }) => (keyType === "aes-256" ? [] : [kekVersion]));
@@ -148,10 +148,10 @@ describe("a key of a release before envelopes", () => {
 
   test("V-12: keeps pkid from starting without its master key", () => {
     writeLegacyKey(settings, { label: "old", keyType: "ecdsa-p256", secret: p256() });
-    for (const name of readdirSync(settings.keystoreDir)) {
-      if (name.endsWith(".kek")) rmSync(join(settings.keystoreDir, name));
+    for (const name of readdirSync(settings.keystore_dir)) {
+      if (name.endsWith(".kek")) rmSync(join(settings.keystore_dir, name));
     }
-    rmSync(settings.masterKeyFile);
+    rmSync(settings.master_key_file);
     expect(() => sealedStore(settings)).toThrow("missing while sealed keys exist");
   });
 });

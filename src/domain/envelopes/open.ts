@@ -3,17 +3,15 @@
  * its rotation.
  */
 
-import type { Metrics } from "#adapters/telemetry/families.ts";
-import type { Config } from "#config/schema.ts";
 import { Problem } from "#core/problems.ts";
-import { Envelopes } from "#domain/envelopes/envelopes.ts";
-import { Keks } from "#domain/envelopes/keks.ts";
-import { checkKnownValue, prepareKek } from "#domain/envelopes/known.ts";
-import { KekRotation } from "#domain/envelopes/rotation.ts";
+import { Envelopes } from "./envelopes.ts";
+import { Keks } from "./keks.ts";
+import { checkKnownValue, prepareKek } from "./known.ts";
+import { KekRotation } from "./rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { kekPlace, usualKekFamily } from "./settings.ts";
+import { type KekSections, kekPlace, usualKekFamily } from "./place.ts";
 
 export interface Sealing {
   readonly keks: Keks;
@@ -26,26 +24,31 @@ export interface Sealing {
   prove(): Promise<void>;
 }
 
-/**
- * Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right
- * (V-12).
- */
-export async function openSealing(deps: {
-  readonly config: Config;
+/** `secret`, and the provider the KEK is made in. */
+export interface SealingSections extends KekSections {
+  readonly secret: KekSections["secret"] & { readonly pqc_hybrid: boolean };
+}
+
+export interface SealingPorts {
   readonly store: Store;
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly metrics: Metrics;
-}): Promise<Sealing> {
-  const { config, store, keys, clock, random, log, metrics } = deps;
+  readonly pause: (milliseconds: number) => Promise<void>;
+  /** Told every data key wrapped or unwrapped for a value. */
+  readonly onOperation: (operation: "encrypt" | "decrypt", succeeded: boolean) => void;
+}
+
+/**
+ * Opens it as far as private keys need it; throws `KekUnusable` when these settings cannot be right
+ * (V-12).
+ */
+export async function openSealing(config: SealingSections, ports: SealingPorts): Promise<Sealing> {
+  const { store, keys, clock, random, log, pause, onOperation } = ports;
   const hybrid = config.secret.pqc_hybrid;
   const keks = new Keks({ store, keys, clock, ...kekPlace(config), hybrid });
-  const onOperation = (operation: "encrypt" | "decrypt", succeeded: boolean) =>
-    countEnvelope(metrics, operation, succeeded);
   const envelopes = new Envelopes({ keks, keys, random, onOperation });
-  const pause = (milliseconds: number) => Bun.sleep(milliseconds);
   const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause });
   hearRotations(store, keks, log);
   const labelled = config.secret.kek_label !== undefined;
@@ -73,16 +76,6 @@ function hearRotations(store: Store, keks: Keks, log: Log): void {
       log.write("warn", "kek_rotation_not_heard", { code });
     });
   });
-}
-
-/** One data key wrapped or unwrapped, for a value or for a private key. */
-export function countEnvelope(
-  metrics: Metrics,
-  operation: "encrypt" | "decrypt",
-  succeeded: boolean,
-): void {
-  const result = succeeded ? "success" : "error";
-  metrics.count("pki_envelope_operations_total", { operation, result });
 }
 
 /** Keys that cannot be brought over yet open as they are, and the job tries again. */

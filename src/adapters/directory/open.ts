@@ -1,61 +1,55 @@
-/** The directory of one instance, from its settings. */
+/** Reads what `auth.ldap` says of the directory: its servers, and how people are found in it. */
 
 import { readFileSync } from "node:fs";
 
-import { ldapDirectory, type Told } from "#adapters/directory/directory.ts";
-import type {
-  DirectoryServer,
-  DirectorySettings,
-  PersonLookup,
-} from "#adapters/directory/settings.ts";
-import type { SecretSources } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
-import type { Metrics } from "#adapters/telemetry/families.ts";
-import type { Config } from "#config/schema.ts";
-import { mappingsOf } from "#config/sections/access.ts";
+import type { SecretSetting, Secrets } from "#config/secret.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import { attributeNamed, type EntryNames, namesEntry } from "#core/access/directory-entry.ts";
-import type { Attempts } from "#domain/access/authenticate.ts";
-import { DirectoryFault, DirectoryLogins } from "#domain/access/directory.ts";
-import { AttemptKeys } from "#domain/access/login-attempt.ts";
-import type { Logins } from "#domain/access/logins.ts";
-import type { Log, Random } from "#domain/ports.ts";
-import { openTurns } from "./turns.ts";
+import { mappingsOf, type RoleMappingRow } from "#core/access/role-mappings.ts";
+import { type Directory, DirectoryFault } from "#domain/access/directory.ts";
+import { ldapDirectory, type Told } from "./directory.ts";
+import type { DirectoryServer, DirectorySettings, PersonLookup } from "./settings.ts";
 
-export interface DirectoryDeps {
-  readonly config: Config;
-  readonly log: Log;
-  readonly random: Pick<Random, "bytes">;
-  readonly attempts: Attempts;
-  readonly secrets: SecretSources;
-  readonly metrics: Metrics;
+/** `auth.ldap`. */
+export interface LdapSection {
+  readonly enabled: boolean;
+  /** Several, separated by spaces. */
+  readonly url: string | undefined;
+  readonly start_tls: boolean;
+  readonly timeout_seconds: number;
+  readonly bind_dn: string | undefined;
+  readonly bind_password: SecretSetting | undefined;
+  readonly user_base_dn: string | undefined;
+  readonly user_filter: string | undefined;
+  readonly user_dn_template: string | undefined;
+  readonly username_attribute: string | undefined;
+  readonly group_attribute: string;
+  readonly group_base_dn: string | undefined;
+  readonly group_filter: string | undefined;
+  readonly email_attribute: string;
+  readonly name_attribute: string | undefined;
+  readonly groups_claim: string;
+  readonly role_mappings: readonly RoleMappingRow[];
+  readonly tls: {
+    readonly ca_file: string | undefined;
+    readonly server_name: string | undefined;
+    readonly min_version: "1.2" | "1.3";
+    readonly insecure_skip_verify: boolean;
+  };
 }
 
 /** Undefined while no directory is asked; it is asked nothing before somebody comes. */
 export function openDirectory(
-  { config, secrets, log, random, attempts, metrics }: DirectoryDeps,
-  logins: Logins,
-): DirectoryLogins | undefined {
-  const settings = directorySettings(config, secrets);
-  if (settings === undefined) return undefined;
-  const allowZeroRole = config.auth.ldap.allow_zero_role;
-  const told: Told = (why) => log.write("info", "ldap_login_refused", { why });
-  return new DirectoryLogins({
-    directory: ldapDirectory(settings, told),
-    logins,
-    attempts,
-    allowZeroRole,
-    log,
-    turns: openTurns({ atOnce: 64, atOncePerAddress: 8, atOnceStrangers: 48 }),
-    keys: new AttemptKeys(random),
-    onBasic: () => metrics.count("pki_auth_logins_total", { method: "ldap", result: "success" }),
-  });
+  ldap: LdapSection,
+  secrets: Secrets,
+  told: Told,
+): Directory | undefined {
+  const read = readDirectory(ldap, secrets);
+  return read && ldapDirectory(read, told);
 }
 
-/** Undefined while `auth.ldap` is off. */
-export function directorySettings(
-  { auth: { ldap } }: Config,
-  secrets: SecretSources,
-): DirectorySettings | undefined {
+/** What the section means; undefined while it is off. Throws when its CA file cannot be read. */
+export function readDirectory(ldap: LdapSection, secrets: Secrets): DirectorySettings | undefined {
   if (!ldap.enabled || ldap.url === undefined) return undefined;
   const { tls } = ldap;
   return {
@@ -77,8 +71,6 @@ export function directorySettings(
   };
 }
 
-type LdapBlock = Config["auth"]["ldap"];
-
 function serverOf(text: string, startTls: boolean): DirectoryServer {
   const url = new URL(text);
   const secure = url.protocol === "ldaps:";
@@ -91,7 +83,7 @@ function serverOf(text: string, startTls: boolean): DirectoryServer {
 }
 
 /** The password is fetched when it is needed, and never older than a minute. */
-function lookupOf(ldap: LdapBlock, secrets: SecretSources): PersonLookup {
+function lookupOf(ldap: LdapSection, secrets: Secrets): PersonLookup {
   const { bind_dn: dn, bind_password, user_dn_template: template = "" } = ldap;
   const people = searchOf(ldap.user_base_dn, ldap.user_filter);
   if (dn === undefined || people === undefined) return { by: "bind", template, people };
@@ -109,7 +101,7 @@ function lookupOf(ldap: LdapBlock, secrets: SecretSources): PersonLookup {
 const searchOf = (baseDn: string | undefined, filter: string | undefined) =>
   baseDn === undefined || filter === undefined ? undefined : { baseDn, filter };
 
-function namesOf(ldap: LdapBlock): EntryNames {
+function namesOf(ldap: LdapSection): EntryNames {
   const { name_attribute, user_filter, user_dn_template } = ldap;
   const claims = mappingsOf(ldap.role_mappings, ldap.groups_claim).map(({ claim }) => claim);
   // A principal name, as Active Directory takes it, names no attribute: what is searched for does.

@@ -3,12 +3,19 @@
  * keeps failing.
  */
 
-import { type AddressTurnLimits, AddressTurns } from "#domain/access/address-turns.ts";
-import { FairTurns, type TurnLimits } from "#domain/access/fair-turns.ts";
-import { systemLater, systemStopwatch } from "#adapters/system.ts";
+import type { Later, Stopwatch } from "#domain/ports.ts";
+import { type AddressTurnLimits, AddressTurns } from "./address-turns.ts";
+import { FairTurns, type TurnLimits } from "./fair-turns.ts";
+
+/** How queues wait. */
+export interface Waiting extends Stopwatch {
+  readonly later: Later;
+  readonly sleep: (milliseconds: number) => Promise<void>;
+}
 
 /** A queue for passwords with so many looks at once. */
 export const openTurns = (
+  { elapsedMs, later }: Waiting,
   atOnce: Pick<TurnLimits, "atOnce" | "atOncePerAddress" | "atOnceStrangers">,
 ): FairTurns =>
   new FairTurns({
@@ -24,16 +31,17 @@ export const openTurns = (
         accountToRevoke: { rate: 10, burst: 240 },
       },
     },
-    elapsedMs: systemStopwatch.elapsedMs,
-    later: systemLater,
+    elapsedMs,
+    later,
   });
 
 /** A queue for certificates with so many looks at once, of all and of one address. */
 export const openAddressTurns = (
+  { elapsedMs, sleep }: Waiting,
   atOnce: Pick<AddressTurnLimits, "atOnce" | "atOncePerLane">,
 ): AddressTurns =>
   new AddressTurns({
     limits: { ...atOnce, waitingPerLane: 128, waitingMax: 1024, failures: { rate: 10, burst: 40 } },
-    elapsedMs: systemStopwatch.elapsedMs,
-    sleep: (milliseconds) => Bun.sleep(milliseconds),
+    elapsedMs,
+    sleep,
   });

@@ -3,11 +3,9 @@
  * everybody else's.
  */
 
-import { listToken } from "#adapters/keys/open.ts";
-import type { SecretSources } from "#adapters/secrets/sources.ts";
-import type { Config } from "#config/schema.ts";
+import { kekPlace } from "#domain/envelopes/place.ts";
 import type { ListedKey } from "#domain/keys.ts";
-import { kekPlace, keySettings } from "./settings.ts";
+import { type KeyPorts, type KeySections, listToken, usesToken } from "./open.ts";
 
 /**
  * A look at the token; gives the labels of pkid's keys there, sorted, or undefined where no token
@@ -15,18 +13,15 @@ import { kekPlace, keySettings } from "./settings.ts";
  * `key_unavailable` for a token that is away, and throws `LaunchFault` for wrong settings.
  */
 export function keysOnToken(
-  config: Config,
-  secrets: SecretSources,
+  config: KeySections,
+  ports: Omit<KeyPorts, "privateDir">,
   privateDir: () => string,
-  lookingOnly = false,
 ): (() => Promise<readonly string[]>) | undefined {
-  const { roles } = config.key_provider;
-  const kek = kekPlace(config);
-  if (![roles.ca, roles.responder, kek.provider].includes("pkcs11")) return undefined;
+  if (!usesToken(config)) return undefined;
+  const { family } = kekPlace(config);
   return async () => {
-    const ground = { privateDir: privateDir(), limits: () => config.rate_limit, secrets };
-    const listed = await listToken({ ...(await keySettings(config, ground)), lookingOnly });
-    const ours = listed.filter((key) => isOurs(key, kek.family)).map(({ label }) => label);
+    const listed = await listToken(config, { ...ports, privateDir: privateDir() });
+    const ours = listed.filter((key) => isOurs(key, family)).map(({ label }) => label);
     // A token lists in no order of its own.
     return ours.sort();
   };
