@@ -76,7 +76,8 @@ export function authorityHandlers(deps: Deps) {
       target: theTenant,
       input: caFields,
       output: madeCaShape,
-      parks: async ({ input }, said) => parkedCa(store, undefined, rootRequestOf(input), said),
+      parks: async ({ input }, said) =>
+        parkedCa(store, undefined, rootRequestOf(input), said, () => {}),
       run: async (call) => {
         const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
         return madeCa(deps, ca);

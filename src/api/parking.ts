@@ -37,7 +37,7 @@ export function parkedCa(
   parent: CaRecord | undefined,
   { label, keyType }: Pick<CaRequest, "label" | "keyType">,
   said: JsonObject,
-  admit: () => unknown = () => {},
+  admit: () => unknown,
 ): Parking {
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {

@@ -2,7 +2,7 @@
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import type { RoleMappingRow } from "#core/access/role-mappings.ts";
 import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";

@@ -1,9 +1,11 @@
 /** Which secrets a configuration sets, and which of them stand in the file itself. */
 
+import { isObject } from "#core/shape.ts";
+
 import type { Loaded } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
 import type { SecretSetting, SetSecret } from "./secret.ts";
-import { isPlain, leaves } from "./section.ts";
+import { leaves } from "./section.ts";
 import { withoutCredentials } from "#config/sections/database.ts";
 import { valueAt } from "./show.ts";
 
@@ -12,7 +14,7 @@ export function secretsOf(config: Config): readonly SetSecret[] {
   return leaves(configSchema).flatMap(({ path, field }) => {
     const setting = field.source && valueAt(config, path);
     // The value of a field with a source is a secret setting, by its declaration.
-    return isPlain(setting) ? [{ path, setting: setting as SecretSetting }] : [];
+    return isObject(setting) ? [{ path, setting: setting as SecretSetting }] : [];
   });
 }
 

@@ -16,13 +16,14 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
 import { secret } from "#config/secret-field.ts";
 import { maybeDerived, section } from "#config/section.ts";
 import { roles } from "#core/access/roles.ts";
 import { isVisible } from "#core/access/subject.ts";
 import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { usualScopes } from "#core/jose/usual-scopes.ts";
+import { oneOf } from "#core/shape.ts";
+import { checkedText, dnsName, textual } from "#core/shape/texts.ts";
 
 import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
@@ -76,7 +77,7 @@ const issuer = checkedText("issuer URL", "https://id.example.com", (value) => {
   return undefined;
 });
 
-const rolesKind = listKind(oneWord(roles));
+const rolesKind = listKind(oneOf(roles));
 
 /** The keys under `oidc`. */
 export const oidc = section("Tokens of an OpenID provider", {
@@ -173,7 +174,7 @@ export const auth = section("Authentication", {
     }),
     step_up_operations: list(
       "What is confirmed, by name; registering a further passkey and removing one always are.",
-      oneWord(configurableStepUps),
+      oneOf(configurableStepUps),
       [...usualStepUps],
     ),
   }),

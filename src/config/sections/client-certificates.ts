@@ -14,8 +14,9 @@ import {
   reloadable,
   text,
 } from "#config/fields.ts";
-import { checkedText, type Kind, textual } from "#config/kinds.ts";
 import { section } from "#config/section.ts";
+import type { Kind } from "#core/shape.ts";
+import { checkedText, textual } from "#core/shape/texts.ts";
 import { canonicalDnsName } from "#core/x509/addresses.ts";
 import { parseNameText } from "#core/x509/name-text.ts";
 
