@@ -1,6 +1,7 @@
 /** Which secrets a configuration sets, and which of them stand in the file itself. */
 
 import { isObject } from "#core/shape.ts";
+
 import type { Loaded } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
 import type { SecretSetting, SetSecret } from "./secret.ts";
