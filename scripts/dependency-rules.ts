@@ -62,6 +62,9 @@ const sqlRuntime = "bun:sqlite";
 /** What an adapter may know of the configuration: declarations and secrets, never the loader. */
 const ownConfig = /^src\/config\/(sections\/|secret\.ts$)/;
 
+/** The one way to use a CA-class key. */
+const signing = "src/domain/signing/";
+
 /** Applies every rule to the files; `aliases` is `"imports"` of package.json. */
 export function dependencyFindings(
   files: readonly Parsed[],
@@ -76,6 +79,7 @@ function objections(one: Import): Finding[] {
     ...layerObjection(one),
     ...packageObjection(one),
     ...runtimeObjection(one),
+    ...ticketObjection(one),
     ...formObjection(one),
   ];
   return sentences.map((sentence) => ({ path: one.from, line: one.line, sentence }));
@@ -114,6 +118,14 @@ function runtimeObjection({ from, target, specifier }: Import): string[] {
   }
   if (permissionsOf(from).runtime) return [];
   return [`${layerOf(from)} may not import the runtime (${specifier}); it has ports for that.`];
+}
+
+/** Whoever could make a ticket could use a CA key without the sign ledger. */
+function ticketObjection({ from, target, names }: Import): string[] {
+  if (target.kind !== "file" || target.path !== `${signing}ticket.ts`) return [];
+  if (from.startsWith(signing) || !from.startsWith("src/")) return [];
+  const makes = names === undefined || names.includes("ticketOf");
+  return makes ? [`only ${signing} makes tickets: nobody else may import ticketOf.`] : [];
 }
 
 function formObjection({ from, specifier, target, passesOn }: Import): string[] {

@@ -49,6 +49,8 @@ describe("style refuses", () => {
     ["the runtime in core",                      "src/core/a.ts",    'const a = () => Bun.file("a");',                          "Bun.file is not for core"],
     ["a signature inside a unit of work",        "src/domain/a.ts",  "store.atomically(async (tx) => { await deps.keys.sign(b); });", "inside atomically"],
     ["a clock inside a unit of work",            "src/domain/a.ts",  "store.atomically(async (tx) => clock.now());",            "inside atomically"],
+    ["a clock in what takes a unit of work",     "src/domain/a.ts",  "signed.close(async (tx) => this.#deps.clock.now());",     "inside atomically"],
+    ["a ticket that is only claimed",            "src/domain/a.ts",  "// It is one.\nconst a = b as unknown as SignTicket;",    "cast to a SignTicket"],
     ["a claim about a type without a reason",    "src/core/a.ts",    "\n\n\nconst a = b as C;",                                 "`as` without"],
     ["unfinished work",                          "src/core/a.ts",    "// TODO later",                                           "unfinished work"],
     ["an exported function without a docstring", "src/core/a.ts",    "export function a() {}",                                  "without a docstring"],

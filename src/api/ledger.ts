@@ -5,7 +5,7 @@ import { integer, oneOf, optional, parsed } from "#core/shape.ts";
 import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { OperationName } from "#operations";
 import { entryJson } from "./ledger-json.ts";
 import { pageFields, sequencePageOf } from "./pages.ts";

@@ -35,6 +35,7 @@ import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { openPublishing } from "./publishing.ts";
 import type { Sealing } from "./sealing.ts";
@@ -89,7 +90,8 @@ export function domainParts(deps: PartsDeps, wake: (kind: CrlKind) => void): Par
   const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards: config.crl.shards });
   const transparency = logsOf(deps, () => revocation.revoker);
   const caa = new CaaGate({ resolver: deps.resolver, clock, ...caaSettings(config) });
-  const used = { store, keys, clock, random };
+  const signs = { store, keys, clock, random };
+  const used = { ...signs, signing: new Signing(signs) };
   const ceremony = new Ceremony({
     ...used,
     caa,

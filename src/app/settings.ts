@@ -18,7 +18,7 @@ import { signingLimit } from "#config/sections/limits.ts";
 import type { Config } from "#config/schema.ts";
 import type { SecretSetting } from "#config/secret.ts";
 import type { ApprovalSettings } from "#core/approvals/classes.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { RateSettings } from "#http/rate-limits.ts";
 
 /** What outbound calls trust beside the system's certificates. */

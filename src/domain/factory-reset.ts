@@ -6,12 +6,13 @@
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import type { Origin } from "./actor.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKek } from "#domain/envelopes/keks.ts";
 import type { KekVersion } from "#domain/envelopes/store.ts";
 import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
-import type { KeyHandle, KeyRef, Keys, ProviderName } from "./keys.ts";
+import type { KeyRef, ProviderName } from "./key-ref.ts";
+import type { KeyHandle, Keys } from "./keys.ts";
 import type { Clock } from "./ports.ts";
 import type { Store } from "./store.ts";
 

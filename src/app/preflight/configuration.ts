@@ -21,7 +21,7 @@ import {
 } from "#core/preflight/finding.ts";
 import { judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
 import type { Checks } from "#domain/preflight/run.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { configOf, type Premises } from "./premises.ts";
 

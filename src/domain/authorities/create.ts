@@ -36,7 +36,8 @@ import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";

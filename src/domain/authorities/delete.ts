@@ -4,7 +4,7 @@ import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
 import { aboutCa } from "#domain/certificates/events.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

@@ -4,7 +4,7 @@ import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 
 export type CaStatus = "pending" | "active" | "superseded" | "retired";
 

@@ -22,7 +22,7 @@ import { halfOf, unwrapHybrid, wrapHybrid } from "#domain/envelopes/hybrid.ts";
 import { hasItsHalf } from "#domain/envelopes/keks.ts";
 import type { KekVersion } from "#domain/envelopes/store.ts";
 import { keyInventory } from "#domain/key-inventory.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Store } from "#domain/store.ts";
 import { type SelfTestDeps, selfTest, type TestedKey } from "./self-test.ts";
 

@@ -8,6 +8,7 @@ import type { CaId } from "#core/ids.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import type { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher } from "./crl.ts";
@@ -27,6 +28,7 @@ export interface RevocationDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly signing: Signing;
   readonly counts: Pick<KeyCounts, "add">;
   /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
   readonly clockAhead: () => boolean;
@@ -74,7 +76,7 @@ export interface Revocation {
 /** Opens it; nothing is read or started yet. */
 export function openRevocation(deps: RevocationDeps): Revocation {
   const { store, keys, clock, random, settings, publicProfile, onFailure } = deps;
-  const common = { store, keys, clock, random };
+  const common = { store, keys, clock, random, signing: deps.signing };
   const { shards, urlBase } = settings.crl;
   const scopes = new CrlScopes({ store, clock, shards, urlBase });
   const publisher = new CrlPublisher({
@@ -106,9 +108,9 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
-  const signing = new OcspSigning({ ...common, counts: deps.counts });
+  const answers = new OcspSigning({ ...common, counts: deps.counts });
   const ahead = settings.presign;
-  const presigner = new Presigner({ store, clock, responders, signing, settings: ahead });
+  const presigner = new Presigner({ store, clock, responders, signing: answers, settings: ahead });
   const bulk = new BulkRevocation({
     ...common,
     publisher,
@@ -124,7 +126,7 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     responders,
     settings: settings.ocsp,
     publicProfile,
-    signing,
+    signing: answers,
     presigned: ahead.enabled,
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),

@@ -19,6 +19,7 @@ import {
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { fullScope, partitionNumber, rememberShards } from "#domain/revocation/scopes.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
   revocationDefaults,
@@ -172,12 +173,14 @@ async function restart(world: World, shards: number): Promise<void> {
   if (shards > 0) world.used.add(shards);
   await rememberShards(store, shards);
   const urlBase = "http://crl.example";
+  const random = seededRandom();
   world.running = openRevocation({
     stillMay: async () => {},
     store,
     keys,
     clock,
-    random: seededRandom(),
+    random,
+    signing: new Signing({ store, keys, clock, random }),
     wake: () => {},
     settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
     publicProfile: () => false,

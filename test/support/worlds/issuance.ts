@@ -32,9 +32,10 @@ import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { ClockWatch } from "#domain/clock-watch.ts";
 import { Issuance, type IssueRequest } from "#domain/certificates/issue.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency } from "#domain/transparency/open.ts";
@@ -96,12 +97,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
+  const used = { store, keys, clock, random };
+  const signing = new Signing(used);
   const ceremony = new Ceremony({
+    ...used,
+    signing,
     refusals,
-    store,
-    keys,
-    clock,
-    random,
     caa,
     scts: transparency.scts,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
@@ -109,7 +110,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
+  const shared = { ...used, signing, signers, ceremony, profiles, settings, activated };
   const authorities = new Authorities({ ...shared, provider, urlBase });
   const external = new ExternalAuthorities({ ...shared, provider });
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });

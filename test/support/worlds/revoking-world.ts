@@ -32,6 +32,7 @@ export function revokingWorld(options: RevokingOptions = {}) {
     keys,
     clock,
     random,
+    signing: world.signing,
     wake: () => {},
     settings: {
       ...revocationDefaults,
