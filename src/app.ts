@@ -29,7 +29,7 @@ import type { PathWork } from "#domain/ports.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
-import { prepareInstance } from "#domain/instance.ts";
+import { prepareInstance } from "#domain/instance/prepare.ts";
 import type { Log } from "#domain/ports.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";

@@ -11,7 +11,7 @@ import { type Algorithm, isPostQuantum } from "#core/x509/algorithms.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
-import type { Authorities } from "#domain/authorities/create.ts";
+import type { Authorities } from "#domain/hierarchy/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";

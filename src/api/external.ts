@@ -5,7 +5,7 @@ import { assert, refuse } from "#core/problems.ts";
 import { flag, type Input, integer, object, optional, otherwise, text } from "#core/shape.ts";
 import { created, type Handler, handler, ok } from "#domain/access/call.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import type { ExternalAuthorities } from "#domain/authorities/external.ts";
+import type { ExternalAuthorities } from "#domain/hierarchy/external.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";

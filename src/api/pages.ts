@@ -7,7 +7,7 @@ import { refuse } from "#core/problems.ts";
 import { type Field, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
 import { type Instant, parseTimestampOrDay } from "#core/time.ts";
 import type { Authorized } from "#domain/access/call.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 
 /** `limit` 1..500, above clamped; `cursor` as the last page gave it. */

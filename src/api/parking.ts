@@ -20,7 +20,7 @@ import { fingerprint } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { ParkableCall } from "#domain/approvals/four-eyes.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
-import { oldestSuperseded, rotatable } from "#domain/authorities/rollover.ts";
+import { oldestSuperseded, rotatable } from "#domain/hierarchy/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";

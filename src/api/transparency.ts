@@ -6,7 +6,7 @@ import { type Instant, timestamp } from "#core/time.ts";
 import { type Handler, handler, ok } from "#domain/access/call.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { InclusionMonitor } from "#domain/transparency/inclusion.ts";
+import type { InclusionMonitor } from "#domain/inclusion/inclusion.ts";
 import type { InclusionFilter, InclusionRecord } from "#domain/transparency/store.ts";
 import type { OperationName } from "#operations";
 import { pageFields, pageOf, readableCa } from "./pages.ts";

@@ -12,7 +12,7 @@ import type { Config } from "#config/schema.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { PathWork } from "#domain/ports.ts";
-import type { PreparedInstance } from "#domain/instance.ts";
+import type { PreparedInstance } from "#domain/instance/prepare.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

@@ -27,7 +27,7 @@ import { encodeName } from "#core/x509/names.ts";
 import { policyConstraints, policyMappings } from "#core/x509/policy-extensions.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";

@@ -14,7 +14,7 @@ import {
 import { judgeClock } from "#core/preflight/host.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { type Instant, parseTimestamp } from "#core/time.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import { lastEventTime } from "#domain/clock-watch.ts";
 import {
   casLive,

@@ -10,7 +10,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { requireActive } from "#domain/tenants/quotas.ts";
+import { requireActive } from "./suspension.ts";
 import { type OperationName, operationOf } from "#operations";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Answer, Authorized, Call, Handler, RawAnswer } from "./call.ts";

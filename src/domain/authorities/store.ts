@@ -5,6 +5,7 @@ import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 export type CaStatus = "pending" | "active" | "superseded" | "retired";
 
@@ -162,16 +163,3 @@ export type CrossSignFacts = Pick<
   CrossSignRecord,
   "id" | "issuer" | "serial" | "subjectCa" | "subjectKeyId" | "source" | "createdAt"
 >;
-
-/** Position of a row in a list ordered newest first, ties broken by id. */
-export interface PageKey {
-  readonly at: number;
-  readonly id: string;
-}
-
-/** One page of a list; `next` is absent on the last one. */
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly next: PageKey | undefined;
-  readonly total: number;
-}

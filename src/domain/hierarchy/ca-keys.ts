@@ -12,7 +12,7 @@ import type { ProviderName } from "#domain/key-ref.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { AlternativeKey } from "./store.ts";
+import type { AlternativeKey } from "#domain/authorities/store.ts";
 
 /** One key, or the two of a hybrid CA. */
 export interface CaKeys {

@@ -1,11 +1,12 @@
 /** What keys the providers hold, which of them belong to a CA, and which could leave. */
 
 import type { KeyRole } from "#core/audit/ledger.ts";
-import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
+import type { CaRecord } from "./store.ts";
 import { ledgerKey } from "#domain/signing/document.ts";
-import type { KeyRef, ProviderName } from "./key-ref.ts";
-import type { Keys, ListedKey } from "./keys.ts";
-import type { Store } from "./store.ts";
+import type { KeyRef, ProviderName } from "#domain/key-ref.ts";
+import type { Keys, ListedKey } from "#domain/keys.ts";
+import type { Store } from "#domain/store.ts";
 
 /** A key with its place in the instance. */
 export interface InventoriedKey extends ListedKey {

@@ -26,14 +26,15 @@ import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/actor.ts";
-import { aboutCa } from "#domain/certificates/events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
 import type { KeyHandle } from "#domain/keys.ts";
 import type { Signing } from "#domain/signing/signing.ts";
-import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaRequest } from "./create.ts";
-import { externalCertificates } from "./signers.ts";
-import type { CaRecord, Certified } from "./store.ts";
+import { externalCertificates } from "#domain/authorities/signers.ts";
+import type { CaRecord, Certified } from "#domain/authorities/store.ts";
 
 interface Deps extends Omit<AuthoritiesDeps, "ceremony" | "signers" | "urlBase"> {
   readonly signing: Signing;
