@@ -46,11 +46,19 @@ const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/webauthn":  ["@simplewebauthn/server"],
 };
 
+const protobuf = { packages: ["@bufbuild/protobuf"] };
+
 /** Files whose permissions differ from their layer's, each for one reason. */
 // biome-ignore format: the table is read by column.
 const exceptions: Readonly<Record<string, Partial<Layer>>> = {
   // the one door from core to the runtime's cryptography
   "src/core/crypto.ts": { runtime: true },
+  // the messages of remote calls: nobody else in core speaks protobuf
+  "src/core/protobuf/json.ts": protobuf,
+  "src/core/protobuf/limits.ts": protobuf,
+  "src/core/protobuf/schema.ts": protobuf,
+  "src/core/protobuf/values.ts": protobuf,
+  "src/core/protobuf/wire.ts": protobuf,
 };
 
 /**

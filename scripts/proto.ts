@@ -1,57 +1,136 @@
 /**
- * Writes `src/api/rpc/messages.ts` from `pki.proto`: `bun scripts/proto.ts`; a test holds the two
+ * Writes beside each .proto file its descriptor: `bun scripts/proto.ts`; a test holds the two
  * together.
  */
 
 import { join } from "node:path";
 
-import type { FieldRow } from "#core/protobuf/schema.ts";
+import { create } from "@bufbuild/protobuf";
+import { embedFileDesc } from "@bufbuild/protobuf/codegenv2";
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+
+/** The .proto files, the modules written from them, and what these call their schemas. */
+export const protoFiles = [
+  { proto: "src/api/rpc/pki.proto", module: "src/api/rpc/messages.ts", name: "pki" },
+  { proto: "src/api/rpc/health.proto", module: "src/api/rpc/health-messages.ts", name: "health" },
+  { proto: "src/http/rpc/status.proto", module: "src/http/rpc/status-messages.ts", name: "status" },
+] as const;
+
+type FieldRow = readonly [
+  number: number,
+  name: string,
+  kind: string,
+  occurs?: "optional" | "repeated",
+];
 
 interface Parsed {
+  package: string;
+  readonly imports: string[];
   readonly messages: Record<string, FieldRow[]>;
   readonly enums: Record<string, string[]>;
+  service: string | undefined;
   readonly methods: Record<string, readonly [request: string, response: string]>;
 }
 
 /** The TypeScript of a .proto file in the subset pkid writes; throws for what it does not know. */
-export function generated(source: string): string {
-  const { messages, enums, methods } = parsed(source);
-  const tables = Object.entries(messages).map(([name, fields]) => {
-    const rows = fields.map((row) => `      ${JSON.stringify(row).replaceAll(",", ", ")},`);
-    return [`    ${name}: [`, ...rows, "    ],"].join("\n");
+export function generated(source: string, name: string): string {
+  const { methods } = parsed(source);
+  const lines = (descriptorBase64(source).match(/.{1,90}/g) ?? []).map((line) => `    "${line}",`);
+  const rows = Object.entries(methods).map(([method, messages]) => {
+    return `  ${method}: ${JSON.stringify(messages).replaceAll(",", ", ")},`;
   });
-  const list = (entries: object) =>
-    Object.entries(entries).map(([name, value]) => {
-      return `  ${name}: ${JSON.stringify(value).replaceAll(",", ", ")},`;
-    });
-  return `/** The messages, enums and methods of pki.proto, written by \`bun scripts/proto.ts\`. */
+  const schema = `/** The messages of ${name}.proto, written by \`bun scripts/proto.ts\`. */
 
-import type { ProtoSchema } from "#core/protobuf/schema.ts";
+import { ProtoSchema } from "#core/protobuf/schema.ts";
 
-// biome-ignore format: the table is generated.
-export const pkiSchema = {
-  messages: {
-${tables.join("\n")}
-  },
-  enums: {
-${list(enums)
-  .map((line) => `  ${line}`)
-  .join("\n")}
-  },
-} as const satisfies ProtoSchema;
-
+// biome-ignore format: the descriptor is generated.
+export const ${name}Schema = new ProtoSchema(
+  [
+${lines.join("\n")}
+  ].join(""),
+);
+`;
+  if (rows.length === 0) return schema;
+  const type = `${name[0]?.toUpperCase()}${name.slice(1)}`;
+  return `${schema}
 /** Request and response of every method. */
 // biome-ignore format: the table is generated.
-export const pkiMethods = {
-${list(methods).join("\n")}
+export const ${name}Methods = {
+${rows.join("\n")}
 } as const satisfies Readonly<Record<string, readonly [request: string, response: string]>>;
 
-export type PkiMethod = keyof typeof pkiMethods;
+export type ${type}Method = keyof typeof ${name}Methods;
 `;
 }
 
+/** `google.protobuf.FileDescriptorProto` of a .proto file in that subset, in base64. */
+export const descriptorBase64 = (source: string): string =>
+  embedFileDesc(descriptorOf(source)).base64();
+
+/** What protoc would say of a .proto file in that subset, without the names of the files. */
+export function descriptorOf(source: string): FileDescriptorProto {
+  const file = parsed(source);
+  const named = (name: string) => `.${file.package}.${name}`;
+  const methods = Object.entries(file.methods).map(([name, [input, output]]) => {
+    return { name, inputType: named(input), outputType: named(output) };
+  });
+  return create(FileDescriptorProtoSchema, {
+    package: file.package,
+    syntax: "proto3",
+    dependency: file.imports,
+    messageType: Object.entries(file.messages).map(([name, rows]) => {
+      const optional = rows.filter(([, , , occurs]) => occurs === "optional");
+      return {
+        name,
+        field: rows.map((row) => {
+          const at = optional.indexOf(row);
+          return at < 0 ? field(file, row) : optionalField(file, row, at);
+        }),
+        oneofDecl: optional.map(([, member]) => ({ name: `_${member}` })),
+      };
+    }),
+    enumType: Object.entries(file.enums).map(([name, names]) => {
+      return { name, value: names.map((value, number) => ({ name: value, number })) };
+    }),
+    service: file.service === undefined ? [] : [{ name: file.service, method: methods }],
+  });
+}
+
+function field(file: Parsed, [number, name, kind, occurs]: FieldRow) {
+  const label = occurs === "repeated" ? Label.REPEATED : Label.OPTIONAL;
+  const scalar = scalars.get(kind);
+  if (scalar !== undefined) return { number, name, label, type: scalar };
+  const isEnum = Object.hasOwn(file.enums, kind);
+  const typeName = kind.includes(".") ? `.${kind}` : `.${file.package}.${kind}`;
+  return { number, name, label, type: isEnum ? Type.ENUM : Type.MESSAGE, typeName };
+}
+
+/** Presence is a oneof of one, as protoc writes it. */
+function optionalField(file: Parsed, row: FieldRow, oneofIndex: number) {
+  return { ...field(file, row), proto3Optional: true, oneofIndex };
+}
+
+const scalars: ReadonlyMap<string, Type> = new Map([
+  ["string", Type.STRING],
+  ["bool", Type.BOOL],
+  ["int32", Type.INT32],
+  ["int64", Type.INT64],
+]);
+
 function parsed(source: string): Parsed {
-  const found: Parsed = { messages: {}, enums: {}, methods: {} };
+  const found: Parsed = {
+    package: "",
+    imports: [],
+    messages: {},
+    enums: {},
+    service: undefined,
+    methods: {},
+  };
   let open: { readonly kind: string; readonly name: string } | undefined;
   for (const written of source.split("\n")) {
     const line = written.replace(/\/\/.*/, "").trim();
@@ -60,37 +139,48 @@ function parsed(source: string): Parsed {
       open = { kind: opening[1] ?? "", name: opening[2] ?? "" };
       if (open.kind === "message") found.messages[open.name] = [];
       if (open.kind === "enum") found.enums[open.name] = [];
+      if (open.kind === "service") found.service = open.name;
     } else if (line === "}") open = undefined;
     else if (open) member(found, open, line);
-    else if (line !== "" && !/^(syntax|package|import) ?/.test(line)) throw unknown(line);
+    else statement(found, line);
   }
   return found;
+}
+
+function statement(found: Parsed, line: string): void {
+  const name = /^package ([\w.]+);$/.exec(line);
+  const path = /^import "([\w./]+)";$/.exec(line);
+  if (name) found.package = name[1] ?? "";
+  else if (path) found.imports.push(path[1] ?? "");
+  else if (line !== "" && line !== 'syntax = "proto3";') throw unknown(line);
 }
 
 function member(found: Parsed, open: { kind: string; name: string }, line: string): void {
   if (line === "") return;
   const rpc = /^rpc (\w+)\((\w+)\) returns \((\w+)\);$/.exec(line);
   const value = /^(\w+) = (\d+);$/.exec(line);
-  const field = /^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+);$/.exec(line);
+  const declared = /^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+);$/.exec(line);
   if (open.kind === "service" && rpc) {
     found.methods[rpc[1] ?? ""] = [rpc[2] ?? "", rpc[3] ?? ""];
   } else if (open.kind === "enum" && value) {
     const names = found.enums[open.name] ?? [];
     if (Number(value[2]) !== names.length) throw unknown(line);
     names.push(value[1] ?? "");
-  } else if (open.kind === "message" && field) {
-    const kind = field[2] === "google.protobuf.Timestamp" ? "timestamp" : (field[2] ?? "");
-    const row: FieldRow = [Number(field[4]), field[3] ?? "", kind];
-    const occurs = field[1] === "optional" || field[1] === "repeated" ? field[1] : undefined;
+  } else if (open.kind === "message" && declared) {
+    const row: FieldRow = [Number(declared[4]), declared[3] ?? "", declared[2] ?? ""];
+    const occurs =
+      declared[1] === "optional" || declared[1] === "repeated" ? declared[1] : undefined;
     found.messages[open.name]?.push(occurs === undefined ? row : [row[0], row[1], row[2], occurs]);
   } else throw unknown(line);
 }
 
 const unknown = (line: string) =>
-  new Error(`pki.proto has a line this generator does not know: ${line}`);
+  new Error(`the .proto file has a line this generator does not know: ${line}`);
 
 if (import.meta.main) {
-  const folder = join(import.meta.dir, "../src/api/rpc");
-  const source = await Bun.file(join(folder, "pki.proto")).text();
-  await Bun.write(join(folder, "messages.ts"), generated(source));
+  const root = join(import.meta.dir, "..");
+  for (const { proto, module, name } of protoFiles) {
+    const source = await Bun.file(join(root, proto)).text();
+    await Bun.write(join(root, module), generated(source, name));
+  }
 }

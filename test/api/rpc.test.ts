@@ -15,13 +15,14 @@ import type { Principal } from "#core/access/principal.ts";
 import { type Role, roles } from "#core/access/roles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { messageJson, readMessageJson } from "#core/protobuf/json.ts";
-import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
+import { kindOf, type Message } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
 import { optional, text } from "#core/shape.ts";
 import { handler, ok } from "#domain/access/call.ts";
 import { type Perform, pipeline } from "#domain/access/perform.ts";
 import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
+import { statusSchema } from "#http/rpc/status-messages.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
@@ -393,12 +394,13 @@ async function call(
  * is said.
  */
 function spelledOut(message: Message, name: string): Message {
-  const rows = (pkiSchema as ProtoSchema).messages[name] ?? [];
-  const members = rows.flatMap(([, member, kind, occurs]) => {
-    const value = message[member] ?? (occurs === "repeated" ? [] : defaults[kind]);
+  const members = pkiSchema.type(name).fields.flatMap((field) => {
+    const member = field.name;
+    const value = message[member] ?? (field.fieldKind === "list" ? [] : defaults[kindOf(field)]);
     if (value === undefined || (value === "" && sometimes.includes(member))) return [];
+    const type = field.message?.name ?? "";
     const whole = (one: unknown) =>
-      typeof one === "object" ? spelledOut(one as Message, kind) : one; // A message of that kind.
+      typeof one === "object" ? spelledOut(one as Message, type) : one; // A message of that type.
     return [[member, Array.isArray(value) ? value.map(whole) : whole(value)] as const];
   });
   return Object.fromEntries(members) as Message; // From the members of a message.
@@ -434,7 +436,7 @@ function grpcAnswer(whole: Buffer, response: string): Message {
       const status = Number(trailers.get("grpc-status"));
       const detail = Buffer.from(trailers.get("grpc-status-details-bin") ?? "", "base64");
       const { details } = decodeMessage(statusSchema, "Status", detail);
-      const { code = "" } = Object(Object(details).value);
+      const { code = "" } = Object(Object(details)[0]?.value);
       if (status !== 0) throw new RpcRefusal(grpcNames[status] ?? "", String(code));
     }
     at += 5 + length;
@@ -499,22 +501,6 @@ const tenantHolder = (role: Role): Principal => ({
   roles: [],
   tenantRoles: { other: [role] },
 });
-/** google.rpc.Status, whose one detail is known here. */
-const statusSchema: ProtoSchema = {
-  messages: {
-    Status: [
-      [1, "code", "int32"],
-      [2, "message", "string"],
-      [3, "details", "Any"],
-    ],
-    Any: [
-      [1, "type_url", "string"],
-      [2, "value", "ErrorInfo"],
-    ],
-    ErrorInfo: pkiSchema.messages.ErrorInfo,
-  },
-  enums: {},
-};
 const grpcNames: Readonly<Record<number, string>> = {
   3: "invalid_argument",
   5: "not_found",

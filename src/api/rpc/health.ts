@@ -4,8 +4,9 @@
  */
 
 import { refuse } from "#core/problems.ts";
-import type { ProtoSchema } from "#core/protobuf/schema.ts";
 import type { OpenRpcMethod } from "#http/rpc/door.ts";
+
+import { healthSchema } from "./health-messages.ts";
 
 /**
  * `Check` of `grpc.health.v1.Health`. The empty name is the server as a whole; a name that is not
@@ -27,12 +28,3 @@ export function healthMethods(
     },
   };
 }
-
-/** grpc/health/v1/health.proto. */
-const healthSchema: ProtoSchema = {
-  messages: {
-    HealthCheckRequest: [[1, "service", "string"]],
-    HealthCheckResponse: [[1, "status", "ServingStatus"]],
-  },
-  enums: { ServingStatus: ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"] },
-};

@@ -55,6 +55,12 @@ const renamedMembers: Partial<Record<OperationName, Readonly<Record<string, stri
   "cert.renew": { id: "ca_id", csr: "csr_pem" },
   "cert.validate": { ca: "ca_id", certificate: "leaf_pem", intermediates: "intermediates_pem" },
   "cert.list": { id: "ca_id", q: "query" },
+  "cert.revoke": { id: "ca_id" },
+  "cert.suspend": { id: "ca_id" },
+  "cert.release": { id: "ca_id" },
+  "cert.show": { id: "ca_id" },
+  "crl.status": { id: "ca_id" },
+  "ca.show": { id: "ca_id" },
 };
 
 /**

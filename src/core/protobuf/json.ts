@@ -3,35 +3,31 @@
  * defaults left out.
  */
 
-import { parseTimestamp, timestamp } from "#core/time.ts";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+  mergeFromJson,
+} from "@bufbuild/protobuf";
 
 import {
-  depthMax,
-  type FieldRow,
-  fieldsOf,
-  isDefault,
+  kindOf,
   type Message,
   MessageFault,
   type MessageValue,
   type ProtoSchema,
 } from "./schema.ts";
+import { valuesOf } from "./values.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The JSON value of a message. */
+/**
+ * The JSON value of a message; written here and not by the library, which would leave out the
+ * fraction digits that every time in an answer has.
+ */
 export function messageJson(schema: ProtoSchema, name: string, message: Message): Json {
-  const out: Record<string, unknown> = {};
-  for (const [, member, kind, occurs] of fieldsOf(schema, name)) {
-    const value = message[member];
-    if (value === undefined) continue;
-    if (occurs === "repeated") {
-      const list = Array.isArray(value) ? value : [];
-      if (list.length > 0) out[camel(member)] = list.map((one) => valueJson(schema, kind, one));
-    } else if (occurs === "optional" || !isDefault(schema, kind, value)) {
-      out[camel(member)] = valueJson(schema, kind, value);
-    }
-  }
-  return out;
+  return objectOf(schema.type(name), message);
 }
 
 /**
@@ -40,65 +36,79 @@ export function messageJson(schema: ProtoSchema, name: string, message: Message)
  * unknown name.
  */
 export function readMessageJson(schema: ProtoSchema, name: string, value: unknown): Message {
-  return readObject(schema, name, value, 0);
-}
-
-function readObject(schema: ProtoSchema, name: string, value: unknown, depth: number): Message {
-  if (depth > depthMax) throw new MessageFault("nests too deep");
+  const type = schema.type(name);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new MessageFault("must be an object");
   }
-  const fields = new Map<string, FieldRow>();
-  for (const row of fieldsOf(schema, name)) fields.set(row[1], row).set(camel(row[1]), row);
-  const message: Record<string, MessageValue> = {};
-  for (const [given, content] of Object.entries(value)) {
-    const row = fields.get(given);
-    if (row === undefined)
-      throw new MessageFault("has an unknown member", { member: given, unknown: true });
-    const [, member, kind, occurs] = row;
-    if (Object.hasOwn(message, member)) throw new MessageFault("is given twice", { member });
-    if (content === null) continue;
-    if (occurs !== "repeated") message[member] = readValue(schema, member, kind, content, depth);
-    else if (!Array.isArray(content)) throw new MessageFault("must be a list", { member });
-    else message[member] = content.map((one) => readValue(schema, member, kind, one, depth));
-  }
-  return message;
-}
-
-function valueJson(schema: ProtoSchema, kind: string, value: MessageValue): unknown {
-  if (kind === "int64") return String(value);
-  if (typeof value !== "object" || Array.isArray(value)) return value;
-  return messageJson(schema, kind, value as Message); // Neither a scalar nor a list.
-}
-
-function readValue(
-  schema: ProtoSchema,
-  member: string,
-  kind: string,
-  value: unknown,
-  depth: number,
-): MessageValue {
-  const names = schema.enums[kind];
-  if (names !== undefined) {
-    const found = typeof value === "number" ? names[value] : names.find((one) => one === value);
-    if (found !== undefined) return found;
-  } else if (kind === "string" && typeof value === "string") return value;
-  else if (kind === "bool" && typeof value === "boolean") return value;
-  else if (kind === "int32" || kind === "int64") {
-    const number = typeof value === "string" && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
-    const limit = kind === "int32" ? 2 ** 31 : 2 ** 53;
-    if (Number.isInteger(number) && Number(number) >= -limit && Number(number) < limit) {
-      return Number(number);
+  const message = create(type);
+  const given = new Set<DescField>();
+  for (const [key, content] of Object.entries(value)) {
+    const field = type.fields.find((one) => one.name === key || one.jsonName === key);
+    if (field === undefined) {
+      throw new MessageFault("has an unknown member", { member: key, unknown: true });
     }
-  } else if (kind === "timestamp") {
-    const at = typeof value === "string" ? parseTimestamp(value) : undefined;
-    if (at !== undefined) return timestamp(at);
-  } else if (Object.hasOwn(schema.messages, kind)) {
-    return readObject(schema, kind, value, depth + 1);
+    const member = field.name;
+    if (given.has(field)) throw new MessageFault("is given twice", { member });
+    given.add(field);
+    const isList = field.fieldKind === "list";
+    if (isList && content !== null && !Array.isArray(content)) {
+      throw new MessageFault("must be a list", { member });
+    }
+    const values: readonly unknown[] = isList ? (content ?? []) : [content];
+    if (!values.every((one) => isPlain(field, one))) throw wrong(member);
+    try {
+      // Member by member, so that a fault has a name; whatever was parsed is a JSON value.
+      mergeFromJson(type, message, { [key]: content as JsonValue });
+    } catch {
+      throw wrong(member);
+    }
   }
-  throw new MessageFault("has a wrong type or value", { member });
+  return valuesOf(type, message);
 }
 
-/** The name a field has in JSON. */
-export const camel = (name: string): string =>
-  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+const wrong = (member: string) => new MessageFault("has a wrong type or value", { member });
+
+/**
+ * False for what the library reads and we do not: integers with a fraction, an exponent or in
+ * another base, those beyond 2^53, and numbers an enum has no name for.
+ */
+function isPlain(field: DescField, value: unknown): boolean {
+  if (value === null) return true;
+  const kind = kindOf(field);
+  if (kind === "enum") return typeof value !== "number" || field.enum?.value[value] !== undefined;
+  if (kind !== "int32" && kind !== "int64") return true;
+  if (typeof value === "string" && !/^-?\d{1,16}$/.test(value)) return false;
+  return Number.isSafeInteger(Number(value));
+}
+
+function objectOf(type: DescMessage, message: Message): Json {
+  const out: Record<string, unknown> = {};
+  for (const field of type.fields) {
+    const value = message[field.name];
+    if (value === undefined) continue;
+    if (field.fieldKind === "list") {
+      const list = Array.isArray(value) ? value : [];
+      if (list.length > 0) out[field.jsonName] = list.map((one) => valueJson(field, one));
+    } else if (field.proto.proto3Optional || !isDefault(field, value)) {
+      out[field.jsonName] = valueJson(field, value);
+    }
+  }
+  return out;
+}
+
+function valueJson(field: DescField, value: MessageValue): unknown {
+  if (kindOf(field) === "int64") return String(value);
+  if (field.message === undefined || typeof value !== "object" || Array.isArray(value)) {
+    return value;
+  }
+  return objectOf(field.message, value as Message); // Neither a scalar nor a list.
+}
+
+/**
+ * True for what a message without presence leaves out: empty text, 0, false and the first name of
+ * an enum.
+ */
+function isDefault(field: DescField, value: MessageValue): boolean {
+  if (value === "" || value === 0 || value === false) return true;
+  return field.enum?.values[0]?.name === value;
+}

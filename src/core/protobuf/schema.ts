@@ -1,24 +1,36 @@
-/**
- * What a generated table of protobuf messages says: fields by number, name, kind and how often they
- * occur.
- */
+/** Types of messages, from the descriptor of a .proto file, and what pkid reads of them. */
 
-/**
- * Number, name, kind, and how often; kinds are scalars, `timestamp`, or the name of a message or an
- * enum.
- */
-export type FieldRow = readonly [
-  number: number,
-  name: string,
-  kind: string,
-  occurs?: "optional" | "repeated",
-];
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { fileDesc } from "@bufbuild/protobuf/codegenv2";
+import {
+  file_google_protobuf_timestamp,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt/google/protobuf/timestamp_pb.js";
 
-/** The messages and enums of one .proto file. */
-export interface ProtoSchema {
-  readonly messages: Readonly<Record<string, readonly FieldRow[]>>;
-  /** Names by number, which count up from 0. */
-  readonly enums: Readonly<Record<string, readonly string[]>>;
+/** The messages of one .proto file; made when first asked for, not at the start of a command. */
+export class ProtoSchema {
+  readonly #descriptor: string;
+  #types: ReadonlyMap<string, DescMessage> | undefined;
+
+  /** Takes a `google.protobuf.FileDescriptorProto` in base64, as `scripts/proto.ts` writes it. */
+  constructor(descriptor: string) {
+    this.#descriptor = descriptor;
+  }
+
+  /** By their names, without the package. */
+  get types(): ReadonlyMap<string, DescMessage> {
+    if (this.#types !== undefined) return this.#types;
+    const { messages } = fileDesc(this.#descriptor, [file_google_protobuf_timestamp]);
+    this.#types = new Map(messages.map((type) => [type.name, type]));
+    return this.#types;
+  }
+
+  /** The type of this name, which is one of the file. */
+  type(name: string): DescMessage {
+    const type = this.types.get(name);
+    if (type === undefined) throw new Error(`the schema has no message ${name}`);
+    return type;
+  }
 }
 
 /**
@@ -47,21 +59,26 @@ export class MessageFault extends Error {
   }
 }
 
-/** The fields of a message; the name comes from the same schema. */
-export function fieldsOf(schema: ProtoSchema, name: string): readonly FieldRow[] {
-  const fields = schema.messages[name];
-  if (fields === undefined) throw new Error(`the schema has no message ${name}`);
-  return fields;
+/** What one value of a field is. */
+export type Kind = "string" | "bool" | "int32" | "int64" | "enum" | "timestamp" | "message";
+
+/** The kind of a field, of one element of a list; throws for what no .proto of ours has. */
+export function kindOf(field: DescField): Kind {
+  if (field.message !== undefined) {
+    return field.message.typeName === TimestampSchema.typeName ? "timestamp" : "message";
+  }
+  if (field.enum !== undefined) return "enum";
+  const kind = field.scalar === undefined ? undefined : scalars.get(field.scalar);
+  if (kind === undefined) throw new Error(`nothing reads the kind of ${field.name}`);
+  return kind;
 }
 
-/**
- * True for what a message without presence leaves out: empty text, 0, false and the first name of
- * an enum.
- */
-export function isDefault(schema: ProtoSchema, kind: string, value: MessageValue): boolean {
-  if (value === "" || value === 0 || value === false) return true;
-  return typeof value === "string" && schema.enums[kind]?.[0] === value;
-}
+const scalars: ReadonlyMap<ScalarType, Kind> = new Map([
+  [ScalarType.STRING, "string"],
+  [ScalarType.BOOL, "bool"],
+  [ScalarType.INT32, "int32"],
+  [ScalarType.INT64, "int64"],
+]);
 
 /** Deepest nesting of messages that is read. */
 export const depthMax = 16;

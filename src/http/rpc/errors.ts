@@ -4,8 +4,9 @@
  */
 
 import { Problem, type ProblemCode } from "#core/problems.ts";
-import type { ProtoSchema } from "#core/protobuf/schema.ts";
-import { delimited, encodeMessage } from "#core/protobuf/wire.ts";
+import { encodeMessage } from "#core/protobuf/wire.ts";
+
+import { statusSchema } from "./status-messages.ts";
 
 /** Connect's names of the gRPC status codes used here: number, HTTP status of a unary answer. */
 const statuses = {
@@ -28,8 +29,8 @@ export interface RpcError {
   readonly number: number;
   readonly httpStatus: number;
   readonly message: string;
-  /** `pki.v1.ErrorInfo` in octets. */
-  readonly detail: Uint8Array;
+  /** `pki.v1.ErrorInfo`. */
+  readonly detail: { readonly code: string; readonly facts_json: string };
   /** Seconds, where the refusal says when to come back. */
   readonly retryAfter: number | undefined;
 }
@@ -42,36 +43,31 @@ export function rpcErrorOf(thrown: unknown): RpcError {
   const code: ProblemCode = problem?.code ?? "internal";
   const name = statusName(code, problem?.status ?? 500);
   const facts = problem?.facts ?? {};
-  const carried = { code, facts_json: JSON.stringify(facts) };
   const [number, httpStatus] = statuses[name];
   return {
     name,
     number,
     httpStatus,
     message: problem?.message ?? "internal error",
-    detail: encodeMessage(errorSchema, "ErrorInfo", carried),
+    detail: { code, facts_json: JSON.stringify(facts) },
     retryAfter:
       "retry_after" in facts ? Math.max(1, Math.ceil(Number(facts.retry_after)) || 1) : undefined,
   };
 }
 
 /** The error as the JSON body of a Connect answer. */
-export const connectErrorJson = (error: RpcError): string =>
-  JSON.stringify({
-    code: error.name,
-    message: error.message,
-    details: [{ type: detailType, value: error.detail.toBase64({ omitPadding: true }) }],
-  });
+export function connectErrorJson({ name, message, detail }: RpcError): string {
+  const value = encodeMessage(statusSchema, "ErrorInfo", detail).toBase64({ omitPadding: true });
+  return JSON.stringify({ code: name, message, details: [{ type: detailType, value }] });
+}
 
 /** The error as `google.rpc.Status` in octets, which gRPC-Web puts into a trailer. */
-export function grpcStatus({ number, message, detail }: RpcError): Uint8Array {
-  const named = encodeMessage(statusSchema, "Status", { code: number, message });
-  const type = encodeMessage(statusSchema, "Any", {
-    type_url: `type.googleapis.com/${detailType}`,
+export const grpcStatus = ({ number, message, detail }: RpcError): Uint8Array =>
+  encodeMessage(statusSchema, "Status", {
+    code: number,
+    message,
+    details: [{ type_url: `type.googleapis.com/${detailType}`, value: detail }],
   });
-  const any = Buffer.concat([type, delimited(2, detail)]);
-  return new Uint8Array(Buffer.concat([named, delimited(3, any)]));
-}
 
 /** RPC-2: by the status of the REST answer. */
 function statusName(code: ProblemCode, status: number): StatusName {
@@ -97,22 +93,3 @@ const byStatus: ReadonlyMap<number, StatusName> = new Map([
 ]);
 
 const detailType = "pki.v1.ErrorInfo";
-const errorSchema: ProtoSchema = {
-  messages: {
-    ErrorInfo: [
-      [1, "code", "string"],
-      [2, "facts_json", "string"],
-    ],
-  },
-  enums: {},
-};
-const statusSchema: ProtoSchema = {
-  messages: {
-    Status: [
-      [1, "code", "int32"],
-      [2, "message", "string"],
-    ],
-    Any: [[1, "type_url", "string"]],
-  },
-  enums: {},
-};

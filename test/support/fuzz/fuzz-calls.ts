@@ -23,9 +23,10 @@ export interface Real {
 }
 
 /** The operations of a document, but for those that would take away what the others need. */
-export function callShapes(document: {
-  readonly paths: Record<string, Record<string, unknown>>;
-}): readonly CallShape[] {
+export function callShapes(
+  document: { readonly paths: Record<string, Record<string, unknown>> },
+  without: ReadonlySet<string> = destructive,
+): readonly CallShape[] {
   return Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, described]): CallShape[] => {
       // OpenAPI as the server writes it.
@@ -38,7 +39,7 @@ export function callShapes(document: {
         }[];
         readonly requestBody?: { readonly content: Record<string, { readonly schema: Schema }> };
       };
-      if (destructive.has(operation.operationId)) return [];
+      if (without.has(operation.operationId)) return [];
       return [
         {
           name: operation.operationId,

@@ -8,7 +8,6 @@ import { join } from "node:path";
 
 import { pkiMethods, pkiSchema } from "#api/rpc/messages.ts";
 import { decodePem } from "#core/asn1/pem.ts";
-import type { ProtoSchema } from "#core/protobuf/schema.ts";
 import { encodeMessage } from "#core/protobuf/wire.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
@@ -233,9 +232,9 @@ class Run {
   async #remote(dice: Dice): Promise<void> {
     const [name, [request]] = dice.of(Object.entries(pkiMethods));
     const known = { ca_id: this.#stock.chain.intermediateId, serial: "1", profile: "server" };
-    const fields = new Set((schema.messages[request] ?? []).map(([, member]) => member));
+    const fields = new Set(pkiSchema.type(request).fields.map((field) => field.name));
     const given = Object.entries(known).filter(([member]) => fields.has(member));
-    const message = encodeMessage(schema, request, Object.fromEntries(given));
+    const message = encodeMessage(pkiSchema, request, Object.fromEntries(given));
     const octets = dice.damaged(message);
     const framed = dice.below(2) === 0;
     const head = Buffer.alloc(5);
@@ -362,7 +361,6 @@ export function residentMegabytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
 }
 
-const schema: ProtoSchema = pkiSchema;
 const hangMs = 20_000;
 /** A server may wait for the rest of what will never come. */
 /**
