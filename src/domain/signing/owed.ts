@@ -21,10 +21,17 @@ export class Owed {
     }
   }
 
-  /** Writes what is owed; what still cannot be written stays owed. */
+  /**
+   * Writes what is owed, many units with one commit, because a list that makes a revocation known
+   * may be who waits; what still cannot be written stays owed.
+   */
   async pay(): Promise<void> {
-    for (const unit of this.#units.splice(0)) await this.write(unit);
+    const owed = this.#units.splice(0);
+    for (let at = 0; at < owed.length; at += atOnce) {
+      await Promise.all(owed.slice(at, at + atOnce).map((unit) => this.write(unit)));
+    }
   }
 }
 
 const owedMax = 1000;
+const atOnce = 50;

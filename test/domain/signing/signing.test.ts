@@ -203,6 +203,31 @@ test("while the database is away the abandonment is owed, and written before the
   expect(await noted("abandoned")).toBe("key_unavailable");
 });
 
+test("everything an outage left owed is written, and what still cannot be stays owed", async () => {
+  const beforeOutage = [];
+  for (let one = 0; one < 120; one++) {
+    beforeOutage.push(await signing.intend(what({ artifact: String(one) })));
+  }
+  store.beforeWrite = () => {
+    throw lost();
+  };
+  beforeSign = () => {
+    throw refuse("key_unavailable", { retry_after: 2 });
+  };
+  for (const intended of beforeOutage) await intended.sign().catch(() => {});
+  let writes = 0;
+  store.beforeWrite = () => {
+    if (++writes > 70) throw lost();
+  };
+  await signing.intend(what()).catch(() => {});
+  const outcomes = () => ledger().filter(({ kind }) => kind === "outcome");
+  expect(outcomes()).toHaveLength(70);
+  store.beforeWrite = () => {};
+  await signing.intend(what());
+  expect(new Set(outcomes().map(({ artifact }) => artifact)).size).toBe(120);
+  expect(outcomes()).toHaveLength(120);
+});
+
 test("a unit that is owed is not tried again when it may have been committed", async () => {
   let tried = 0;
   await signing.writeOrOwe(async () => {
