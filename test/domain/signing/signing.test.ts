@@ -8,7 +8,12 @@ import { refuse } from "#core/problems.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { signCounted } from "#domain/signing/counted.ts";
 import { signDocument } from "#domain/signing/document.ts";
-import { type IntentRows, Signing, type ToBeSigned } from "#domain/signing/signing.ts";
+import {
+  type Intended,
+  type IntentRows,
+  Signing,
+  type ToBeSigned,
+} from "#domain/signing/signing.ts";
 import type { SignTicket } from "#domain/signing/ticket.ts";
 import { NothingWritten, type Unit } from "#domain/store.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
@@ -204,7 +209,7 @@ test("while the database is away the abandonment is owed, and written before the
 });
 
 test("everything an outage left owed is written, and what still cannot be stays owed", async () => {
-  const beforeOutage = [];
+  const beforeOutage: Intended[] = [];
   for (let one = 0; one < 120; one++) {
     beforeOutage.push(await signing.intend(what({ artifact: String(one) })));
   }
