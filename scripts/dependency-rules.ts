@@ -24,7 +24,7 @@ const table: Readonly<Record<string, Layer>> = {
   core:        { layers: [],                                                     packages: asn1,                        runtime: false },
   operations:  { layers: ["core"],                                               packages: [],                          runtime: false },
   domain:      { layers: ["core", "operations"],                                 packages: [],                          runtime: false },
-  config:      { layers: ["core"],                                               packages: [],                          runtime: true  },
+  config:      { layers: ["core"],                                               packages: ["yaml"],                    runtime: true  },
   http:        { layers: ["core", "operations", "domain"],                       packages: ["hono"],                    runtime: true  },
   api:         { layers: ["core", "operations", "domain", "http"],               packages: [],                          runtime: false },
   jobs:        { layers: ["core", "operations", "domain"],                       packages: [],                          runtime: false },
@@ -32,7 +32,7 @@ const table: Readonly<Record<string, Layer>> = {
   adapters:    { layers: ["core", "operations", "domain", "config"],             packages: [],                          runtime: true  },
   cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: ["citty"],                   runtime: true  },
   web:         { layers: ["core", "operations", "api"],                          packages: ["preact"],                  runtime: false },
-  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: ["reflect-metadata"],        runtime: true  },
+  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: [],                          runtime: true  },
 };
 
 /** Packages that live in one adapter only. */
@@ -43,7 +43,7 @@ const adapterPackages: Readonly<Record<string, readonly string[]>> = {
   "adapters/keys":      ["pkcs11js", ...asn1],
   "adapters/network":   ["oslo"],
   "adapters/telemetry": ["prom-client"],
-  "adapters/webauthn":  ["@simplewebauthn/server"],
+  "adapters/webauthn":  ["@simplewebauthn/server", "reflect-metadata"],
 };
 
 const protobuf = { packages: ["@bufbuild/protobuf"] };

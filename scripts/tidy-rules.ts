@@ -195,6 +195,37 @@ function impure(node: Node, file: Parsed): string | undefined {
     : undefined;
 }
 
+/** An operation says what it answers: a shape, or the media types of a document. */
+function shapes(file: Parsed): Finding[] {
+  if (!/^src\/(api|protocols|http)\//.test(file.path)) return [];
+  return collect(file, (node) => {
+    if (!isCallExpression(node) || !isIdentifier(node.expression)) return undefined;
+    const [first, second] = node.arguments;
+    const callee = node.expression.text;
+    const declared = callee === "described" ? second : first;
+    if (!["operation", "guarded", "described"].includes(callee)) return undefined;
+    if (declared === undefined || !isObjectLiteralExpression(declared)) return undefined;
+    const members = declared.properties.map((member) => member.getText(file.ast));
+    const says = (name: string) => members.find((text) => text.startsWith(name));
+    const answer = says("output") ?? (callee === "described" ? says("gives") : undefined);
+    if (answer === undefined) return "this operation does not say what it answers.";
+    const isVague = /^output:\s*anything\(/.test(answer) && callee !== "described";
+    return isVague ? "this operation answers anything: give it a shape." : undefined;
+  });
+}
+
+/** What a request is on the wire ends at the edge: inside there are typed inputs. */
+function edge(file: Parsed): Finding[] {
+  if (!file.path.startsWith("src/domain/")) return [];
+  return collect(file, (node) =>
+    isIdentifier(node) && wireWords.has(node.text)
+      ? `${node.text} ends at the edge: inside there are typed inputs.`
+      : undefined,
+  );
+}
+
+const wireWords: ReadonlySet<string> = new Set(["URLSearchParams", "Headers", "Response"]);
+
 /**
  * Inside a unit of work there is no key, network or clock: it holds the only writer. A unit is what
  * `atomically` is given, and every function that takes a `tx` first.
@@ -375,6 +406,8 @@ const rules: readonly Rule[] = [
   commentWidth,
   names,
   calls,
+  shapes,
+  edge,
   atomic,
   casts,
   licences,

@@ -278,11 +278,12 @@ function compose(opened: Opened): App {
     parts,
     refusals,
     now: access.principalNow,
-    perform: (call) => replay(call),
+    perform: (call) => perform(call),
+    operation: (name) => catalog.mounted(name),
   });
   // 4. The door that all of them come through.
   const rooms = { parts, probes, access, governance, fourEyes, refusals };
-  const { front, replay, watch } = frontDoor(opened, rooms);
+  const { front, perform, catalog, watch } = frontDoor(opened, rooms);
   return {
     fetch: async (request) => front.handle(request, { side: "local", secure: false, peer: "" }),
     serve: (options) =>

@@ -3,8 +3,6 @@
  * both.
  */
 
-import "reflect-metadata";
-
 if (!Bun.isMainThread) {
   const { runThread } = await import("#app/threads.ts");
   await runThread();

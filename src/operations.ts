@@ -30,6 +30,12 @@ import type { Action } from "#core/audit/actions.ts";
  *   guard that.
  * - `local`: exists only on the admin socket. `bulk`: its body is a list of many, and may be as
  *   large as `server.max_bulk_body_bytes`.
+ * - `speaks`: the words of its protocol, in which refusals are told; JSON where it is not said.
+ *   Devices and relying parties send no browser's headers, so pages of other sites are not kept
+ *   from what speaks.
+ * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
+ * - `in`: `query` where a change takes what its route does not name from there and not from a body.
+ * - `hot`: asked by the million; its route is `/…/{id}/…` and is found before any other.
  */
 export interface Operation {
   readonly route: string;
@@ -46,7 +52,14 @@ export interface Operation {
   readonly takesTwo?: ApprovalClass;
   readonly local?: true;
   readonly bulk?: true;
+  readonly speaks?: Speech;
+  readonly caller?: "inside";
+  readonly hot?: true;
+  readonly in?: "query";
 }
+
+/** How refusals are told where JSON is not understood. */
+export type Speech = "ocsp";
 
 const read = { needs: "read", on: "ca" } as const;
 const issue = { needs: "issue", on: "ca", writes: true } as const;
@@ -85,7 +98,7 @@ export const operations = {
   "ca.cross_signs":        { route: "GET /api/ca/{id}/cross-signs",                      ...read },
   "ca.cross_chain":        { route: "GET /api/ca/{id}/cross-signs/{cross_sign_id}/chain", needs: "pub", limit: "chain" },
   "ca.chains":             { route: "GET /api/ca/{id}/chains",                           needs: "pub", limit: "chain" },
-  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage, stepUp: "ca.manage" },
+  "ca.delete":             { route: "DELETE /api/ca/{id}",                               aliases: ["/api/keys/{id}"], ...manage, in: "query", stepUp: "ca.manage" },
   "ca.rotations":          { route: "GET /api/rotations",                                needs: "read", on: "any" },
   "ca.rotation":           { route: "GET /api/ca/{id}/rotation",                         ...read },
   "ca.rotate":             { route: "POST /api/ca/{id}/rotate",                          ...manage, suspendable: true, grows: true, limit: "admin_sign", takesTwo: "ca.rotate", stepUp: "ca.rotate" },
@@ -111,15 +124,15 @@ export const operations = {
   "cert.release":          { route: "POST /api/ca/{id}/certificates/{serial}:release",   ...issue, limit: "exempt", stepUp: "cert.revoke" },
   "cert.revoke_bulk":      { route: "POST /api/ca/{id}/revocations:bulk",                ...manage, limit: "exempt", bulk: true, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
   "revocation.list":       { route: "GET /api/ca/{id}/revoked",                          ...read },
-  "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl" },
+  "crl.read":              { route: "GET /api/ca/{id}/crl",                              needs: "pub", limit: "crl", hot: true },
   "crl.delta":             { route: "GET /api/ca/{id}/crl/delta",                        needs: "pub", limit: "crl" },
   "crl.partition":         { route: "GET /api/ca/{id}/crl/partition/{shard}",            needs: "pub", limit: "crl" },
   "crl.partition_delta":   { route: "GET /api/ca/{id}/crl/partition/{shard}/delta",      needs: "pub", limit: "crl" },
   "crl.status":            { route: "GET /api/ca/{id}/crl/status",                       ...read },
   "crl.publish":           { route: "POST /api/ca/{id}/crl:publish",                     ...manage, limit: "exempt" },
   "crl.import":            { route: "POST /api/ca/{id}/crl:import",                      ...manage, limit: "exempt", bulk: true, stepUp: "cert.revoke_bulk" },
-  "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp" },
-  "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp" },
+  "ocsp.get":              { route: "GET /api/ca/{id}/ocsp/{request*}",                  needs: "pub", limit: "ocsp", speaks: "ocsp", hot: true },
+  "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp", speaks: "ocsp", hot: true },
   "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
   "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
 
@@ -190,20 +203,58 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
+export interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
 /**
  * The method and path pattern of an operation; `{name}` is a segment, `{name*}` the rest of the
  * path.
  */
-export function routeOf(name: OperationName): { readonly method: string; readonly path: string } {
-  const [method = "", path = ""] = operations[name].route.split(" ");
+export const routeOf = (name: OperationName): Route => routeIn(operations[name].route);
+
+function routeIn(route: string): Route {
+  const [method = "", path = ""] = route.split(" ");
   return { method, path };
 }
 
 /** Every way to an operation, its own route first. */
-export function routesOf(name: OperationName): readonly ReturnType<typeof routeOf>[] {
-  const own = routeOf(name);
-  const aliases = operationOf(name).aliases ?? [];
+export function routesOf({ route, aliases = [] }: Operation): readonly Route[] {
+  const own = routeIn(route);
   return [own, ...aliases.map((path) => ({ method: own.method, path }))];
+}
+
+/** A request as HTTP has it; what the operation takes stands where its row says. */
+export interface Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  /** Undefined where there is none. */
+  readonly body: Readonly<Record<string, unknown>> | undefined;
+}
+
+/**
+ * How a client asks an operation for these members, wherever the request has them; undefined ones
+ * are left out. A body is sent where any member stands there.
+ */
+export function askedOf(row: Operation, members: Readonly<Record<string, unknown>>): Asked {
+  const { method, path } = routeIn(row.route);
+  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const inPath = new Set([...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name]) => name));
+  const filled = path.replace(/\{([a-z_]+)\*?\}/g, (_, name: string) =>
+    encodeURIComponent(String(members[name] ?? "")),
+  );
+  const others = given.filter(([name]) => !inPath.has(name));
+  if (method !== "GET" && row.in === undefined) {
+    return {
+      method,
+      path: filled,
+      body: others.length > 0 ? Object.fromEntries(others) : undefined,
+    };
+  }
+  const search = new URLSearchParams(others.map(([name, value]) => [name, String(value)]));
+  return { method, path: others.length > 0 ? `${filled}?${search}` : filled, body: undefined };
 }
 
 /** The row widened to all optional members. */

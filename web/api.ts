@@ -3,8 +3,9 @@
  * memory.
  */
 
+import type { Answers, Questions } from "#api/answers.ts";
+import type { Json } from "#core/shape.ts";
 import { type OperationName, routeOf } from "#operations";
-import type { Answers } from "./answers.ts";
 
 /** What the server said no with; `code` is of the closed list of refusals. */
 export interface Refusal {
@@ -20,12 +21,18 @@ export type Reply<Answer> =
   | { readonly answered: true; readonly answer: Answer }
   | { readonly answered: false; readonly refusal: Refusal };
 
-/** What fills the route, the query string and the body. */
-export interface Question {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
+/** What fills the route, the query string and the body: members of the operation's own input. */
+export interface Question<Name extends keyof Answers> extends Place<Member<Name>> {
+  readonly body?: { readonly [M in Member<Name>]?: Json };
 }
+
+/** What fills the route and the query string. */
+interface Place<M extends string> {
+  readonly path?: { readonly [N in M]?: string };
+  readonly query?: { readonly [N in M]?: string };
+}
+
+type Member<Name extends keyof Answers> = keyof Questions[Name] & string;
 
 /** What proves who asks: an API token, or the session whose cookie only the browser knows. */
 export type Credential =
@@ -45,7 +52,7 @@ export type Credential =
  */
 export async function ask<Name extends keyof Answers>(
   name: Name,
-  question: Question,
+  question: Question<Name>,
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
@@ -59,7 +66,7 @@ export async function ask<Name extends keyof Answers>(
 
 async function askOnce<Name extends keyof Answers>(
   name: Name,
-  question: Question,
+  question: Question<Name>,
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
@@ -81,8 +88,7 @@ async function askOnce<Name extends keyof Answers>(
   const told: unknown = await response.json().catch(() => undefined);
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
   if (response.ok || (name === "health.ready" && response.status === 503)) {
-    // The server's answers are held against its own description by its tests; `Answers` says the
-    // same.
+    // The server's answers are held against their shapes by its tests; `Answers` is those shapes.
     return { answered: true, answer: told as Answers[Name] };
   }
   const refusal = refusalOf(response.status, told);
@@ -93,12 +99,17 @@ async function askOnce<Name extends keyof Answers>(
 }
 
 /** The address of an operation, for links and for `ask`. */
-export function addressOf(name: OperationName, { path = {}, query = {} }: Question = {}): string {
+export function addressOf(
+  name: OperationName,
+  { path = {}, query = {} }: Place<string> = {},
+): string {
   const filled = routeOf(name).path.replaceAll(/\{(\w+)\*?\}/g, (_whole, member: string) =>
     encodeURIComponent(path[member] ?? ""),
   );
-  const search = new URLSearchParams(query).toString();
-  return search === "" ? filled : `${filled}?${search}`;
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(given.map(([member, value = ""]) => [member, value]));
+  const text = search.toString();
+  return text === "" ? filled : `${filled}?${text}`;
 }
 
 /** A cookie changes nothing without the session's token; reading needs none. */

@@ -1,9 +1,13 @@
 /** Who is logged in, from the first look at the cookie to the end of the session. */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
 import { replied } from "#web/ui/asked.tsx";
-import type { Caller, OpenedSession } from "./answers.ts";
 import { ask, type Credential } from "./api.ts";
+
+export type Caller = Answers["auth.me"];
+/** What a login and a live session both tell. */
+export type OpenedSession = Answers["auth.login_password"];
 
 /** `unknown` until the server has said whether the browser has a session. */
 export type LoginState =

@@ -1,11 +1,9 @@
 /** Checks what authenticators answer, by WebAuthn Level 3 §7. */
 
-import { verifyAuthenticationResponse, verifyRegistrationResponse } from "@simplewebauthn/server";
-import {
-  decodeAttestationObject,
-  isoCBOR,
-  parseAuthenticatorData,
-} from "@simplewebauthn/server/helpers";
+import type {
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from "@simplewebauthn/server";
 
 import { sha256 } from "#core/crypto.ts";
 import {
@@ -33,18 +31,21 @@ export const passkeyAlgorithms: readonly number[] = [-7, -8, -257];
  */
 export class WebAuthn implements PasskeyChecks {
   readonly #party: RelyingParty;
+  // Asked for at the start and not by the first answer, whose turn it would make a long one.
+  readonly #library = library();
 
   constructor(party: RelyingParty) {
     this.#party = party;
   }
 
   readonly attested: PasskeyChecks["attested"] = async (answer, challenge) => {
+    const { verifyRegistrationResponse, codecs } = await this.#library;
     try {
-      const authData = authDataOf(answer);
-      const fault = this.#fault("webauthn.create", answer, authData, challenge);
+      const authData = authDataOf(answer, codecs);
+      const fault = await this.#fault("webauthn.create", answer, authData, challenge);
       if (fault !== undefined) return refused(fault);
       const { verified, registrationInfo } = await verifyRegistrationResponse({
-        response: registration(answer, authData),
+        response: registration(answer, authData, codecs),
         ...this.#expected(challenge),
         supportedAlgorithmIDs: [...passkeyAlgorithms],
       });
@@ -59,9 +60,10 @@ export class WebAuthn implements PasskeyChecks {
   };
 
   readonly asserted: PasskeyChecks["asserted"] = async (answer, challenge, publicKey) => {
+    const { verifyAuthenticationResponse } = await this.#library;
     try {
       const authData = bytesOf(answer.authenticatorData);
-      const fault = this.#fault("webauthn.get", answer, authData, challenge);
+      const fault = await this.#fault("webauthn.get", answer, authData, challenge);
       if (fault !== undefined) return refused(fault);
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         response: authentication(answer),
@@ -87,23 +89,41 @@ export class WebAuthn implements PasskeyChecks {
     };
   }
 
-  #fault(
+  async #fault(
     type: string,
     { clientDataJson }: Pick<Assertion, "clientDataJson">,
     authData: Uint8Array<ArrayBuffer>,
     challenge: string,
-  ): CeremonyFault | undefined {
+  ): Promise<CeremonyFault | undefined> {
     const { rpId, origins, userVerification } = this.#party;
     const told = clientData(clientDataJson);
     if (told.type !== type || told.challenge !== challenge) return "challenge";
     // Never from within another site's page.
     if (!origins.includes(String(told.origin)) || told.crossOrigin === true) return "origin";
+    const { parseAuthenticatorData } = (await this.#library).codecs;
     const { rpIdHash, flags } = parseAuthenticatorData(authData);
     const expected = sha256(new TextEncoder().encode(rpId));
     if (base64url(rpIdHash) !== base64url(expected)) return "rp_id";
     if (!flags.up || (userVerification === "required" && !flags.uv)) return "user_verification";
     return undefined;
   }
+}
+
+type Library = Awaited<ReturnType<typeof library>>;
+type Codecs = Library["codecs"];
+
+/**
+ * Loaded only where passkeys are asked for: with it come @peculiar/x509 and reflect-metadata, for
+ * attestations that never reach it.
+ */
+async function library() {
+  // First and by itself: in the bundle @peculiar/x509 is evaluated before what the library imports.
+  await import("reflect-metadata");
+  const [server, codecs] = await Promise.all([
+    import("@simplewebauthn/server"),
+    import("@simplewebauthn/server/helpers"),
+  ]);
+  return { ...server, codecs };
 }
 
 /** Members of what the browser signed; nothing of them is believed before it is compared. */
@@ -118,7 +138,10 @@ function clientData(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-const authDataOf = ({ attestationObject }: AttestedKey): Uint8Array<ArrayBuffer> =>
+const authDataOf = (
+  { attestationObject }: AttestedKey,
+  { decodeAttestationObject }: Codecs,
+): Uint8Array<ArrayBuffer> =>
   new Uint8Array(decodeAttestationObject(bytesOf(attestationObject)).get("authData"));
 
 /**
@@ -128,6 +151,7 @@ const authDataOf = ({ attestationObject }: AttestedKey): Uint8Array<ArrayBuffer>
 function registration(
   { id, clientDataJson }: AttestedKey,
   authData: Uint8Array<ArrayBuffer>,
+  { isoCBOR }: Codecs,
 ): Parameters<typeof verifyRegistrationResponse>[0]["response"] {
   const none = new Map<string, unknown>([
     ["fmt", "none"],

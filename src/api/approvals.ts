@@ -3,12 +3,25 @@
  * issue.
  */
 
+import { Document } from "#domain/access/outcome.ts";
 import { isSamePerson } from "#core/access/person.ts";
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, oneOf, optional, otherwise, text } from "#core/shape.ts";
-import { type Answer, type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import {
+  either,
+  flag,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  type Output,
+  shape,
+  text,
+  words,
+} from "#core/shape.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { anyScope, noTarget } from "#domain/access/targets.ts";
 import type { Approvals } from "#domain/approvals/approvals.ts";
 import { expired, type FourEyes, rejectedBy } from "#domain/approvals/four-eyes.ts";
 import type { ApprovalRecord } from "#domain/approvals/store.ts";
@@ -16,10 +29,11 @@ import { eventsOf, signTranscript, type TranscriptDeps } from "#domain/approvals
 import { issuedBefore } from "#domain/certificates/issue.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { eventJson } from "./audit.ts";
-import { approvalJson, parkedAnswer } from "./approval-json.ts";
-import { issuedJson } from "./issuance.ts";
-import { pageFields, pageOf, readableTenant } from "./pages.ts";
+import { eventJson, eventShape } from "./audit.ts";
+import { approvalJson, approvalShape, parkedOutcome, parkedShape } from "./approval-json.ts";
+import { issuedJson, issuedShape } from "./issuance.ts";
+import { listMembers, pageFields, pageOf, readableTenant } from "./pages.ts";
+import { time } from "./shapes.ts";
 
 interface Deps extends TranscriptDeps {
   readonly approvals: Approvals;
@@ -33,60 +47,70 @@ export function approvalHandlers(deps: Deps) {
   const { approvals } = deps;
   return {
     "approval.list": approvalList(deps),
-    "approval.show": handler({
+    "approval.show": operation({
       summary: "One request for approval, with everything that would be executed.",
-      path: { id },
-      run: async (call) => ok(approvalJson(await approvals.shown(call, call.path.id))),
+      target: noTarget,
+      input: { id },
+      output: approvalShape,
+      run: async (call) => approvalJson(await approvals.shown(call, call.input.id)),
     }),
-    "approval.approve": handler({
+    "approval.approve": operation({
       summary: "Approve a request; the last approval it needs executes the operation.",
-      path: { id },
-      body: { comment: otherwise(text({ max: 500 }), "") },
+      target: anyScope,
+      input: { id, comment: otherwise(text({ max: 500 }), "") },
+      output: approvalShape,
       run: async (call) =>
-        ok(approvalJson(await approvals.approve(call, call.path.id, call.body.comment))),
+        approvalJson(await approvals.approve(call, call.input.id, call.input.comment)),
     }),
-    "approval.reject": handler({
+    "approval.reject": operation({
       summary: "Reject a request for good, or withdraw one's own.",
-      path: { id },
-      body: {
+      target: noTarget,
+      input: {
+        id,
         comment: optional(commentField),
         reason: optional(commentField),
         // Says that the caller means its own request: somebody else's is not rejected by that.
         withdraw: otherwise(flag(), false),
       },
+      output: approvalShape,
       run: async (call) => {
-        const said = { comment: commentOf(call.body), withdraw: call.body.withdraw };
-        return ok(approvalJson(await approvals.reject(call, call.path.id, said)));
+        const said = { comment: commentOf(call.input), withdraw: call.input.withdraw };
+        return approvalJson(await approvals.reject(call, call.input.id, said));
       },
     }),
-    "approval.retry": handler({
+    "approval.retry": operation({
       summary: "Execute an approved operation again that failed for a passing reason.",
-      path: { id },
-      body: {},
-      run: async (call) => ok(approvalJson(await approvals.retry(call, call.path.id))),
+      target: noTarget,
+      input: { id },
+      output: approvalShape,
+      run: async (call) => approvalJson(await approvals.retry(call, call.input.id)),
     }),
     "approval.certificate": certificate(deps),
     "approval.transcript": transcript(deps),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function approvalList({ store, enabled }: Deps): Handler {
-  return handler({
+const approvalListMembers = listMembers(approvalShape);
+
+function approvalList({ store, enabled }: Deps) {
+  return operation({
     summary: "Requests for approval the caller may read or has made, newest first.",
-    query: {
+    target: noTarget,
+    input: {
       status: optional(oneOf(approvalStatuses)),
       class: optional(oneOf(approvalClasses)),
       tenant: optional(text({ max: 64 })),
       ...pageFields,
     },
+    output: shape({ ...approvalListMembers, enabled: flag() }),
     run: async (call) => {
       const reach = call.rights.reachByRoles("approval:read");
       const { person } = call.origin.principal;
       const filter = {
         person,
-        status: call.query.status,
-        operationClass: call.query.class,
-        tenant: await readableTenant(store, call.query.tenant, reach),
+        status: call.input.status,
+        operationClass: call.input.class,
+        tenant: await readableTenant(store, call.input.tenant, reach),
       };
       const list = await pageOf(
         "approval.list",
@@ -95,18 +119,20 @@ function approvalList({ store, enabled }: Deps): Handler {
         approvalJson,
         (limit, after) => store.read.approvals.page({ ...filter, reach }, limit, after),
       );
-      return ok({ ...list, enabled });
+      return { ...list, enabled };
     },
   });
 }
 
 /** For who may issue there, or made the request; reading it as its maker collects it (APV-3). */
-function certificate({ store, fourEyes }: Deps): Handler {
-  return handler({
+function certificate({ store, fourEyes }: Deps) {
+  return operation({
     summary: "The certificate of a parked issue, once it is approved.",
-    path: { id },
+    target: noTarget,
+    input: { id },
+    output: either(issuedShape, parkedShape),
     run: async (call) => {
-      const approval = await readable(store, call, call.path.id);
+      const approval = await readable(store, call, call.input.id);
       if (approval.operationClass !== "cert.issue") {
         throw refuse("wrong_class", { operation_class: approval.operationClass });
       }
@@ -114,47 +140,55 @@ function certificate({ store, fourEyes }: Deps): Handler {
       if (status === "rejected") throw rejectedBy(approval);
       if (status === "expired") throw expired(approval);
       if (status === "failed") throw refuse("approval_failed", { failure });
-      if (effect?.caId === undefined || effect.serial === undefined) return waiting(approval);
+      if (effect?.caId === undefined || effect.serial === undefined) {
+        return parkedOutcome(approval, 5);
+      }
       if (isMaker(call, approval)) await fourEyes.collect(approval.id);
-      return ok(issuedJson(await issuedBefore(store.read, effect.caId, effect.serial)));
+      return issuedJson(await issuedBefore(store.read, effect.caId, effect.serial));
     },
   });
 }
 
+const sealMembers = { exported_at: time, signature_algorithm: words(), signature: words() };
+const transcriptShape = shape({
+  approval: approvalShape,
+  events: many(eventShape),
+  ...sealMembers,
+});
+
 /** Texts are rendered once: what is signed is what is sent. */
-function transcript(deps: Deps): Handler {
+function transcript(deps: Deps) {
   const { store } = deps;
-  return handler({
+  return operation({
     summary: "Who asked, who decided and what was done, signed by the ledger key.",
-    path: { id },
-    run: async ({ path, rights }) => {
-      const found = await store.read.approvals.byId(path.id);
+    target: anyScope,
+    input: { id },
+    output: { media: ["application/json"], content: transcriptShape },
+    run: async ({ input, rights }) => {
+      const found = await store.read.approvals.byId(input.id);
       if (found === undefined || !rights.in(found.tenant, "approval:read")) {
         throw refuse("not_found");
       }
       const approval = JSON.stringify(approvalJson(found));
       const events = JSON.stringify((await eventsOf(store, found)).map(eventJson));
       const signed = await signTranscript(deps, { approval, events });
-      const tail = {
+      const tail: Output<typeof sealMembers> = {
         exported_at: signed.exportedAt,
         signature_algorithm: signed.algorithm,
         signature: signed.signature,
       };
-      return {
-        status: 200,
-        raw: `{"approval":${approval},"events":${events},${JSON.stringify(tail).slice(1)}`,
-        headers: {
-          "content-type": "application/json",
-          "content-disposition": `attachment; filename="${found.id}.transcript.json"`,
-        },
-      };
+      return new Document({
+        content: `{"approval":${approval},"events":${events},${JSON.stringify(tail).slice(1)}`,
+        type: "application/json",
+        fileName: `${found.id}.transcript.json`,
+      });
     },
   });
 }
 
 async function readable(
   store: Store,
-  call: Pick<Authorized<never, never, never>, "origin" | "rights">,
+  call: Pick<Asking, "origin" | "rights">,
   id: string,
 ): Promise<ApprovalRecord> {
   const found = await store.read.approvals.byId(id);
@@ -167,17 +201,10 @@ async function readable(
 }
 
 const caOf = (cas: Store["read"]["cas"], { input }: ApprovalRecord) =>
-  cas.byId(caId(input.path.id ?? ""));
+  cas.byId(caId(String(input.id))); // An issue names its CA.
 
-function waiting(approval: ApprovalRecord): Answer {
-  const parked = parkedAnswer(approval);
-  return { ...parked, headers: { ...parked.headers, "retry-after": "5" } };
-}
-
-const isMaker = (
-  { origin }: Pick<Authorized<never, never, never>, "origin">,
-  { maker }: ApprovalRecord,
-): boolean => isSamePerson(maker.person, origin.principal.person);
+const isMaker = ({ origin }: Pick<Asking, "origin">, { maker }: ApprovalRecord): boolean =>
+  isSamePerson(maker.person, origin.principal.person);
 
 /** `reason` is another name of the same member (API-1). */
 function commentOf({

@@ -1,23 +1,37 @@
 /** The audit chain in JSON: list and verify. */
 
-import { actions } from "#core/audit/actions.ts";
+import { actions, results } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
-import { parseSerial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import {
+  flag,
+  oneOf,
+  optional,
+  parsed,
+  shape,
+  text,
+  type ValueOf,
+  words,
+  WrongValue,
+} from "#core/shape.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, readableCa, readableTenant, sequencePageOf, timeField } from "./pages.ts";
+import { serialField, timeField } from "./fields.ts";
+import { listOf, pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
+import { count, present, serialText, time } from "./shapes.ts";
 
 /** Handlers for `event.*`. */
 export function auditHandlers(deps: { readonly store: Store }) {
   return {
     "event.list": eventList(deps.store),
-    "event.verify": handler({
+    "event.verify": operation({
       summary: "Walk the whole audit chain and report the first broken link.",
+      target: thePlatform,
+      output: verdictShape,
       run: async () => {
         const verdict = await verifyChain(deps.store.read);
         if (!verdict.valid) {
@@ -26,29 +40,31 @@ export function auditHandlers(deps: { readonly store: Store }) {
         }
         const { events, headSeq, headHash } = verdict;
         const head = { head_seq: headSeq, head_hash: headHash };
-        return ok({ valid: true, events, ...head, anchors_checked: 0 });
+        return { valid: true, events, ...head, anchors_checked: 0 };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function eventList(store: Store): Handler {
-  return handler({
+function eventList(store: Store) {
+  return operation({
     summary: "Audit events, newest first.",
-    query: {
+    target: anyScope,
+    input: {
       action: optional(actionField()),
       actor: optional(text({ max: 200 })),
-      result: optional(oneOf(["success", "error", "denied"])),
+      result: optional(oneOf(results)),
       ca: optional(text({ max: 64 })),
-      serial: optional(parsed({ type: "string" }, parseSerial)),
+      serial: optional(serialField),
       request_id: optional(text({ max: 128 })),
       tenant: optional(text({ max: 64 })),
-      from: optional(timeField()),
-      to: optional(timeField()),
+      from: optional(timeField),
+      to: optional(timeField),
       ...pageFields,
     },
+    output: listOf(eventShape),
     run: async (call) => {
-      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.query;
+      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.input;
       const filter: EventFilter = {
         ...filters,
         reach: call.reach,
@@ -56,10 +72,8 @@ function eventList(store: Store): Handler {
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
         tenant: await readableTenant(store, tenant, call.reach),
       };
-      return ok(
-        await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
-          store.read.audit.events(filter, limit, before),
-        ),
+      return await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
+        store.read.audit.events(filter, limit, before),
       );
     },
   });
@@ -81,29 +95,56 @@ function actionField() {
   });
 }
 
+/** An event as answers show it: its texts are those that are stored and hashed. */
+export const eventShape = shape({
+  seq: count,
+  id: words(),
+  timestamp: time,
+  actor: words(),
+  action: words(),
+  result: words({ enum: results }),
+  actor_name: optional(words()),
+  actor_roles: optional(words()),
+  tenant: optional(words()),
+  target: optional(words()),
+  target_name: optional(words()),
+  ca_id: optional(words()),
+  serial: optional(serialText),
+  detail: optional(words()),
+  ip: optional(words()),
+  request_id: optional(words()),
+  prev_hash: words(),
+  hash: words(),
+});
+
+const verdictShape = shape({
+  valid: flag(),
+  events: count,
+  head_seq: count,
+  head_hash: words(),
+  anchors_checked: count,
+});
+
 /** An event as answers show it; empty members are left out (AUD-2). */
 export function eventJson(event: AuditEvent) {
-  const optionalMembers = {
-    actor_name: event.actorName,
-    actor_roles: event.actorRoles,
-    tenant: event.tenant,
-    target: event.target,
-    target_name: event.targetName,
-    ca_id: event.caId,
-    serial: event.serial,
-    detail: event.detail,
-    ip: event.ip,
-    request_id: event.requestId,
-  };
-  return {
+  return present<ValueOf<typeof eventShape>>({
     seq: event.seq,
     id: event.id,
     timestamp: event.timestamp,
     actor: event.actor,
     action: event.action,
     result: event.result,
-    ...Object.fromEntries(Object.entries(optionalMembers).filter(([, value]) => value !== "")),
+    actor_name: event.actorName || undefined,
+    actor_roles: event.actorRoles || undefined,
+    tenant: event.tenant || undefined,
+    target: event.target || undefined,
+    target_name: event.targetName || undefined,
+    ca_id: event.caId || undefined,
+    serial: event.serial || undefined,
+    detail: event.detail || undefined,
+    ip: event.ip || undefined,
+    request_id: event.requestId || undefined,
     prev_hash: event.prevHash,
     hash: event.hash,
-  };
+  });
 }

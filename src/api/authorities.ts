@@ -3,22 +3,36 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { refuse } from "#core/problems.ts";
+import { many, oneOf, optional, otherwise, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { sshPublicKey } from "#core/ssh/public-key.ts";
 import { timestamp } from "#core/time.ts";
-import { type Algorithm, isPostQuantum } from "#core/x509/algorithms.ts";
+import { type Algorithm, algorithms, isPostQuantum } from "#core/x509/algorithms.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
+import { Document, made } from "#domain/access/outcome.ts";
+import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/hierarchy/create.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type CaRecord, caStatuses } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
 import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
-import { pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
+import { parkedCa } from "./parking.ts";
+import { listOf, pageFields, pageOf, readableCa, readableTenant } from "./pages.ts";
+import {
+  count,
+  fingerprintText,
+  keyTypeText,
+  pemText,
+  present,
+  providerText,
+  serialText,
+  time,
+  timeText,
+} from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -35,17 +49,18 @@ export function authorityHandlers(deps: Deps) {
   const { store, authorities } = deps;
   return {
     "ca.list": caList(store),
-    "ca.show": handler({
+    "ca.show": operation({
       summary: "One CA.",
-      path: { id: text() },
-      run: async (call) => ok(caJson(presentCa(call.ca))),
+      target: theCa,
+      output: caShape,
+      run: async (call) => caJson(call.ca),
     }),
-    "ca.public_key": handler({
+    "ca.public_key": operation({
       summary: "The public key of a CA, in PEM or OpenSSH form.",
-      path: { id: text() },
-      query: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
-      gives: [pemType, "text/plain"],
-      run: async (call) => publicKey(presentCa(call.ca), call.query.format),
+      target: theCa,
+      input: { format: otherwise(oneOf(["pem", "ssh"]), "pem") },
+      output: { media: [pemType, "text/plain"] },
+      run: async (call) => publicKey(call.ca, call.input.format),
     }),
     "ca.certificate": described(caCertificate(store), {
       summary: "The certificate of a CA.",
@@ -56,72 +71,106 @@ export function authorityHandlers(deps: Deps) {
       summary: "The certificate of a CA and those above it, without the root.",
       gives: [pemType],
     }),
-    "ca.init_root": handler({
+    "ca.init_root": guarded({
       summary: "Make a root CA: a key, and a certificate signed with it.",
-      body: { ...caFields, tenant_id: optional(text({ max: 64 })) },
+      target: theTenant,
+      input: caFields,
+      output: madeCaShape,
+      parks: async ({ input }, said) =>
+        parkedCa(store, undefined, rootRequestOf(input), said, () => {}),
       run: async (call) => {
-        assert(call.tenant !== undefined, "a root belongs to a tenant");
-        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.body));
-        return made(deps, ca);
+        const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
+        return madeCa(deps, ca);
       },
     }),
-    "ca.issue_intermediate": handler({
+    "ca.issue_intermediate": guarded({
       summary: "Make a CA under this one.",
-      path: { id: text() },
-      body: intermediateFields,
-      admit: ({ ca, origin, body }) =>
-        authorities.admitIntermediate(origin, presentCa(ca), intermediateRequestOf(body)),
+      target: theCa,
+      input: intermediateFields,
+      output: madeCaShape,
+      parks: async ({ ca, origin, input }, said) => {
+        const request = intermediateRequestOf(input);
+        const admit = () => authorities.admitIntermediate(origin, ca, request);
+        return parkedCa(store, ca, request, said, admit);
+      },
       run: async (call) => {
-        const parent = presentCa(call.ca);
-        const request = intermediateRequestOf(call.body);
+        const parent = call.ca;
+        const request = intermediateRequestOf(call.input);
         const ca = await authorities.issueIntermediate(call.origin, parent, request);
-        return made(deps, ca);
+        return madeCa(deps, ca);
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+  } satisfies Partial<Record<OperationName, Definition | PublicHandler>>;
 }
 
-/** The CA, and what its maker should know before anything is issued. */
-function made({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
-  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
-  return created({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
-}
-
-function caList(store: Store): Handler {
-  return handler({
+function caList(store: Store) {
+  return operation({
     summary: "CAs the caller may read, newest first.",
-    query: {
+    target: anyScope,
+    input: {
       tenant: optional(text({ max: 64 })),
-      status: optional(oneOf(["pending", "active", "superseded", "retired"])),
+      status: optional(oneOf(caStatuses)),
       parent_id: optional(text({ max: 64 })),
       q: optional(text({ min: 1, max: 200 })),
       ...pageFields,
     },
+    output: listOf(caShape),
     run: async (call) => {
-      const { status, parent_id, q } = call.query;
+      const { status, parent_id, q } = call.input;
       const filter = {
         reach: call.reach,
         status,
         text: q,
-        tenant: await readableTenant(store, call.query.tenant, call.reach),
+        tenant: await readableTenant(store, call.input.tenant, call.reach),
         parent:
           parent_id === undefined
             ? undefined
             : await readableCa(store, parent_id, call.reach, "parent_id"),
       };
-      return ok(
-        await pageOf("ca.list", call, filter, caJson, (limit, after) =>
-          store.read.cas.page(filter, limit, after),
-        ),
+      return await pageOf("ca.list", call, filter, caJson, (limit, after) =>
+        store.read.cas.page(filter, limit, after),
       );
     },
   });
 }
 
+const caMembers = {
+  id: words(),
+  tenant_id: words(),
+  parent_id: optional(words()),
+  label: words(),
+  provider: providerText,
+  pkcs11_uri: optional(words()),
+  key_type: keyTypeText,
+  algorithm: oneOf(algorithms),
+  alt_key_type: optional(keyTypeText),
+  public_key: pemText,
+  public_key_fingerprint: fingerprintText,
+  certificate: optional(pemText),
+  subject: words(),
+  serial: optional(serialText),
+  not_before: optional(time),
+  not_after: optional(time),
+  max_path_len: optional(count),
+  status: oneOf(caStatuses),
+  csr: optional(pemText),
+  external_chain: optional(pemText),
+  successor_id: optional(words()),
+  predecessor_id: optional(words()),
+  retire_after: optional(time),
+  created_at: time,
+};
+
+/** A CA as answers show it. */
+export const caShape = shape(caMembers);
+
+/** A new one, and what its maker should know before anything is issued. */
+const madeCaShape = shape({ ...caMembers, warnings: optional(many(words())) });
+
 /** A CA as answers show it; members without a value are left out. */
 export function caJson(ca: CaRecord) {
-  const { key, certificate, notBefore, notAfter } = ca;
-  const members = {
+  const { key, certificate } = ca;
+  return present<ValueOf<typeof caShape>>({
     id: ca.id,
     tenant_id: ca.tenant,
     parent_id: ca.parent,
@@ -136,18 +185,22 @@ export function caJson(ca: CaRecord) {
     certificate: certificate && certificatePem(certificate),
     subject: ca.subject,
     serial: ca.serial,
-    not_before: notBefore === undefined ? undefined : timestamp(notBefore),
-    not_after: notAfter === undefined ? undefined : timestamp(notAfter),
+    not_before: timeText(ca.notBefore),
+    not_after: timeText(ca.notAfter),
     max_path_len: ca.maxPathLength,
     status: ca.status,
     csr: ca.csr && encodePem("CERTIFICATE REQUEST", ca.csr),
     external_chain: ca.externalChain,
     successor_id: ca.successor,
     predecessor_id: ca.predecessor,
-    retire_after: ca.retireAfter === undefined ? undefined : timestamp(ca.retireAfter),
+    retire_after: timeText(ca.retireAfter),
     created_at: timestamp(ca.createdAt),
-  };
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+  });
+}
+
+function madeCa({ namesNoAddress = false }: Pick<Deps, "namesNoAddress">, ca: CaRecord) {
+  const told = namesNoAddress ? { warnings: [noAddressWarning] } : {};
+  return made({ ...caJson(ca), ...told }, `/api/ca/${ca.id}`);
 }
 
 function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
@@ -155,23 +208,19 @@ function algorithmOf({ keyType, alternative }: CaRecord): Algorithm {
   return isPostQuantum(keyType) ? "pqc" : "classical";
 }
 
-function publicKey(ca: CaRecord, format: "pem" | "ssh") {
+function publicKey(ca: CaRecord, format: "pem" | "ssh"): Document {
   if (format === "pem") {
-    return {
-      status: 200 as const,
-      raw: publicKeyPem(ca),
-      headers: pemHeaders(`${ca.label}.pub.pem`),
-    };
+    return new Document({
+      content: publicKeyPem(ca),
+      type: pemType,
+      fileName: `${ca.label}.pub.pem`,
+    });
   }
   const line = sshPublicKey(parsePublicKey(ca.spki), ca.label);
   if (line === undefined) {
     throw refuse("bad_query", { parameter: "format", reason: "has no form for this key type" });
   }
-  return {
-    status: 200 as const,
-    raw: line,
-    headers: { "content-type": "text/plain; charset=utf-8" },
-  };
+  return new Document({ content: line, type: "text/plain; charset=utf-8" });
 }
 
 /** The address that certificates name as caIssuers: one DER certificate. */
@@ -216,11 +265,6 @@ function pem(request: Request, body: string, fileName: string): Response {
   });
 }
 
-const pemHeaders = (fileName: string) => ({
-  "content-type": pemType,
-  "content-disposition": `attachment; filename="${fileName}"`,
-});
-
 /** RFC 7512; only for keys on a token. */
 function pkcs11Uri({ key }: CaRecord): string | undefined {
   if (key.provider !== "pkcs11") return undefined;
@@ -229,11 +273,6 @@ function pkcs11Uri({ key }: CaRecord): string | undefined {
 }
 
 const publicKeyPem = (ca: CaRecord) => encodePem("PUBLIC KEY", ca.spki);
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
 
 const pemType = "application/x-pem-file";
 const maxAgeSeconds = 300;

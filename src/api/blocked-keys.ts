@@ -1,24 +1,23 @@
 /** Blocked keys in JSON. */
 
+import { fingerprintField } from "./fields.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, parsed, text } from "#core/shape.ts";
+import { oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
-import {
-  fingerprintOf,
-  parseFingerprint,
-  parsePublicKey,
-  keyDigests,
-} from "#core/x509/public-keys.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { fingerprintOf, parsePublicKey, keyDigests } from "#core/x509/public-keys.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import type { BlockedKeys } from "#domain/key-checks/block.ts";
-import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
+import { type BlockedKeyRecord, blockedKeySources } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, fingerprintText, simpleChange, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -28,53 +27,57 @@ interface Deps {
 /** Handlers for `blocked_key.list`, `key.block`, `key.unblock`. */
 export function blockedKeyHandlers({ store, blockedKeys }: Deps) {
   return {
-    "blocked_key.list": handler({
+    "blocked_key.list": operation({
       summary: "Keys that are never certified again, newest first.",
-      query: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
+      target: anyScope,
+      input: { q: optional(text({ min: 1, max: 200 })), public_key_sha256: digest, ...pageFields },
+      output: listOf(recordShape),
       run: async (call) => {
-        const { q, public_key_sha256: spkiSha256 } = call.query;
+        const { q, public_key_sha256: spkiSha256 } = call.input;
         const filter = { text: q, spkiSha256 };
-        return ok(
-          // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
-          await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
-            store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
-          ),
+        // What is blocked for all belongs to no tenant and is seen platform-wide only (SCOPE-2).
+        return await pageOf("blocked_key.list", call, filter, recordJson, (limit, after) =>
+          store.read.keyChecks.page(call.rights.reachByRoles("read"), filter, limit, after),
         );
       },
     }),
-    "key.block": handler({
+    "key.block": operation({
       summary:
         "Block a key; certificates that have it stay as they are. An RSA key with an unusual exponent has a second record, for its modulus.",
-      body: {
+      target: thePlatform,
+      input: {
         public_key_sha256: digest,
         certificate: pem,
         csr: pem,
         public_key: pem,
         reason: text({ min: 1, max: 200 }),
       },
+      output: shape({ ...recordMembers, matching_certificates: count }),
       run: async (call) => {
-        const { reason, ...named } = call.body;
+        const { reason, ...named } = call.input;
         const { record, added, matching } = await blockedKeys.add(
           call.origin,
           digestsOf(named),
           reason,
         );
         const body = { ...recordJson(record), matching_certificates: matching };
-        return added ? created(body) : ok(body);
+        return added ? made(body) : body;
       },
     }),
-    "key.unblock": handler({
+    "key.unblock": operation({
       summary: "Take a key off the list.",
-      path: { id: text({ max: 64 }) },
+      target: thePlatform,
+      input: { id: text({ max: 64 }) },
+      output: simpleChange("deleted"),
       run: async (call) => {
-        await blockedKeys.remove(call.origin, call.path.id);
-        return ok({ status: "deleted" });
+        await blockedKeys.remove(call.origin, call.input.id);
+        return { status: "deleted" as const };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-const digest = optional(parsed({ type: "string" }, parseFingerprint));
+const digest = optional(fingerprintField);
 const pem = optional(text({ min: 1, max: 131_072 }));
 
 interface NamedKey {
@@ -120,7 +123,18 @@ function readable<T>(read: () => T, code: "bad_certificate" | "bad_key"): T {
   }
 }
 
-function recordJson(record: BlockedKeyRecord) {
+const recordMembers = {
+  tenant_id: optional(words()),
+  id: words(),
+  public_key_fingerprint: fingerprintText,
+  reason: words(),
+  source: oneOf(blockedKeySources),
+  created_by: words(),
+  created_at: time,
+};
+const recordShape = shape(recordMembers);
+
+function recordJson(record: BlockedKeyRecord): ValueOf<typeof recordShape> {
   const { id, tenant, spkiSha256, reason, source, createdBy, createdAt } = record;
   return {
     ...(tenant === undefined ? {} : { tenant_id: tenant }),

@@ -2,28 +2,41 @@
  * Bulk revocation in JSON: a plan, or a run that may be repeated under its operation id (BLK-6).
  */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
+import { issuerOf } from "./parking.ts";
+import type { Serial } from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
-import { assert, Problem, refuse } from "#core/problems.ts";
+import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import {
-  flag,
   type Input,
+  type JsonObject,
+  WrongValue,
+  decimal,
+  either,
+  flag,
   integer,
   list,
+  many,
   object,
   optional,
   otherwise,
   parsed,
+  shape,
   text,
-  WrongValue,
+  type ValueOf,
+  words,
 } from "#core/shape.ts";
-import { parseTimestampOrDay, timestamp } from "#core/time.ts";
-import { parseFingerprint } from "#core/x509/public-keys.ts";
+import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 import type { Reach } from "#core/access/principal.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import {
+  type Authorized,
+  type Definition,
+  type Parking,
+  guarded,
+} from "#domain/access/operation.ts";
+import { type OnCa, theCa } from "#domain/access/targets.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
   BulkRevocation,
@@ -33,7 +46,9 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { fingerprintField, serialField, timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
+import { codeText, count, reasonText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly bulk: BulkRevocation;
@@ -44,18 +59,18 @@ interface Deps {
 /** The handler for `cert.revoke_bulk`. */
 export function bulkRevocationHandlers(deps: Deps) {
   return {
-    "cert.revoke_bulk": handler({
+    "cert.revoke_bulk": guarded({
       summary:
         "Plan a bulk revocation or carry it out; repeated under its operation id it goes on.",
-      path: { id: text() },
-      body: bulkFields,
-      admit: ({ body, reach }) => refuseUnknownProfile(deps, body.filter.profile, reach),
-      run: async ({ origin, ca, body, reach }) => {
-        assert(ca !== undefined, "an operation on a CA has one");
-        await refuseUnknownProfile(deps, body.filter.profile, reach);
-        const order = orderOf(body);
-        if (body.dry_run) return ok(planJson(ca, await deps.bulk.plan(ca, order)));
-        if (body.confirm_count === undefined && !body.force) {
+      target: theCa,
+      input: bulkFields,
+      output: either(planShape, resultShape),
+      parks: (call, said) => parkedBulk(deps, call, said),
+      run: async ({ origin, ca, input, reach }) => {
+        await refuseUnknownProfile(deps, input.filter.profile, reach);
+        const order = orderOf(input);
+        if (input.dry_run) return planJson(ca, await deps.bulk.plan(ca, order));
+        if (input.confirm_count === undefined && !input.force) {
           throw refuse("missing_field", { field: "confirm_count" });
         }
         // Under an approval a repetition after a crash is the same run, whatever its maker called
@@ -64,17 +79,11 @@ export function bulkRevocationHandlers(deps: Deps) {
         const result = await deps.bulk.execute(origin, ca, { ...order, operationId });
         const shown = resultJson(ca, result);
         if (result.failure !== undefined) throw refuse("bulk_partial", { result: shown });
-        return ok(shown);
+        return shown;
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
-
-const timeField = parsed({ type: "string" }, (value) => {
-  const at = parseTimestampOrDay(value);
-  if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
-  return at;
-});
 
 const patternField = parsed({ type: "string", minLength: 1, maxLength: 1000 }, (value) => {
   const sized = text({ min: 1, max: 1000 }).read(value);
@@ -87,9 +96,9 @@ const filterFields = {
   pattern: optional(patternField),
   issued_after: optional(timeField),
   issued_before: optional(timeField),
-  serials: optional(list(parsed({ type: "string" }, parseSerial), 1, 100_000)),
+  serials: optional(list(serialField, 1, 100_000)),
   include_expired: otherwise(flag(), false),
-  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  public_key_sha256: optional(fingerprintField),
 };
 
 type Filter = Input<typeof filterFields>;
@@ -103,6 +112,32 @@ const noFilter: Filter = {
   include_expired: false,
   public_key_sha256: undefined,
 };
+
+/** Undefined for a plan, which changes nothing. */
+async function parkedBulk(
+  deps: Deps,
+  { ca, input, reach }: Authorized<Input<typeof bulkFields>, OnCa>,
+  said: JsonObject,
+): Promise<Parking | undefined> {
+  if (input.dry_run) return undefined;
+  const { confirm_count: confirmed } = input;
+  if (confirmed === undefined && !input.force) {
+    throw refuse("missing_field", { field: "confirm_count" });
+  }
+  const howMany = confirmed === undefined ? "all it finds" : String(confirmed);
+  return {
+    resourceKey: `ca:${ca.id}`,
+    resourceName: ca.label,
+    summary: `Revoke many certificates of ${ca.label}: ${howMany}, reason ${input.reason}.`,
+    details: { ...issuerOf(ca), ...said },
+    check: async () => {
+      await refuseUnknownProfile(deps, input.filter.profile, reach);
+      const { total } = await deps.bulk.plan(ca, orderOf(input));
+      if (confirmed === undefined || confirmed === total) return;
+      throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count: total });
+    },
+  };
+}
 
 async function refuseUnknownProfile(
   deps: Deps,
@@ -153,7 +188,47 @@ const selectionOf = (filter: Filter): Selection => ({
 
 const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
 
-function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
+const sampleShape = shape({
+  serial: serialText,
+  common_name: words(),
+  profile: words(),
+  not_after: optional(time),
+  known: flag(),
+});
+
+const planShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  ca_label: words(),
+  reason: reasonText,
+  filter: words(),
+  total: count,
+  known: count,
+  unknown: count,
+  held: count,
+  already_revoked: count,
+  filtered_out: count,
+  expired_excluded: count,
+  sample: many(sampleShape),
+});
+
+const resultShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  reason: reasonText,
+  planned: count,
+  revoked: count,
+  upgraded: count,
+  already_skipped: count,
+  batches: count,
+  crl_scopes: many(words()),
+  ocsp_invalidated: count,
+  presign_refreshed: count,
+  presign_error: optional(codeText),
+  duration_seconds: decimal(),
+});
+
+function planJson(ca: CaRecord, plan: BulkRevocationPlan): ValueOf<typeof planShape> {
   const { operationId, reason, filter, total, known, unknown, held, sample } = plan;
   return {
     operation_id: operationId,
@@ -168,17 +243,22 @@ function planJson(ca: CaRecord, plan: BulkRevocationPlan) {
     already_revoked: plan.alreadyRevoked,
     filtered_out: plan.filteredOut,
     expired_excluded: plan.expiredExcluded,
-    sample: sample.map(({ serial, commonName, profile, notAfter, known: isKnown }) => ({
-      serial,
-      common_name: commonName,
-      profile,
-      ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
-      known: isKnown,
-    })),
+    sample: sample.map(sampleJson),
   };
 }
 
-function resultJson(ca: CaRecord, result: BulkRevocationResult) {
+const sampleJson = ({
+  notAfter,
+  ...shown
+}: BulkRevocationPlan["sample"][number]): ValueOf<typeof sampleShape> => ({
+  serial: shown.serial,
+  common_name: shown.commonName,
+  profile: shown.profile,
+  ...(notAfter === undefined ? {} : { not_after: timestamp(notAfter) }),
+  known: shown.known,
+});
+
+function resultJson(ca: CaRecord, result: BulkRevocationResult): ValueOf<typeof resultShape> {
   const { operationId, reason, planned, revoked, upgraded, batches, crlScopes } = result;
   const { presignFailure } = result;
   return {
@@ -200,5 +280,5 @@ function resultJson(ca: CaRecord, result: BulkRevocationResult) {
 }
 
 /** A code of the closed list (API-3); exceptions never show their text. */
-const wordOf = (failure: unknown): string =>
+const wordOf = (failure: unknown): ProblemCode =>
   failure instanceof Problem ? failure.code : "internal";

@@ -1,13 +1,31 @@
 /** Bulk issue in JSON: a plan, or an execution that may be repeated (API-9). */
 
 import { defaultProfile } from "#core/policy/profiles.ts";
-import { assert, type Problem, refuse } from "#core/problems.ts";
-import { flag, type Input, integer, list, object, optional, otherwise, text } from "#core/shape.ts";
+import { type Problem, refuse } from "#core/problems.ts";
+import {
+  decimal,
+  either,
+  flag,
+  type Input,
+  integer,
+  list,
+  many,
+  object,
+  oneOf,
+  optional,
+  otherwise,
+  type Output,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { mapInTurns } from "#core/turns.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
 import type {
   BulkIssue,
@@ -18,36 +36,37 @@ import type {
   PlannedItem,
 } from "#domain/certificates/bulk.ts";
 import type { OperationName } from "#operations";
+import { codeText, count, pemText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly bulk: BulkIssue;
-  /** Holds items that take two; absent: none does. */
-  readonly itemGate?: ItemGate;
+  /** Parks items that take two. */
+  readonly itemGate: ItemGate;
 }
 
 /** The handler for `cert.issue_bulk`. */
 export function bulkHandlers({ bulk, itemGate }: Deps) {
   return {
-    "cert.issue_bulk": handler({
+    "cert.issue_bulk": operation({
       summary:
         "Plan or issue many certificates; repeated under its operation id it issues the rest.",
-      path: { id: text() },
-      body: bulkFields,
-      run: async ({ origin, ca, body }) => {
-        assert(ca !== undefined, "an operation on a CA has one");
-        const items = body.items.map(requestOf);
-        const { operation_id: operationId, concurrency, confirm_count: confirmed } = body;
+      target: theCa,
+      input: bulkFields,
+      output: either(planShape, resultShape),
+      run: async ({ origin, ca, input }) => {
+        const items = input.items.map(requestOf);
+        const { operation_id: operationId, concurrency, confirm_count: confirmed } = input;
         const order = { operationId, items, concurrency };
-        if (body.dry_run) return ok(await planJson(await bulk.plan(ca, order), items));
+        if (input.dry_run) return await planJson(await bulk.plan(ca, order), items);
         if (confirmed === undefined) throw refuse("missing_field", { field: "confirm_count" });
         if (confirmed !== items.length) {
           const actual_count = items.length;
           throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count });
         }
-        return ok(await resultJson(await bulk.execute(origin, ca, order, itemGate), items));
+        return await resultJson(await bulk.execute(origin, ca, order, itemGate), items);
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const itemFields = {
@@ -75,11 +94,57 @@ const requestOf = (item: Input<typeof itemFields>, index: number): BulkRequest =
 /** Of items that are put into JSON, each with its certificate and chain. */
 const itemsPerTurn = 100;
 
+const nameMembers = { ref: words(), index: count, profile: words() };
+const errorMembers = { error: optional(words()), error_code: optional(codeText) };
+
+const plannedShape = shape({
+  ...nameMembers,
+  valid: flag(),
+  subject: optional(words()),
+  sans: optional(many(words())),
+  requires_approval: flag(),
+  ...errorMembers,
+});
+
 /** BulkPlan. */
+const planShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  ca_label: words(),
+  requested: count,
+  valid: count,
+  invalid: count,
+  need_approval: count,
+  items: many(plannedShape),
+});
+
+const outcomeMembers = {
+  status: oneOf(["issued", "pending", "failed"]),
+  serial: optional(serialText),
+  not_before: optional(time),
+  not_after: optional(time),
+  certificate: optional(pemText),
+  chain: optional(pemText),
+  approval_id: optional(words()),
+  ...errorMembers,
+};
+
+/** BulkResult. */
+const resultShape = shape({
+  operation_id: words(),
+  ca_id: words(),
+  requested: count,
+  issued: count,
+  pending: count,
+  failed: count,
+  items: many(shape({ ...nameMembers, ...outcomeMembers })),
+  duration_seconds: decimal(),
+});
+
 async function planJson(
   { operationId, ca, items }: Awaited<ReturnType<BulkIssue["plan"]>>,
   requests: readonly BulkRequest[],
-) {
+): Promise<ValueOf<typeof planShape>> {
   const valid = items.filter(({ refusal }) => refusal === undefined).length;
   return {
     operation_id: operationId,
@@ -89,21 +154,31 @@ async function planJson(
     valid,
     invalid: items.length - valid,
     need_approval: items.filter(needsApproval).length,
-    items: await mapInTurns(items, itemsPerTurn, (item, index) => ({
-      ...namedBy(requests[index], index),
-      valid: item.refusal === undefined,
-      ...(item.preview && {
-        subject: nameText(item.preview.plan.subject),
-        sans: item.preview.plan.sans.map(generalNameText),
-      }),
-      requires_approval: needsApproval(item),
-      ...errorJson(item.refusal),
-    })),
+    items: await mapInTurns(items, itemsPerTurn, (item, index) =>
+      plannedJson(item, requests[index], index),
+    ),
   };
 }
 
-/** BulkResult. */
-async function resultJson(result: BulkResult, requests: readonly BulkRequest[]) {
+const plannedJson = (
+  item: PlannedItem,
+  request: BulkRequest | undefined,
+  index: number,
+): ValueOf<typeof plannedShape> => ({
+  ...namedBy(request, index),
+  valid: item.refusal === undefined,
+  ...(item.preview && {
+    subject: nameText(item.preview.plan.subject),
+    sans: item.preview.plan.sans.map(generalNameText),
+  }),
+  requires_approval: needsApproval(item),
+  ...errorJson(item.refusal),
+});
+
+async function resultJson(
+  result: BulkResult,
+  requests: readonly BulkRequest[],
+): Promise<ValueOf<typeof resultShape>> {
   const { operationId, ca, outcomes } = result;
   const issued = outcomes.filter((outcome) => "record" in outcome).length;
   const pending = outcomes.filter((outcome) => "approvalId" in outcome).length;
@@ -122,7 +197,7 @@ async function resultJson(result: BulkResult, requests: readonly BulkRequest[]) 
   };
 }
 
-function outcomeJson(outcome: BulkOutcome) {
+function outcomeJson(outcome: BulkOutcome): Output<typeof outcomeMembers> {
   if ("approvalId" in outcome) return { status: "pending", approval_id: outcome.approvalId };
   if ("refusal" in outcome) return { status: "failed", ...errorJson(outcome.refusal) };
   const { record, intermediates } = outcome;
@@ -136,7 +211,7 @@ function outcomeJson(outcome: BulkOutcome) {
   };
 }
 
-const namedBy = (request: BulkRequest | undefined, index: number) => ({
+const namedBy = (request: BulkRequest | undefined, index: number): Output<typeof nameMembers> => ({
   ref: request?.ref ?? `#${index}`,
   index,
   profile: request?.profile ?? defaultProfile,
@@ -145,5 +220,5 @@ const namedBy = (request: BulkRequest | undefined, index: number) => ({
 const needsApproval = ({ preview }: PlannedItem): boolean =>
   preview?.profile.requireApproval ?? false;
 
-const errorJson = (refusal: Problem | undefined) =>
+const errorJson = (refusal: Problem | undefined): Output<typeof errorMembers> =>
   refusal === undefined ? {} : { error: refusal.message, error_code: refusal.code };

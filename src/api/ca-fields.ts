@@ -197,7 +197,7 @@ function subjectFieldsAllOptional() {
  * A key type of the table; one that is known and cannot be made is refused `key_type_unsupported`.
  */
 export function keyTypeField() {
-  return parsed<KeyType>({ type: "string", enum: Object.keys(keyTypes) }, (value) => {
+  return parsed({ type: "string", enum: Object.keys(keyTypes) }, (value): KeyType => {
     const known = parseKeyType(value);
     if (known !== undefined) return known;
     throw new WrongValue("must be a key type");
@@ -209,14 +209,14 @@ export function keyTypeField() {
  * to some.
  */
 function subtreeField(max: number, isBase: (text: string) => boolean, wants: string) {
-  return parsed<string>({ type: "string", maxLength: max }, (value) => {
+  return parsed({ type: "string", maxLength: max }, (value) => {
     if (!isBase(value)) throw new WrongValue(wants);
     return value;
   });
 }
 
 function cidrField() {
-  return parsed<string>({ type: "string" }, (value) => {
+  return parsed({ type: "string" }, (value) => {
     if (parseCidr(value) === undefined) throw new WrongValue("must be an address range");
     return value;
   });
@@ -224,21 +224,25 @@ function cidrField() {
 
 /** `issuer:subject`, both dotted; RFC 5280 §4.2.1.5 keeps anyPolicy out. */
 function mappingField() {
-  return parsed<PolicyMapping>({ type: "string" }, (value) => {
-    const [issuer = "", subject = "", ...rest] = value.split(":");
-    if (rest.length > 0 || !isOid(issuer) || !isOid(subject)) {
-      throw new WrongValue("must be two object identifiers with a colon between them");
-    }
-    if (issuer === anyPolicy || subject === anyPolicy) {
-      throw new WrongValue("anyPolicy cannot be mapped");
-    }
-    return { issuer, subject };
-  });
+  return parsed(
+    { type: "string" },
+    (value): PolicyMapping => {
+      const [issuer = "", subject = "", ...rest] = value.split(":");
+      if (rest.length > 0 || !isOid(issuer) || !isOid(subject)) {
+        throw new WrongValue("must be two object identifiers with a colon between them");
+      }
+      if (issuer === anyPolicy || subject === anyPolicy) {
+        throw new WrongValue("anyPolicy cannot be mapped");
+      }
+      return { issuer, subject };
+    },
+    ({ issuer, subject }) => `${issuer}:${subject}`,
+  );
 }
 
 /** A purpose by name or OID; a CA for every purpose names none. */
 function purposeField() {
-  return parsed<string>({ type: "string" }, (value) => {
+  return parsed({ type: "string" }, (value) => {
     const isKnown = Object.hasOwn(extendedKeyUsages, value) || isOid(value);
     if (isKnown && purposeOid(value) !== extendedKeyUsages.anyExtendedKeyUsage) return value;
     throw new WrongValue("must be a purpose by name or object identifier");
@@ -246,7 +250,7 @@ function purposeField() {
 }
 
 function oidField() {
-  return parsed<string>({ type: "string" }, (value) => {
+  return parsed({ type: "string" }, (value) => {
     if (!isOid(value)) throw new WrongValue("must be a dotted object identifier");
     return value;
   });

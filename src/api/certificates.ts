@@ -1,13 +1,14 @@
 /** The inventory in JSON. */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { oneOf, optional, parsed, text, WrongValue } from "#core/shape.ts";
-import { type Instant, parseTimestampOrDay, timestamp } from "#core/time.ts";
-import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
+import { refuse } from "#core/problems.ts";
+import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type {
@@ -18,10 +19,12 @@ import type {
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { fingerprintField, serialField, timeField } from "./fields.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, fingerprintText, pemText, reasonText, serialText, time } from "./shapes.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { serialPrefix } from "./serial-prefix.ts";
-import { ctMembers } from "./transparency.ts";
+import { ctMemberShapes, ctMembers } from "./transparency.ts";
 
 interface Deps {
   readonly store: Store;
@@ -34,34 +37,35 @@ export function certificateHandlers(deps: Deps) {
   const { store, clock } = deps;
   return {
     "cert.list": certificateList(deps),
-    "cert.show": handler({
+    "cert.show": operation({
       summary: "One certificate of the inventory.",
-      path: { id: text(), serial: parsed({ type: "string" }, parseSerial) },
+      target: theCa,
+      input: { serial: serialField },
+      output: certificateShape,
       run: async (call) => {
-        const ca = presentCa(call.ca);
-        const record = await store.read.certificates.bySerial(ca.id, call.path.serial);
+        const ca = call.ca;
+        const record = await store.read.certificates.bySerial(ca.id, call.input.serial);
         // Certificates of CAs and responders are no inventory (API-7).
         if (record === undefined || !inventoried(record)) throw refuse("not_found");
         const now = clock.now();
         const outlived = await store.read.certificates.superseded(ca.id, [record.serial], now);
-        return ok(certificateJson(record, now, outlived));
+        return certificateJson(record, now, outlived);
       },
     }),
-    "cert.orphans": handler({
-      summary: "Serials that were promised and never became a certificate.",
-      path: { id: text() },
-      query: pageFields,
+    "cert.orphans": operation({
+      summary: "Serials that were intended and never became a certificate.",
+      target: theCa,
+      input: pageFields,
+      output: listOf(orphanShape),
       run: async (call) => {
-        const { id } = presentCa(call.ca);
+        const { id } = call.ca;
         const { orphans } = store.read.certificates;
-        return ok(
-          await pageOf("cert.orphans", call, { id }, orphanJson, (limit, after) =>
-            orphans(id, limit, after),
-          ),
+        return await pageOf("cert.orphans", call, { id }, orphanJson, (limit, after) =>
+          orphans(id, limit, after),
         );
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const listFields = {
@@ -69,21 +73,22 @@ const listFields = {
   profile: optional(text({ min: 1, max: 100 })),
   q: optional(text({ min: 1, max: 200 })),
   serial_prefix: optional(serialPrefix()),
-  expires_before: optional(timeField()),
-  public_key_sha256: optional(parsed({ type: "string" }, parseFingerprint)),
+  expires_before: optional(timeField),
+  public_key_sha256: optional(fingerprintField),
   ...pageFields,
 };
 
-function certificateList(deps: Deps): Handler {
+function certificateList(deps: Deps) {
   const { store, clock } = deps;
-  return handler({
+  return operation({
     summary: "Certificates of a CA, newest first.",
-    path: { id: text() },
-    query: listFields,
+    target: theCa,
+    input: listFields,
+    output: listOf(certificateShape),
     run: async (call) => {
-      const ca = presentCa(call.ca);
+      const ca = call.ca;
       await refuseKeySearch(call, ca);
-      const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.query;
+      const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.input;
       if (profile !== undefined && !(await isKnownProfile(deps, profile, call.reach))) {
         throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
       }
@@ -99,19 +104,17 @@ function certificateList(deps: Deps): Handler {
       const now = clock.now();
       let outlived: ReadonlySet<Serial> = new Set();
       // The cursor is bound to what the caller asked for, not to the moment of asking.
-      return ok(
-        await pageOf(
-          "cert.list",
-          call,
-          filters,
-          (record: CertificateRecord) => certificateJson(record, now, outlived),
-          async (limit, after) => {
-            const page = await store.read.certificates.page({ ...filters, now }, limit, after);
-            const serials = page.items.map(({ serial }) => serial);
-            outlived = await store.read.certificates.superseded(ca.id, serials, now);
-            return page;
-          },
-        ),
+      return await pageOf(
+        "cert.list",
+        call,
+        filters,
+        (record: CertificateRecord) => certificateJson(record, now, outlived),
+        async (limit, after) => {
+          const page = await store.read.certificates.page({ ...filters, now }, limit, after);
+          const serials = page.items.map(({ serial }) => serial);
+          outlived = await store.read.certificates.superseded(ca.id, serials, now);
+          return page;
+        },
       );
     },
   });
@@ -119,18 +122,46 @@ function certificateList(deps: Deps): Handler {
 
 /** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (API-8). */
 async function refuseKeySearch(
-  call: Pick<Authorized<never, never, never>, "rights"> & {
-    readonly query: { readonly public_key_sha256: string | undefined };
+  call: Pick<Asking, "rights"> & {
+    readonly input: { readonly public_key_sha256: string | undefined };
   },
   ca: CaRecord,
 ): Promise<void> {
-  if (call.query.public_key_sha256 === undefined) return;
+  if (call.input.public_key_sha256 === undefined) return;
   if (await call.rights.on(ca, "audit:read")) return;
   throw refuse("forbidden", { capability: "audit:read" });
 }
 
+const certificateShape = shape({
+  id: words(),
+  ca_id: words(),
+  serial: serialText,
+  subject: words(),
+  common_name: words(),
+  sans: many(words()),
+  profile: words(),
+  certificate: pemText,
+  not_before: time,
+  not_after: time,
+  status: oneOf(["good", "revoked", "held", "expired"]),
+  superseded: flag(),
+  revoked_at: optional(time),
+  revocation_reason: optional(count),
+  reason: optional(reasonText),
+  requested_by: words(),
+  created_at: time,
+  ...ctMemberShapes,
+  marker: optional(words()),
+  public_key_fingerprint: fingerprintText,
+  crl_partition: optional(count),
+});
+
 /** A certificate as answers show it; `expired` is computed and only from good (API-7). */
-function certificateJson(record: CertificateRecord, now: Instant, outlived: ReadonlySet<Serial>) {
+function certificateJson(
+  record: CertificateRecord,
+  now: Instant,
+  outlived: ReadonlySet<Serial>,
+): ValueOf<typeof certificateShape> {
   const { status, revokedAt, reason, marker } = record;
   return {
     id: record.id,
@@ -156,22 +187,17 @@ function certificateJson(record: CertificateRecord, now: Instant, outlived: Read
   };
 }
 
+const orphanShape = shape({
+  serial: serialText,
+  created_at: time,
+  purpose: words(),
+  state: words(),
+  requested_by: words(),
+});
+
 function orphanJson({ serial, createdAt, purpose, state, requestedBy }: IntentRecord) {
   const created_at = timestamp(createdAt);
   return { serial, created_at, purpose, state, requested_by: requestedBy };
 }
 
 const inventoried = ({ kind }: CertificateRecord) => kind === "leaf" || kind === "serving";
-
-function timeField() {
-  return parsed<Instant>({ type: "string" }, (value) => {
-    const at = parseTimestampOrDay(value);
-    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
-    return at;
-  });
-}
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}

@@ -4,17 +4,18 @@
  */
 
 import { decodePem } from "#core/asn1/pem.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { optional, text } from "#core/shape.ts";
+import { refuse } from "#core/problems.ts";
+import { flag, many, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
 import type { CrlImport } from "#domain/revocation/import.ts";
 import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { OperationName } from "#operations";
+import { count, time } from "./shapes.ts";
 
 interface Deps {
   readonly clock: Clock;
@@ -27,13 +28,14 @@ interface Deps {
 export function crlAdministration(deps: Deps) {
   const { publisher, scopes, clock } = deps;
   return {
-    "crl.status": handler({
+    "crl.status": operation({
       summary: "Numbers, times and sizes of the published CRLs; of one partition with `shard`.",
-      path: { id: text() },
-      query: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
+      target: theCa,
+      input: { shard: optional(text({ min: 1, max: 4, pattern: /^[0-9]+$/ })) },
+      output: stateShape,
       run: async (call) => {
-        const ca = caOf(call.ca);
-        const { shard } = call.query;
+        const ca = call.ca;
+        const { shard } = call.input;
         const scope = shard === undefined ? fullScope : await scopes.named(ca.id, shard);
         const stateOf = async (name: string) => {
           const { base, delta } = await publisher.newest(ca.id, name);
@@ -43,40 +45,37 @@ export function crlAdministration(deps: Deps) {
         const names = shard === undefined ? await scopes.all(ca.id) : [scope];
         const sharded = { sharded: scopes.shards > 0, shard_count: scopes.shards };
         const states = await Promise.all(names.map(stateOf));
-        return ok({ ca_id: ca.id, ...sharded, base, delta, scopes: states });
+        return { ca_id: ca.id, ...sharded, base, delta, scopes: states };
       },
     }),
-    "crl.publish": handler({
+    "crl.publish": operation({
       summary: "Sign and publish base and delta of every scope now.",
-      path: { id: text() },
+      target: theCa,
+      output: publishedShape,
       run: async (call) => {
-        const published = await publisher.publishAll(caOf(call.ca), call.origin);
-        return ok({
+        const published = await publisher.publishAll(call.ca, call.origin);
+        return {
           scopes: published.map(({ scope, base, delta }) => ({
             scope,
             number: base.number,
             delta_number: delta.number,
           })),
-        });
+        };
       },
     }),
-    "crl.import": handler({
+    "crl.import": operation({
       summary: "Revoke what another CRL of this CA says, in PEM or as DER in base64.",
-      path: { id: text() },
-      body: { crl: text({ min: 1, max: crlTextMax }) },
+      target: theCa,
+      input: { crl: text({ min: 1, max: crlTextMax }) },
+      output: importedShape,
       run: async (call) => {
         const { imported, alreadyRevoked } = await deps.crlImport.import(
-          ...([caOf(call.ca), derOf(call.body.crl), call.origin] as const),
+          ...([call.ca, derOf(call.input.crl), call.origin] as const),
         );
-        return ok({ imported, already_revoked: alreadyRevoked });
+        return { imported, already_revoked: alreadyRevoked };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
-}
-
-function caOf(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA is authorized for one");
-  return ca;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /** Refuses `invalid_field` for what is neither PEM of one CRL nor base64. */
@@ -96,7 +95,33 @@ function fromBase64(given: string): Uint8Array | undefined {
   }
 }
 
-function listJson(head: CrlHead | undefined, clock: Clock) {
+const crlMembers = {
+  available: flag(),
+  number: optional(count),
+  this_update: optional(time),
+  next_update: optional(time),
+  expired: flag(),
+  revoked_count: count,
+};
+const baseShape = shape(crlMembers);
+const deltaShape = shape({ ...crlMembers, base_crl_number: optional(count) });
+const newestMembers = { base: baseShape, delta: deltaShape };
+
+const stateShape = shape({
+  ca_id: words(),
+  sharded: flag(),
+  shard_count: count,
+  ...newestMembers,
+  scopes: many(shape({ scope: words(), ...newestMembers })),
+});
+
+const publishedShape = shape({
+  scopes: many(shape({ scope: words(), number: count, delta_number: count })),
+});
+
+const importedShape = shape({ imported: count, already_revoked: count });
+
+function listJson(head: CrlHead | undefined, clock: Clock): ValueOf<typeof baseShape> {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
   const facts = head && {
     number: head.number,
@@ -111,7 +136,7 @@ function listJson(head: CrlHead | undefined, clock: Clock) {
   };
 }
 
-const deltaJson = (head: CrlHead | undefined, clock: Clock) => ({
+const deltaJson = (head: CrlHead | undefined, clock: Clock): ValueOf<typeof deltaShape> => ({
   ...listJson(head, clock),
   ...(head === undefined ? {} : { base_crl_number: head.base }),
 });

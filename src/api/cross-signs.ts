@@ -1,24 +1,40 @@
 /** Cross certificates, the chains they open, and the deletion of CAs, in JSON. */
 
+import { activeMember } from "#domain/authorities/resolve.ts";
+import { parkedOnCa } from "./parking.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { flag, type Input, integer, optional, otherwise, text } from "#core/shape.ts";
+import { refuse } from "#core/problems.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { theCa } from "#domain/access/targets.ts";
 import type { Rights } from "#domain/access/rights.ts";
-import { chainsOf, crossChain } from "#domain/authorities/chains.ts";
+import { type Chain, chainsOf, crossChain } from "#domain/authorities/chains.ts";
 import type { CrossSigning, CrossSubject, CrossRequest } from "#domain/hierarchy/cross-sign.ts";
 import { deleteCa } from "#domain/hierarchy/delete.ts";
-import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
+import { type CrossSignRecord, crossSignSources } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
 import { cacheableFor } from "#http/validators.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, onePage, pageFields, pageOf } from "./pages.ts";
+import { pemText, serialText, simpleChange, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -41,51 +57,58 @@ const crossFields = {
 export function crossSignHandlers(deps: Deps) {
   const { store, crossSigning } = deps;
   return {
-    "ca.cross_sign": handler({
+    "ca.cross_sign": guarded({
       summary: "Certify the name and key of another CA, so that its clients find this one's root.",
-      path: { id: text() },
-      body: crossFields,
-      admit: async ({ ca, rights, body }) =>
-        await crossSigning.admit(presentCa(ca), await requestOf(store, rights, body)),
-      run: async ({ ca, origin, rights, body }) => {
-        const request = await requestOf(store, rights, body);
-        const cross = await crossSigning.sign(origin, presentCa(ca), request);
-        return created({
+      target: theCa,
+      input: crossFields,
+      output: signedShape,
+      parks: ({ ca, rights, input }, said) =>
+        parkedOnCa(ca, "Vouch for another CA by", said, async () => {
+          await crossSigning.admit(ca, await requestOf(store, rights, input));
+          await activeMember(store.read.cas, ca);
+        }),
+      run: async ({ ca, origin, rights, input }) => {
+        const request = await requestOf(store, rights, input);
+        const cross = await crossSigning.sign(origin, ca, request);
+        return made({
           cross_sign: crossJson(cross),
           certificate_pem: pemOf(cross),
           chain_pem: await crossChain(store.read.cas, cross),
         });
       },
     }),
-    "ca.cross_signs": handler({
+    "ca.cross_signs": operation({
       summary: "Cross certificates this CA has made, newest first.",
-      path: { id: text() },
-      query: pageFields,
+      target: theCa,
+      input: pageFields,
+      output: listOf(crossShape),
       run: async (call) => {
-        const { id } = presentCa(call.ca);
+        const { id } = call.ca;
         const { cas } = store.read;
         const load = (limit: number, after: Parameters<typeof cas.crossSigns>[2]) =>
           cas.crossSigns(id, limit, after);
-        return ok(await pageOf("ca.cross_signs", call, { id }, crossJson, load));
+        return await pageOf("ca.cross_signs", call, { id }, crossJson, load);
       },
     }),
-    "ca.delete": handler({
+    "ca.delete": operation({
       summary: "Delete a CA that nothing depends on.",
-      path: { id: text() },
-      query: { destroy_key: otherwise(flag(), false) },
-      run: async ({ ca, origin, query }) => {
-        await deleteCa(deps, origin, presentCa(ca), query.destroy_key);
-        return ok({ status: "deleted" });
+      target: theCa,
+      input: { destroy_key: otherwise(flag(), false) },
+      output: simpleChange("deleted"),
+      run: async ({ ca, origin, input }) => {
+        await deleteCa(deps, origin, ca, input.destroy_key);
+        return { status: "deleted" as const };
       },
     }),
     "ca.chains": described(chains(deps), {
       summary: "Every path from a CA to a root, cross-signatures included.",
+      output: listOf(chainShape),
     }),
     "ca.cross_chain": described(chainThrough(store), {
       summary: "The path through one cross-signature.",
       gives: ["application/x-pem-file"],
     }),
-  } satisfies Partial<Record<OperationName, Handler | PublicHandler>>;
+  } satisfies Partial<Record<OperationName, Definition | PublicHandler>>;
 }
 
 async function requestOf(
@@ -125,21 +148,30 @@ async function subjectOf(
   return { source: "local-ca", ca };
 }
 
+const chainShape = shape({
+  cross_sign_id: optional(words()),
+  issuer_ca_id: words(),
+  issuer_label: words(),
+  native: flag(),
+  pem: pemText,
+});
+
 function chains({ store, clock }: Deps): PublicHandler {
   return async ({ request, path }) => {
     const ca = await store.read.cas.byId(caId(path.id ?? ""));
     if (ca === undefined) throw refuse("not_found");
-    const items = (await chainsOf(store.read.cas, ca, clock.now())).map((chain) => ({
-      ...(chain.crossSign === undefined ? {} : { cross_sign_id: chain.crossSign.id }),
-      issuer_ca_id: chain.issuer.id,
-      issuer_label: chain.issuer.label,
-      native: chain.crossSign === undefined,
-      pem: chain.pem,
-    }));
-    const list = { items, next_cursor: "", has_more: false, total: items.length };
+    const list = onePage((await chainsOf(store.read.cas, ca, clock.now())).map(chainJson));
     return cached(request, JSON.stringify(list), "application/json");
   };
 }
+
+const chainJson = (chain: Chain): ValueOf<typeof chainShape> => ({
+  ...(chain.crossSign === undefined ? {} : { cross_sign_id: chain.crossSign.id }),
+  issuer_ca_id: chain.issuer.id,
+  issuer_label: chain.issuer.label,
+  native: chain.crossSign === undefined,
+  pem: chain.pem,
+});
 
 function chainThrough(store: Store): PublicHandler {
   return async ({ request, path }) => {
@@ -156,8 +188,27 @@ function cached(request: Request, body: string, contentType: string): Response {
   return cacheableFor(request, maxAgeSeconds, { body, contentType, sha256 });
 }
 
+const crossShape = shape({
+  id: words(),
+  tenant_id: words(),
+  issuer_ca_id: words(),
+  subject_ca_id: optional(words()),
+  subject_key_id: words(),
+  subject: words(),
+  serial: serialText,
+  certificate: pemText,
+  not_before: time,
+  not_after: time,
+  source: oneOf(crossSignSources),
+  status: oneOf(["revoked", "active"]),
+  requested_by: words(),
+  created_at: time,
+});
+
+const signedShape = shape({ cross_sign: crossShape, certificate_pem: pemText, chain_pem: pemText });
+
 /** A cross certificate as answers show it. */
-function crossJson(cross: CrossSignRecord) {
+function crossJson(cross: CrossSignRecord): ValueOf<typeof crossShape> {
   return {
     id: cross.id,
     tenant_id: cross.tenant,
@@ -177,10 +228,5 @@ function crossJson(cross: CrossSignRecord) {
 }
 
 const pemOf = ({ certificate }: CrossSignRecord) => encodePem("CERTIFICATE", certificate);
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
 
 const maxAgeSeconds = 300;

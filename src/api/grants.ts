@@ -1,16 +1,31 @@
 /** Grants on single CAs in JSON (AUTH-7). */
 
 import { isMember } from "#core/access/principal.ts";
-import { grantRoles } from "#core/access/roles.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { capabilities, grantRoles, roles } from "#core/access/roles.ts";
+import { refuse } from "#core/problems.ts";
+import {
+  flag,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Authorized, created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { noTarget, resourceField, theResource } from "#domain/access/targets.ts";
 import type { Granting, GrantRequest } from "#domain/access/granting.ts";
-import { type EffectiveGrant, resourceOf } from "#domain/access/grants.ts";
+import { type EffectiveGrant, grantSources, resourceOf } from "#domain/access/grants.ts";
+import { granteeTypes, grantScopes } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { listOf, onePage } from "./pages.ts";
+import { simpleChange, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -21,58 +36,62 @@ interface Deps {
 export function grantHandlers(deps: Deps) {
   const { granting } = deps;
   return {
-    "grant.list": handler({
+    "grant.list": operation({
       summary: "Grants made on a CA and the rest of its lineage.",
-      query: { resource },
-      run: async (call) => {
-        const items = (await granting.on(namedCa(call.ca))).map(grantJson);
-        return ok({ items, next_cursor: "", has_more: false, total: items.length });
-      },
+      target: theResource,
+      output: listOf(grantShape),
+      run: async (call) => onePage((await granting.on(call.ca)).map(grantJson)),
     }),
-    "resource.grant": handler({
+    "resource.grant": operation({
       summary: "Give a user or group a role on one CA.",
-      body: grantFields,
+      target: theResource,
+      input: grantFields,
+      output: grantShape,
       run: async (call) => {
-        const ca = namedCa(call.ca);
-        const request = requestOf(call.body);
+        const ca = call.ca;
+        const request = requestOf(call.input);
         const { grant, added } = await granting.grant(call.origin, call.rights, ca, request);
-        return added ? created(grantJson(grant)) : ok(grantJson(grant));
+        return added ? made(grantJson(grant)) : grantJson(grant);
       },
     }),
-    "resource.revoke": handler({
+    "resource.revoke": operation({
       summary: "Take a role on one CA back.",
-      body: grantFields,
+      target: theResource,
+      input: grantFields,
+      output: simpleChange("deleted"),
       run: async (call) => {
-        await granting.revoke(call.origin, namedCa(call.ca), requestOf(call.body));
-        return ok({ status: "deleted" });
+        await granting.revoke(call.origin, call.ca, requestOf(call.input));
+        return { status: "deleted" as const };
       },
     }),
     "grant.effective": effective(deps),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function effective({ store, granting }: Deps): Handler {
-  return handler({
+function effective({ store, granting }: Deps) {
+  return operation({
     summary: "What a subject may do on a CA, and why; the caller unless another is named.",
-    query: { resource, subject: optional(text({ min: 1, max: 256 })) },
+    target: noTarget,
+    input: { resource: resourceField, subject: optional(text({ min: 1, max: 256 })) },
+    output: effectiveShape,
     run: async (call) => {
       const { principal } = call.origin;
-      const { subject = principal.subject } = call.query;
-      const ca = await resourceOf(store.read.cas, call.query.resource);
+      const { subject = principal.subject } = call.input;
+      const ca = await resourceOf(store.read.cas, call.input.resource);
       if (ca === undefined || !(await mayAsk(call, ca, subject))) throw refuse("not_found");
       const found = await granting.effective(principal, ca, subject);
-      const { roles, tenantRoles, isRoot } = found.principal;
-      return ok({
+      const { tenantRoles, isRoot, roles: platformRoles } = found.principal;
+      return {
         resource: `ca/${ca.id}`,
         subject,
         tenant_id: ca.tenant,
         is_root: isRoot,
-        platform_roles: roles,
+        platform_roles: platformRoles,
         tenant_roles: tenantRoles[ca.tenant] ?? [],
         resource_roles: [...new Set(found.grants.map(({ role }) => role))],
         capabilities: found.capabilities,
         grants: found.grants.map(grantJson),
-      });
+      };
     },
   });
 }
@@ -82,7 +101,7 @@ function effective({ store, granting }: Deps): Handler {
  * subject only with `grant:manage`; who may read the CA without it is told so.
  */
 async function mayAsk(
-  { origin, rights }: Pick<Authorized<never, never, never>, "origin" | "rights">,
+  { origin, rights }: Pick<Asking, "origin" | "rights">,
   ca: CaRecord,
   subject: string,
 ): Promise<boolean> {
@@ -93,8 +112,33 @@ async function mayAsk(
   throw refuse("forbidden", { capability: "grant:manage" });
 }
 
+const grantShape = shape({
+  id: words(),
+  resource: words(),
+  tenant_id: words(),
+  entity_type: oneOf(granteeTypes),
+  entity_id: words(),
+  role: oneOf(grantRoles),
+  scope: oneOf(grantScopes),
+  source: oneOf(grantSources),
+  created_by: words(),
+  created_at: time,
+});
+
+const effectiveShape = shape({
+  resource: words(),
+  subject: words(),
+  tenant_id: words(),
+  is_root: flag(),
+  platform_roles: many(oneOf(roles)),
+  tenant_roles: many(oneOf(roles)),
+  resource_roles: many(oneOf(grantRoles)),
+  capabilities: many(oneOf(capabilities)),
+  grants: many(grantShape),
+});
+
 /** A grant as answers show it. */
-function grantJson(grant: EffectiveGrant) {
+function grantJson(grant: EffectiveGrant): ValueOf<typeof grantShape> {
   return {
     id: grant.grantId,
     resource: `ca/${grant.ca}`,
@@ -109,13 +153,12 @@ function grantJson(grant: EffectiveGrant) {
   };
 }
 
-const resource = text({ min: 4, max: 67, pattern: /^ca\/[A-Za-z0-9._-]{1,64}$/ });
 const grantFields = {
-  resource,
-  entity_type: oneOf(["user", "group"]),
+  resource: resourceField,
+  entity_type: oneOf(granteeTypes),
   entity_id: text({ min: 1, max: 256 }),
   role: oneOf(grantRoles),
-  scope: otherwise(oneOf(["self", "subtree"]), "self"),
+  scope: otherwise(oneOf(grantScopes), "self"),
 };
 
 function requestOf(body: {
@@ -125,9 +168,4 @@ function requestOf(body: {
   readonly scope: GrantRequest["scope"];
 }): GrantRequest {
   return { type: body.entity_type, id: body.entity_id, role: body.role, scope: body.scope };
-}
-
-function namedCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA is authorized for one");
-  return ca;
 }

@@ -1,12 +1,14 @@
 /** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
 
 import { Problem } from "#core/problems.ts";
-import type { Answer } from "#domain/access/call.ts";
-import { handler } from "#domain/access/call.ts";
+import { oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
+import { operation } from "#domain/access/operation.ts";
+import { Outcome } from "#domain/access/outcome.ts";
+import { noTarget } from "#domain/access/targets.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
-import { described, type Handlers, type PublicHandler } from "#http/public.ts";
+import { described, type PublicHandler } from "#http/public.ts";
 
 export interface Build {
   readonly version: string;
@@ -31,18 +33,28 @@ export interface ProbeDeps extends Pick<HealthDeps, "store" | "keys"> {
   readonly clockBehind: () => boolean;
 }
 
-/** One component of `/readyz`. */
-export interface Component {
-  readonly status: "up" | "down" | "skipped" | "leader" | "follower";
-  readonly detail?: string;
-  readonly error?: string;
-}
+const componentShape = shape({
+  status: oneOf(["up", "down", "skipped", "leader", "follower"]),
+  detail: optional(words()),
+  error: optional(words()),
+});
+const componentsShape = shape({
+  database: componentShape,
+  hsm: componentShape,
+  leadership: componentShape,
+});
+const readinessShape = shape({
+  status: oneOf(["ready", "not_ready"]),
+  components: componentsShape,
+});
+const livenessShape = shape({
+  status: oneOf(["ok"]),
+  build: shape({ version: words(), commit: optional(words()), runtime: words() }),
+});
 
-export interface Components {
-  readonly database: Component;
-  readonly hsm: Component;
-  readonly leadership: Component;
-}
+/** One component of `/readyz`. */
+export type Component = ValueOf<typeof componentShape>;
+export type Components = ValueOf<typeof componentsShape>;
 
 /** Asks database and key provider whether they work; many askers share one round of probes. */
 export class Probes {
@@ -93,19 +105,20 @@ export class Probes {
 }
 
 /** The handlers of the health rows. */
-export function healthHandlers(
-  deps: HealthDeps,
-  probes: Probes,
-): Pick<Handlers, "health.live" | "health.live_api" | "health.ready" | "metrics.read"> {
-  const live = handler({
+export function healthHandlers(deps: HealthDeps, probes: Probes) {
+  const live = operation({
     summary: "Says that the process serves HTTP; asks no dependency.",
-    run: async () => ({ status: 200, body: { status: "ok", build: deps.build } }),
+    target: noTarget,
+    output: livenessShape,
+    run: async () => ({ status: "ok" as const, build: deps.build }),
   });
   return {
     "health.live": live,
     "health.live_api": live,
-    "health.ready": handler({
+    "health.ready": operation({
       summary: "Says whether database and key provider are healthy.",
+      target: noTarget,
+      output: readinessShape,
       run: async () => readiness(await probes.components(), deps.draining()),
     }),
     "metrics.read": described(metricsRead(deps), {
@@ -115,17 +128,15 @@ export function healthHandlers(
   };
 }
 
+type Readiness = ValueOf<typeof readinessShape>;
+
 /** Leadership never decides; a draining server is not ready whatever its components are. */
 export const isReady = ({ database, hsm }: Components, draining: boolean): boolean =>
   database.status !== "down" && hsm.status !== "down" && !draining;
 
-function readiness(components: Components, draining: boolean): Answer {
-  const ready = isReady(components, draining);
-  return {
-    status: ready ? 200 : 503,
-    body: { status: ready ? "ready" : "not_ready", components },
-    ...(ready ? {} : { headers: { "retry-after": "5" } }),
-  };
+function readiness(components: Components, draining: boolean): Readiness | Outcome<Readiness> {
+  if (isReady(components, draining)) return { status: "ready", components };
+  return new Outcome("unready", { status: "not_ready", components }, { retryAfterSeconds: 5 });
 }
 
 function metricsRead(deps: Pick<HealthDeps, "exposition">): PublicHandler {

@@ -1,67 +1,103 @@
 /** Issue, renew and preview in JSON. */
 
+import { serialField } from "./fields.ts";
 import type { Caller } from "#core/policy/admit.ts";
+import { validityLimits } from "#core/policy/plan.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
-import { assert } from "#core/problems.ts";
-import { parseSerial } from "#core/ids.ts";
-import { flag, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
+import {
+  flag,
+  integer,
+  many,
+  mapOf,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint, parsePublicKey } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/actor.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { anyScope, theCa } from "#domain/access/targets.ts";
 import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance, Issued } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
 import type { OperationName } from "#operations";
-import { previewFields, previewJson, previewRequest } from "./previews.ts";
-import { ctJson } from "./transparency.ts";
+import { type IssueParkingDeps, parkedIssue, parkedRenewal } from "./parking.ts";
+import { previewFields, previewJson, previewRequest, previewShape } from "./previews.ts";
+import { fingerprintText, pemText, serialText, time } from "./shapes.ts";
+import { ctJson, ctShape } from "./transparency.ts";
 
 /** Handlers for `cert.issue`, `cert.renew`, `cert.preview` and `csr.parse`. */
-export function issuanceHandlers({ issuance }: { readonly issuance: Issuance }) {
+export function issuanceHandlers(deps: IssueParkingDeps & { readonly issuance: Issuance }) {
+  const { issuance } = deps;
   return {
-    "cert.issue": handler({
+    "cert.issue": guarded({
       summary: "Issue a certificate for a certification request.",
-      path: { id: text() },
-      body: issueFields,
+      target: theCa,
+      input: issueFields,
+      output: issuedShape,
+      parks: (call, said) => parkedIssue(deps, call, said),
       run: async (call) => {
-        const ca = presentCa(call.ca);
-        const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.body;
+        const ca = call.ca;
+        const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = call.input;
         const request = { csr, profile, validityDays, mustStaple, caller: callerOf(call.origin) };
         return issuedAnswer(await issuance.issue(call.origin, ca, request));
       },
     }),
-    "cert.renew": handler({
+    "cert.renew": guarded({
       summary: "Certify the identity of a certificate again, with its key or the one of a request.",
-      path: { id: text() },
-      body: renewFields,
+      target: theCa,
+      input: renewFields,
+      output: issuedShape,
+      parks: (call, said) => parkedRenewal(deps, call, said),
       run: async (call) => {
-        const ca = presentCa(call.ca);
-        const { serial, csr, validity_days: validityDays } = call.body;
+        const ca = call.ca;
+        const { serial, csr, validity_days: validityDays } = call.input;
         const request = { serial, csr, validityDays, caller: callerOf(call.origin) };
         return issuedAnswer(await issuance.renew(call.origin, ca, request));
       },
     }),
-    "cert.preview": handler({
+    "cert.preview": operation({
       summary: "What issuing would answer, gate by gate; nothing is written.",
-      path: { id: text() },
-      body: previewFields,
+      target: theCa,
+      input: previewFields,
+      output: previewShape,
       run: async (call) => {
-        const ca = presentCa(call.ca);
-        const { validity_days: asked } = call.body;
-        return ok(previewJson(await issuance.preview(ca, previewRequest(call.body)), asked));
+        const ca = call.ca;
+        const { validity_days: asked } = call.input;
+        return previewJson(await issuance.preview(ca, previewRequest(call.input)), asked);
       },
     }),
-    "csr.parse": handler({
+    "csr.parse": operation({
       summary: "What a certification request says.",
-      body: { csr: text({ min: 1, max: csrMax }) },
-      run: async (call) => ok(await requestJson(call.body.csr)),
+      target: anyScope,
+      input: { csr: text({ min: 1, max: csrMax }) },
+      output: requestShape,
+      run: async (call) => await requestJson(call.input.csr),
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+/** Issued. */
+export const issuedShape = shape({
+  certificate: pemText,
+  chain: pemText,
+  serial: serialText,
+  ca_id: words(),
+  profile: words(),
+  not_before: time,
+  not_after: time,
+  validity_clamped: optional(oneOf(validityLimits)),
+  ct: optional(ctShape),
+});
+
 /** What was issued, as answers show it; the chain never has the root (EXT-6). */
-export function issuedJson(issued: Issued) {
+export function issuedJson(issued: Issued): ValueOf<typeof issuedShape> {
   const { record, clamped } = issued;
   return {
     certificate: certificatePem(issued.certificate),
@@ -80,10 +116,22 @@ const callerOf = ({ approval }: Origin): Caller =>
   approval === undefined ? "interactive" : "approved";
 
 function issuedAnswer(issued: Issued) {
-  return created(issuedJson(issued), `/api/ca/${issued.caId}/certificates/${issued.serial}`);
+  return made(issuedJson(issued), `/api/ca/${issued.caId}/certificates/${issued.serial}`);
 }
 
-async function requestJson(csr: string) {
+const requestShape = shape({
+  subject: mapOf(words()),
+  sans: shape({
+    dns: many(words()),
+    ip: many(words()),
+    email: many(words()),
+    uri: many(words()),
+  }),
+  public_key_algorithm: words(),
+  public_key_fingerprint: fingerprintText,
+});
+
+async function requestJson(csr: string): Promise<ValueOf<typeof requestShape>> {
   const { subject, sans, spki } = await provenRequest(csr);
   const { attributes } = subject;
   const shown = attributes.filter(({ type }) => shownAttributes.has(type));
@@ -108,11 +156,6 @@ function algorithmOf(spki: Uint8Array): string {
   return key.keyType ?? (key.family === "unknown" ? key.oid : key.family);
 }
 
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
-
 /**
  * More than the 64 KiB a request may have, so that it is the request that is refused and not its
  * member.
@@ -120,7 +163,7 @@ function presentCa(ca: CaRecord | undefined): CaRecord {
 const csrMax = 131_072;
 const validityDays = optional(integer(1, 36_500));
 
-const issueFields = {
+export const issueFields = {
   csr: text({ min: 1, max: csrMax }),
   profile: otherwise(text({ min: 1, max: 100 }), defaultProfile),
   validity_days: validityDays,
@@ -128,7 +171,7 @@ const issueFields = {
 };
 
 const renewFields = {
-  serial: parsed({ type: "string" }, parseSerial),
+  serial: serialField,
   csr: optional(text({ min: 1, max: csrMax })),
   validity_days: validityDays,
 };

@@ -1,13 +1,17 @@
 /** The key-encryption key in JSON. */
 
 import { refuse } from "#core/problems.ts";
+import { many, oneOf, shape, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { Keks } from "#domain/envelopes/keks.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
+import { kekStatuses } from "#domain/envelopes/store.ts";
 import type { OperationName } from "#operations";
+import { count, providerText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -19,8 +23,10 @@ interface Deps {
 /** Handlers for `kek.show` and `kek.rotate`. */
 export function kekHandlers({ store, keys, keks, rotation }: Deps) {
   return {
-    "kek.show": handler({
+    "kek.show": operation({
       summary: "Versions of the key-encryption key, newest first, and how many data keys it wraps.",
+      target: thePlatform,
+      output: kekShape,
       run: async () => {
         const versions = await keks.versions();
         const active = versions.find(({ status }) => status === "active");
@@ -29,7 +35,7 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
         const enveloped = (await keys.list("software")).filter(
           ({ kekVersion }) => kekVersion !== undefined,
         );
-        return ok({
+        return {
           kek_label: active.family,
           provider: active.key.provider,
           version: active.version,
@@ -39,22 +45,44 @@ export function kekHandlers({ store, keys, keks, rotation }: Deps) {
             created_at: timestamp(createdAt),
           })),
           wrapped_keys: values + enveloped.length,
-        });
+        };
       },
     }),
-    "kek.rotate": handler({
+    "kek.rotate": guarded({
       summary:
         "Make a new key-encryption key, wrap every data key with it, and retire the old one.",
-      body: {},
+      target: thePlatform,
+      output: kekRotationShape,
+      parks: async () => ({
+        resourceKey: "kek",
+        resourceName: "key-encryption key",
+        details: {},
+        summary: "Make a new key-encryption key and retire the old one.",
+        check: async () => {},
+      }),
       run: async ({ origin }) => {
         const { family, oldVersion, newVersion, rewrapped } = await rotation.rotate(origin);
-        return ok({
+        return {
           kek_label: family,
           old_version: oldVersion,
           new_version: newVersion,
           rewrapped,
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const kekShape = shape({
+  kek_label: words(),
+  provider: providerText,
+  version: count,
+  versions: many(shape({ version: count, status: oneOf(kekStatuses), created_at: time })),
+  wrapped_keys: count,
+});
+const kekRotationShape = shape({
+  kek_label: words(),
+  old_version: count,
+  new_version: count,
+  rewrapped: count,
+});

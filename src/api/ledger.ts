@@ -1,14 +1,17 @@
 /** The sign ledger in JSON: every operation with a CA key, newest first (KEY-5). */
 
+import { fingerprintField } from "./fields.ts";
 import { type LedgerEntry, ledgerHash, ledgerKinds } from "#core/audit/ledger.ts";
-import { integer, oneOf, optional, parsed } from "#core/shape.ts";
-import { fingerprintOf, parseFingerprint } from "#core/x509/public-keys.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { flag, integer, oneOf, optional, shape, words } from "#core/shape.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
 import type { OperationName } from "#operations";
-import { entryJson } from "./ledger-json.ts";
-import { pageFields, sequencePageOf } from "./pages.ts";
+import { entryJson, entryShapes } from "./ledger-json.ts";
+import { listMembers, pageFields, sequencePageOf } from "./pages.ts";
+import { providerText } from "./shapes.ts";
 import { combinedLedger, signedLedger } from "./signed-ledger.ts";
 
 export interface LedgerHandlerDeps extends Omit<LedgerExportDeps, "provider"> {
@@ -22,17 +25,19 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
   return {
     "hsm.signed_audit_log": signedLedger(exporting),
     "hsm.combined_audit_log": combinedLedger(exporting),
-    "hsm.audit_log": handler({
+    "hsm.audit_log": operation({
       summary: "Entries of the sign ledger, newest first, and whether each hash recomputes.",
-      query: {
+      target: thePlatform,
+      input: {
         kind: optional(oneOf(ledgerKinds)),
-        signer_fingerprint: optional(parsed({ type: "string" }, parseFingerprint)),
+        signer_fingerprint: optional(fingerprintField),
         from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         to_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),
         ...pageFields,
       },
+      output: auditLogShape,
       run: async (call) => {
-        const { kind, signer_fingerprint, from_number, to_number } = call.query;
+        const { kind, signer_fingerprint, from_number, to_number } = call.input;
         const filter = {
           kind,
           signerFingerprint: signer_fingerprint && fingerprintOf(signer_fingerprint),
@@ -50,13 +55,20 @@ export function ledgerHandlers(deps: LedgerHandlerDeps) {
           (limit, before) => store.read.audit.ledger(filter, limit, before),
         );
         const main = (await keys.facts()).find(({ provider }) => provider === roles.ca);
-        return ok({
+        return {
           ...page,
           ledger_id: (await store.read.instance.value("ledger_id")) ?? "",
           provider: roles.ca,
           device_serial: main?.deviceSerial ?? "",
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const auditLogShape = shape({
+  ...listMembers(shape({ ...entryShapes, hash_valid: flag() })),
+  ledger_id: words(),
+  provider: providerText,
+  device_serial: words(),
+});

@@ -6,22 +6,37 @@ import { type Finding, lintForeign, strictLint } from "#core/policy/lint.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, type Input, integer, oneOf, optional, text } from "#core/shape.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  many,
+  oneOf,
+  optional,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { secondsPerDay, timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { nameText } from "#core/x509/names.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { anyScope } from "#domain/access/targets.ts";
 import type { OperationName } from "#operations";
+import { count, serialText, time } from "./shapes.ts";
 
 /** Handler for `cert.lint`. */
 export function lintHandlers({ profiles }: { readonly profiles: () => ProfileSet }) {
   return {
-    "cert.lint": handler({
+    "cert.lint": operation({
       summary: "Hold any certificate against the lint rules, as a profile applies them.",
-      body: lintFields,
-      run: async (call) => ok(report(call.body, profiles())),
+      target: anyScope,
+      input: lintFields,
+      output: reportShape,
+      run: async (call) => report(call.input, profiles()),
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 const lintFields = {
@@ -32,7 +47,31 @@ const lintFields = {
   max_validity_days: optional(integer(1, 36_500)),
 };
 
-function report(asked: Input<typeof lintFields>, profiles: ProfileSet) {
+/** What one rule has found. */
+export const findingShape = shape({
+  code: words(),
+  mode: oneOf(["error", "warn"]),
+  clause: words(),
+  description: words(),
+});
+
+const reportShape = shape({
+  subject: words(),
+  serial: serialText,
+  not_after: time,
+  mode: oneOf(["enforce", "warn"]),
+  public: flag(),
+  pass: flag(),
+  errors: count,
+  warnings: count,
+  summary: words(),
+  findings: many(findingShape),
+});
+
+function report(
+  asked: Input<typeof lintFields>,
+  profiles: ProfileSet,
+): ValueOf<typeof reportShape> {
   const profile = asked.profile === undefined ? undefined : profiles.named(asked.profile);
   const settings = settingsOf(asked, profile);
   const days = asked.max_validity_days;

@@ -1,11 +1,21 @@
 /** Logging in with a password, logging out, and what a browser asks about its session. */
 
 import { refuse } from "#core/problems.ts";
-import { type Field, readBody, text } from "#core/shape.ts";
+import {
+  type Field,
+  flag,
+  oneOf,
+  optional,
+  readBody,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import type { DirectoryLogins } from "#domain/access/directory.ts";
 import type { Logins, Opened, Visitor } from "#domain/access/logins.ts";
-import type { Session } from "#domain/actor.ts";
+import { loginMethods, type Session } from "#domain/actor.ts";
 import type { Sessions } from "#domain/access/sessions.ts";
 import type { Clock } from "#domain/ports.ts";
 import { jsonResponse } from "#http/answer.ts";
@@ -14,7 +24,8 @@ import type { Cookies } from "#http/cookies.ts";
 import { requireCsrfToken } from "#http/csrf.ts";
 import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
 import type { OperationName } from "#operations";
-import { userInfo } from "./user.ts";
+import { simpleChange, time } from "./shapes.ts";
+import { userInfo, userShape } from "./user.ts";
 
 export interface LoginHandlerDeps {
   readonly clock: Clock;
@@ -27,15 +38,16 @@ export interface LoginHandlerDeps {
 }
 
 /** Which ways of logging in are switched on. */
-export interface LoginConfig {
-  readonly oidc_enabled: boolean;
-  readonly oidc_login_enabled: boolean;
-  readonly password_login: boolean;
-  readonly ldap_login: boolean;
-  readonly webauthn_enabled: boolean;
-  readonly issuer_url?: string;
-  readonly client_id?: string;
-}
+export const loginConfigShape = shape({
+  oidc_enabled: flag(),
+  oidc_login_enabled: flag(),
+  password_login: flag(),
+  ldap_login: flag(),
+  webauthn_enabled: flag(),
+  issuer_url: optional(words()),
+  client_id: optional(words()),
+});
+export type LoginConfig = ValueOf<typeof loginConfigShape>;
 
 /** Handlers of what a person does before and after everything else. */
 export function loginHandlers(deps: LoginHandlerDeps) {
@@ -43,17 +55,23 @@ export function loginHandlers(deps: LoginHandlerDeps) {
     "auth.login_password": described((request) => passwordLogin(deps, request), {
       summary: "Open a session with root's password.",
       body: credentials,
+      output: openedShape,
     }),
     "auth.login_ldap": described((request) => directoryLogin(deps, request), {
       summary: "Open a session with a name and password of the directory.",
       body: credentials,
+      output: openedShape,
     }),
     "auth.logout": described((request) => logout(deps, request), {
       summary: "End the session and clear its cookies.",
+      output: loggedOutShape,
     }),
     "auth.session": described(
       ({ request }) => jsonResponse(sessionJson(deps, liveSession(deps, request))),
-      { summary: "Who the session's cookie stands for, and its CSRF token." },
+      {
+        summary: "Who the session's cookie stands for, and its CSRF token.",
+        output: sessionShape,
+      },
     ),
   } satisfies Partial<Record<OperationName, PublicHandler>>;
 }
@@ -76,13 +94,15 @@ async function readCredentials({ request }: PublicRequest) {
   return readBody(credentials, json);
 }
 
+const openedShape = shape({ user: userShape, csrf_token: words(), expires_at: time });
+
 /** The answer to a login over JSON: who one is, and the cookies of the session. */
 export function welcomed(
   { cookies, clock }: Pick<LoginHandlerDeps, "cookies" | "clock">,
   { id, session }: Opened,
 ): Response {
   const { principal, csrfToken, expiresAt } = session;
-  const body = {
+  const body: ValueOf<typeof openedShape> = {
     user: userInfo(principal),
     csrf_token: csrfToken,
     expires_at: timestamp(expiresAt),
@@ -98,6 +118,8 @@ export const visitorOf = ({ request, ip, requestId }: PublicRequest): Visitor =>
   userAgent: request.headers.get("user-agent") ?? "",
 });
 
+const loggedOutShape = simpleChange("logged_out");
+
 /** Without a live session there is nothing to protect, and the cookies go all the same. */
 async function logout(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Response> {
   const { request, ip, requestId } = asked;
@@ -106,10 +128,24 @@ async function logout(deps: LoginHandlerDeps, asked: PublicRequest): Promise<Res
     requireCsrfToken(request, session.csrfToken);
     await deps.logins.logout(session, { ip, requestId });
   }
-  return jsonResponse({ status: "logged_out" }, deps.cookies.closed());
+  const body: ValueOf<typeof loggedOutShape> = { status: "logged_out" };
+  return jsonResponse(body, deps.cookies.closed());
 }
 
-function sessionJson({ config, clock }: LoginHandlerDeps, session: Session) {
+const sessionShape = shape({
+  user: userShape,
+  csrf_token: words(),
+  method: oneOf(loginMethods),
+  step_up: flag(),
+  step_up_until: optional(time),
+  webauthn: flag(),
+  expires_at: time,
+});
+
+function sessionJson(
+  { config, clock }: LoginHandlerDeps,
+  session: Session,
+): ValueOf<typeof sessionShape> {
   const { principal, csrfToken, method, stepUpUntil, expiresAt } = session;
   const stepUp = stepUpUntil !== undefined && stepUpUntil > clock.now();
   return {

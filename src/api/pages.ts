@@ -4,9 +4,19 @@ import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
 import { type CaId, caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { type Field, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
-import { type Instant, parseTimestampOrDay } from "#core/time.ts";
-import type { Authorized } from "#domain/access/call.ts";
+import {
+  type Field,
+  flag,
+  integer,
+  many,
+  object,
+  optional,
+  otherwise,
+  text,
+  words,
+  WrongValue,
+} from "#core/shape.ts";
+import type { Asking } from "#domain/access/operation.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 
@@ -17,15 +27,34 @@ export const pageFields = {
 };
 
 /** What every collection answers. */
-export interface ListEnvelope {
-  readonly items: readonly unknown[];
+export interface ListEnvelope<T> {
+  readonly items: readonly T[];
   readonly next_cursor: string;
   readonly has_more: boolean;
   readonly total: number;
 }
 
-type PagedCall = Pick<Authorized<never, never, never>, "reach"> & {
-  readonly query: { readonly limit: number; readonly cursor: string | undefined };
+/** The same as a shape. */
+export const listOf = <T>(item: Field<T>): Field<ListEnvelope<T>> => object(listMembers(item));
+
+/** The members of the envelope, for lists with others beside them. */
+export const listMembers = <T>(item: Field<T>) => ({
+  items: many(item),
+  next_cursor: words({ description: "Empty on the last page." }),
+  has_more: flag(),
+  total: integer(0, Number.MAX_SAFE_INTEGER),
+});
+
+/** A collection that is never long enough for pages. */
+export const onePage = <T>(items: readonly T[]): ListEnvelope<T> => ({
+  items,
+  next_cursor: "",
+  has_more: false,
+  total: items.length,
+});
+
+type PagedCall = Pick<Asking, "reach"> & {
+  readonly input: { readonly limit: number; readonly cursor: string | undefined };
 };
 
 /**
@@ -33,15 +62,15 @@ type PagedCall = Pick<Authorized<never, never, never>, "reach"> & {
  * other it is refused as `bad_cursor`. `filters` must hold everything that selects rows, path
  * members included.
  */
-export async function pageOf<T>(
+export async function pageOf<T, J>(
   name: string,
   call: PagedCall,
   filters: object,
-  render: (item: T) => unknown,
+  render: (item: T) => J,
   load: (limit: number, after: PageKey | undefined) => Promise<Page<T>>,
-): Promise<ListEnvelope> {
+): Promise<ListEnvelope<J>> {
   const binding = bindingOf(name, filters, call.reach);
-  const page = await load(call.query.limit, readCursor(call.query.cursor, binding));
+  const page = await load(call.input.limit, readCursor(call.input.cursor, binding));
   return {
     items: page.items.map(render),
     next_cursor: page.next === undefined ? "" : writeCursor(page.next, binding),
@@ -51,13 +80,13 @@ export async function pageOf<T>(
 }
 
 /** The same for lists ordered by one sequence number: the cursor holds the last one seen. */
-export async function sequencePageOf<T>(
+export async function sequencePageOf<T, J>(
   name: string,
   call: PagedCall,
   filters: object,
-  render: (item: T) => unknown,
+  render: (item: T) => J,
   load: (limit: number, before: number | undefined) => Promise<Page<T>>,
-): Promise<ListEnvelope> {
+): Promise<ListEnvelope<J>> {
   return pageOf(name, call, filters, render, (limit, after) => load(limit, after?.at));
 }
 
@@ -90,19 +119,11 @@ function decoded(cursor: string): readonly unknown[] {
   }
 }
 
-/** A time with any offset, or a day, which means its midnight in UTC (API-6). */
-export function timeField() {
-  return parsed<Instant>({ type: "string" }, (value) => {
-    const at = parseTimestampOrDay(value);
-    if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");
-    return at;
-  });
-}
-
 function limitField(): Field<number> {
   return {
     optional: false,
     schema: { type: "integer", minimum: 1, description: "Of more than 500 there are 500." },
+    write: (value) => value,
     read: (value) => {
       if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
         throw new WrongValue("must be an integer from 1 to 500");

@@ -1,211 +1,104 @@
 /**
  * HOW GUARDED OPERATIONS ARE SHOWN to those who approve them: resource, summary, everything that
- * would be executed, and what must hold.
+ * would be executed, and what must be so.
  */
 
 import { decodePemBlocks, decodePem } from "#core/asn1/pem.ts";
-import type { JsonObject, Json, StoredInput } from "#core/approvals/input.ts";
-import type { ApprovalClass } from "#core/approvals/classes.ts";
 import { sha256Hex } from "#core/crypto.ts";
-import { parseSerial, type TenantId } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
-import { assert, refuse } from "#core/problems.ts";
-import { readBody } from "#core/shape.ts";
+import { refuse } from "#core/problems.ts";
+import type { Json, JsonObject } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { readOrRefuse } from "#core/x509/foreign.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
+import type { Parking } from "#domain/access/operation.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { ParkableCall } from "#domain/approvals/four-eyes.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
-import { oldestSuperseded, rotatable } from "#domain/hierarchy/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
 import { provenRequest } from "#domain/certificates/planning.ts";
-import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
-import { type OperationName, operations } from "#operations";
-import { bulkFields, orderOf } from "./bulk-revocations.ts";
-import { caFields, intermediateFields, intermediateRequestOf, rootRequestOf } from "./ca-fields.ts";
 
-export interface ParkingDeps {
+/** What the descriptions of an issue and of a renewal are made from. */
+export interface IssueParkingDeps {
   readonly store: Store;
   readonly issuance: Pick<Issuance, "admissible" | "renewable">;
-  readonly bulk: Pick<BulkRevocation, "plan">;
   readonly profiles: () => ProfileSet;
 }
 
-/** A call that was authorized and read. */
-export interface AskedCall extends StoredInput {
-  readonly origin: Origin;
-  readonly ca: CaRecord | undefined;
-  readonly tenant: TenantId | undefined;
-}
-
-/** What a request says of its call. */
-export type Parking = Pick<
-  ParkableCall,
-  "resourceKey" | "resourceName" | "summary" | "details" | "check"
->;
-
-/** Undefined for a call that needs nobody else: a plan, or a token that only reads. */
-type Describe = (deps: ParkingDeps, call: AskedCall) => Promise<Parking | undefined>;
-
-export type GuardedName = {
-  [N in OperationName]: (typeof operations)[N] extends { takesTwo: ApprovalClass } ? N : never;
-}[OperationName];
-
-/** True for rows with a class. */
-export const isGuarded = (name: OperationName): name is GuardedName =>
-  Object.hasOwn(operations[name], "takesTwo");
-
-/** Every guarded row; one without a description does not compile. */
-export const parkings: Readonly<Record<GuardedName, Describe>> = {
-  "ca.init_root": async (deps, call) => newCa(deps, call, undefined),
-  "ca.issue_intermediate": async (deps, call) => newCa(deps, call, presentCa(call)),
-  "ca.import_cert": async (_, call) =>
-    onCa(call, "Take the certificate another CA made for", async () => {
-      const { csr, status } = presentCa(call);
-      const from = call.body.replace === true ? "active" : "pending";
-      if (csr === undefined || status !== from) throw refuse("ca_not_pending", { status });
-    }),
-  "ca.cross_sign": async ({ store }, call) =>
-    onCa(call, "Vouch for another CA by", () => activeMember(store.read.cas, presentCa(call))),
-  "ca.rotate": async ({ store }, call) =>
-    onCa(call, "Give a new key to", () => rotatable(store.read.cas, presentCa(call))),
-  "ca.retire": async ({ store }, call) =>
-    onCa(call, "Revoke the oldest superseded key of", async () => {
-      const { status } = presentCa(call);
-      const old = await oldestSuperseded(store.read.cas, presentCa(call));
-      if (old === undefined) throw refuse("ca_not_superseded", { status });
-    }),
-  "cert.revoke_bulk": revokeBulk,
-  "kek.rotate": async () => ({
-    resourceKey: "kek",
-    resourceName: "key-encryption key",
-    details: {},
-    summary: "Make a new key-encryption key and retire the old one.",
-    check: async () => {},
-  }),
-  "token.create": newApiToken,
-  "webauthn.reset": async (_, { body }) => ({
-    resourceKey: `passkeys:${String(body.subject)}`,
-    resourceName: String(body.subject),
-    summary: `Remove all passkeys of ${String(body.subject)}, who then adds a new one.`,
-    details: body,
-    check: async () => {},
-  }),
-  "cert.issue": issue,
-  "cert.renew": renew,
-};
-
-async function newCa(
-  { store }: ParkingDeps,
-  call: AskedCall,
+/** A new CA, below `parent` or a root of its own. */
+export function parkedCa(
+  store: Store,
   parent: CaRecord | undefined,
-): Promise<Parking> {
-  const { tenant_id: _tenant, ...body } = call.body;
-  const request =
-    parent === undefined
-      ? rootRequestOf(readBody(caFields, body))
-      : intermediateRequestOf(readBody(intermediateFields, body));
+  { label, keyType }: Pick<CaRequest, "label" | "keyType">,
+  said: JsonObject,
+  admit: () => unknown,
+): Parking {
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {
-    resourceKey: `ca:new:${request.label}`,
-    resourceName: request.label,
-    summary: `Make the ${kind} ${request.label} (${request.keyType}).`,
-    details: { ...issuerOf(parent), ...call.body },
+    resourceKey: `ca:new:${label}`,
+    resourceName: label,
+    summary: `Make the ${kind} ${label} (${keyType}).`,
+    details: { ...(parent && issuerOf(parent)), ...said },
     check: async () => {
+      await admit();
       if (parent !== undefined) await activeMember(store.read.cas, parent);
-      const taken = await store.read.cas.byLabel(request.label);
+      const taken = await store.read.cas.byLabel(label);
       if (taken !== undefined) throw refuse("already_exists", { field: "label" });
     },
   };
 }
 
-async function onCa(
-  call: AskedCall,
+/** Something done to a CA, of which `what` says what. */
+export async function parkedOnCa(
+  ca: CaRecord,
   what: string,
+  said: JsonObject,
   check: () => Promise<unknown>,
 ): Promise<Parking> {
-  const ca = presentCa(call);
   return {
     resourceKey: `ca:${ca.id}`,
     resourceName: ca.label,
     summary: `${what} ${ca.label}.`,
-    details: { ...issuerOf(ca), ...(await shown(call.body)) },
+    details: { ...issuerOf(ca), ...(await shown(said)) },
     check,
   };
 }
 
-async function revokeBulk(deps: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
-  const { origin: _origin, body } = call;
-  const read = readBody(bulkFields, body);
-  if (read.dry_run) return undefined;
-  const ca = presentCa(call);
-  if (read.confirm_count === undefined && !read.force) {
-    throw refuse("missing_field", { field: "confirm_count" });
-  }
-  const { confirm_count: confirmed } = read;
-  const count = confirmed === undefined ? "all it finds" : String(confirmed);
-  return {
-    resourceKey: `ca:${ca.id}`,
-    resourceName: ca.label,
-    summary: `Revoke many certificates of ${ca.label}: ${count}, reason ${read.reason}.`,
-    details: { ...issuerOf(ca), ...body },
-    check: async () => {
-      const { total } = await deps.bulk.plan(ca, orderOf(read));
-      if (confirmed === undefined || confirmed === total) return;
-      throw refuse("confirm_count_mismatch", { confirm_count: confirmed, actual_count: total });
-    },
-  };
-}
-
-async function newApiToken(_: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
-  const { body, tenant } = call;
-  const roles = Array.isArray(body.roles) ? body.roles.map(String) : [];
-  if (body.scope !== "platform" && roles.every((role) => role === "auditor")) return undefined;
-  const name = String(body.name);
-  const where = tenant ?? "platform";
-  return {
-    resourceKey: `token:new:${where}:${name}`,
-    resourceName: name,
-    summary: `Mint the API token ${name} with ${roles.join(", ")} (${where}).`,
-    details: body,
-    check: async () => {},
-  };
-}
-
-async function issue(deps: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
-  const { origin, body } = call;
-  const ca = presentCa(call);
-  const profile = String(body.profile);
+/** An issue; undefined for a profile that needs no approval. */
+export async function parkedIssue(
+  deps: IssueParkingDeps,
+  call: { readonly origin: Origin; readonly ca: CaRecord; readonly input: IssueInput },
+  said: JsonObject,
+): Promise<Parking | undefined> {
+  const { origin, ca, input } = call;
+  const { csr, profile, validity_days: validityDays, must_staple: mustStaple } = input;
   if (!needsApproval(deps, profile)) return undefined;
-  const request = {
-    csr: String(body.csr),
-    profile,
-    validityDays: numberOf(body.validity_days),
-    mustStaple: typeof body.must_staple === "boolean" ? body.must_staple : undefined,
-    caller: "approved" as const,
-  };
+  const request = { csr, profile, validityDays, mustStaple, caller: "approved" } as const;
   return {
-    ...(await certificateOf(call, profile, "Issue")),
+    ...(await certificateOf(ca, profile, "Issue", said)),
     check: () => deps.issuance.admissible(origin, ca, request),
   };
 }
 
-async function renew(deps: ParkingDeps, call: AskedCall): Promise<Parking | undefined> {
-  const { origin, body } = call;
-  const ca = presentCa(call);
-  const serial = parseSerial(String(body.serial));
-  const csr = typeof body.csr === "string" ? body.csr : undefined;
-  const validityDays = numberOf(body.validity_days);
+/** A renewal; undefined where the old certificate's profile needs no approval. */
+export async function parkedRenewal(
+  deps: IssueParkingDeps,
+  call: { readonly origin: Origin; readonly ca: CaRecord; readonly input: RenewalInput },
+  said: JsonObject,
+): Promise<Parking | undefined> {
+  const { origin, ca, input } = call;
+  const { serial, csr, validity_days: validityDays } = input;
   const request = { serial, csr, validityDays, caller: "approved" as const };
   const old = await renewed(deps, ca, serial);
   if (old === undefined || !needsApproval(deps, old.profile)) return undefined;
-  const parking = await certificateOf(call, old.profile, `Renew ${old.subject}, serial ${serial}:`);
+  const what = `Renew ${old.subject}, serial ${serial}:`;
+  const parking = await certificateOf(ca, old.profile, what, said);
   const { subject, sans, profile } = old;
   return {
     ...parking,
@@ -214,11 +107,20 @@ async function renew(deps: ParkingDeps, call: AskedCall): Promise<Parking | unde
   };
 }
 
-async function renewed(
-  { store }: ParkingDeps,
-  ca: CaRecord,
-  serial: ReturnType<typeof parseSerial>,
-) {
+interface IssueInput {
+  readonly csr: string;
+  readonly profile: string;
+  readonly validity_days: number | undefined;
+  readonly must_staple: boolean | undefined;
+}
+
+interface RenewalInput {
+  readonly serial: Serial;
+  readonly csr: string | undefined;
+  readonly validity_days: number | undefined;
+}
+
+async function renewed({ store }: IssueParkingDeps, ca: CaRecord, serial: Serial) {
   const { cas, certificates } = store.read;
   for (const member of await cas.lineage(ca.lineage)) {
     const found = await certificates.bySerial(member.id, serial);
@@ -227,20 +129,19 @@ async function renewed(
   return undefined;
 }
 
-async function certificateOf(call: AskedCall, profile: string, what: string) {
-  const ca = presentCa(call);
+async function certificateOf(ca: CaRecord, profile: string, what: string, said: JsonObject) {
   return {
     resourceKey: `ca:${ca.id}:profile:${profile}`,
     resourceName: `${ca.label} ${profile}`,
     summary: `${what} a certificate of ${ca.label}, profile ${profile}.`,
-    details: { ...issuerOf(ca), ...(await shown(call.body)) },
+    details: { ...issuerOf(ca), ...(await shown(said)) },
   };
 }
 
-const needsApproval = ({ profiles }: ParkingDeps, profile: string): boolean =>
+const needsApproval = ({ profiles }: IssueParkingDeps, profile: string): boolean =>
   profiles().has(profile) && profiles().named(profile).requireApproval;
 
-/** The body with requests and certificates as what they say; a digest stands for their octets. */
+/** The input with requests and certificates as what they say; a digest stands for their octets. */
 async function shown(body: JsonObject): Promise<JsonObject> {
   const members: [string, Json][] = [];
   for (const [name, value] of Object.entries(body)) {
@@ -286,16 +187,8 @@ function certificateView(der: Uint8Array): Json {
   };
 }
 
-const issuerOf = (ca: CaRecord | undefined): JsonObject =>
-  ca === undefined ? {} : { ca_id: ca.id, ca_label: ca.label };
-
-function presentCa({ ca }: AskedCall): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
-}
-
-const numberOf = (value: Json | undefined): number | undefined =>
-  typeof value === "number" ? value : undefined;
+/** The CA as details name it. */
+export const issuerOf = (ca: CaRecord): JsonObject => ({ ca_id: ca.id, ca_label: ca.label });
 
 const digestOf = (text: string): string => sha256Hex(new TextEncoder().encode(text));
 

@@ -1,6 +1,6 @@
 /** DNS pinning records in JSON: generated when asked for, with no key operation and no event. */
 
-import { parseSerial } from "#core/ids.ts";
+import { serialField } from "./fields.ts";
 import {
   parseHostName,
   type Pinned,
@@ -9,42 +9,64 @@ import {
   zoneText,
 } from "#core/policy/pinning.ts";
 import { assert, refuse } from "#core/problems.ts";
-import { integer, oneOf, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
+import {
+  integer,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  words,
+  WrongValue,
+} from "#core/shape.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
 /** Handlers for `dns.*`. */
 export function pinningHandlers({ store }: { readonly store: Store }) {
   return {
-    "dns.tlsa": handler({
+    "dns.tlsa": operation({
       summary: "TLSA records that pin a CA, and with a serial one of its certificates.",
-      path: { id: text() },
-      query: {
+      target: theCa,
+      input: {
         host: parsed({ type: "string", format: "hostname" }, hostName),
         port: otherwise(integer(1, 65_535), 443),
         protocol: otherwise(oneOf(tlsaProtocols), "tcp"),
-        serial: optional(parsed({ type: "string" }, parseSerial)),
+        serial: optional(serialField),
       },
-      run: async ({ ca, query }) => {
+      output: recordsShape,
+      run: async ({ ca, input }) => {
         assert(ca !== undefined, "an operation on a CA has one");
-        const leaf = query.serial && (await store.read.certificates.bySerial(ca.id, query.serial));
-        if (query.serial !== undefined && leaf === undefined) throw refuse("not_found");
+        const leaf = input.serial && (await store.read.certificates.bySerial(ca.id, input.serial));
+        if (input.serial !== undefined && leaf === undefined) throw refuse("not_found");
         if (ca.certificate === undefined) {
           throw refuse("unprocessable", { reason: "the CA has no certificate" });
         }
-        const { host, port, protocol } = query;
+        const { host, port, protocol } = input;
         const tlsa = tlsaRecords(
           { host, port, protocol },
           pinned(ca.certificate),
           leaf && pinned(leaf.certificate),
         );
-        return ok({ tlsa, zone: zoneText(tlsa) });
+        return { tlsa, zone: zoneText(tlsa) };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const recordShape = shape({
+  name: words(),
+  usage: integer(0, 3),
+  selector: integer(0, 1),
+  matching_type: integer(0, 1),
+  data: words({ pattern: "^[0-9a-f]+$" }),
+  zone: words(),
+});
+const recordsShape = shape({ tlsa: many(recordShape), zone: words() });
 
 const pinned = (certificate: Uint8Array): Pinned => ({
   certificate,

@@ -2,11 +2,13 @@
 
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { optional, text } from "#core/shape.ts";
-import { type Handler, handler, ok } from "#domain/access/call.ts";
+import { decimal, optional, shape, text } from "#core/shape.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import type { Presigner } from "#domain/revocation/presign.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { count } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -18,18 +20,22 @@ interface Deps {
 /** Handler for `ocsp.presign`. */
 export function presignHandlers({ store, presigner, enabled }: Deps) {
   return {
-    "ocsp.presign": handler({
+    "ocsp.presign": operation({
       summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
-      body: { ca_id: optional(text({ min: 1, max: 64 })) },
-      run: async ({ body, origin }) => {
+      target: thePlatform,
+      input: { ca_id: optional(text({ min: 1, max: 64 })) },
+      output: sweepShape,
+      run: async ({ input, origin }) => {
         if (!enabled) throw refuse("feature_disabled", { feature: "presign" });
-        const only = body.ca_id === undefined ? undefined : caId(body.ca_id);
+        const only = input.ca_id === undefined ? undefined : caId(input.ca_id);
         if (only !== undefined && (await store.read.cas.byId(only)) === undefined) {
           throw refuse("not_found");
         }
         const { responses, seconds } = await presigner.run(origin, only);
-        return ok({ responses, duration_seconds: seconds });
+        return { responses, duration_seconds: seconds };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
+
+const sweepShape = shape({ responses: count, duration_seconds: decimal() });

@@ -1,15 +1,36 @@
 /** What a preview is asked with, and how it is shown (PRO-3). */
 
 import { oids } from "#core/asn1/oids.ts";
+import { gateStatuses } from "#core/policy/gates.ts";
 import { daysRoundedUp, defaultProfile } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, type Input, integer, list, optional, otherwise, text } from "#core/shape.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  list,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  type Output,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
-import { parseAuthorityKeyIdentifier, parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
+import {
+  keyUsages,
+  parseAuthorityKeyIdentifier,
+  parseSubjectKeyIdentifier,
+} from "#core/x509/extensions.ts";
 import { type GeneralName, generalNameText } from "#core/x509/general-names.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
-import type { Preview, PreviewRequest } from "#domain/certificates/preview.ts";
+import { type Preview, type PreviewRequest, previewedGates } from "#domain/certificates/preview.ts";
+import { findingShape } from "./lint.ts";
+import { count, fingerprintText, time } from "./shapes.ts";
 
 const names = () => optional(list(text({ min: 1, max: 2048 }), 0, 1000));
 
@@ -40,8 +61,48 @@ export function previewRequest(body: Input<typeof previewFields>): PreviewReques
   return { asked: csr === undefined ? namesIn(body) : { csr }, profile, validityDays, mustStaple };
 }
 
+const keyIdShapes = {
+  subject_key_id: optional(fingerprintText),
+  authority_key_id: optional(fingerprintText),
+};
+
+/** Preview. */
+export const previewShape = shape({
+  ca_id: words(),
+  ca_label: words(),
+  profile: words(),
+  decision: oneOf(["accept", "park", "reject"]),
+  would_issue: flag(),
+  would_park: flag(),
+  requires_approval: flag(),
+  subject: words(),
+  sans: many(words()),
+  key_usages: many(oneOf(keyUsages)),
+  ext_key_usages: many(words()),
+  not_before: time,
+  not_after: time,
+  validity_days: count,
+  requested_validity_days: optional(count),
+  max_validity_days: count,
+  ...keyIdShapes,
+  subject_key_provided: flag(),
+  must_staple: flag(),
+  extensions: many(shape({ oid: words(), name: words(), critical: flag() })),
+  gates: many(
+    shape({
+      name: oneOf(previewedGates),
+      status: oneOf(gateStatuses),
+      reason: optional(words()),
+      findings: optional(many(findingShape)),
+    }),
+  ),
+});
+
 /** Preview; `requested` are the days asked for. */
-export function previewJson(preview: Preview, requested: number | undefined) {
+export function previewJson(
+  preview: Preview,
+  requested: number | undefined,
+): ValueOf<typeof previewShape> {
   const { plan, profile, signer, accepted, parks, keyProvided, gates } = preview;
   return {
     ca_id: signer.ca.id,
@@ -73,7 +134,7 @@ export function previewJson(preview: Preview, requested: number | undefined) {
   };
 }
 
-function keyIds({ plan, keyProvided }: Preview) {
+function keyIds({ plan, keyProvided }: Preview): Output<typeof keyIdShapes> {
   const extensionValue = (oid: string) => plan.extensions.find((one) => one.oid === oid)?.value;
   const subject = keyProvided ? extensionValue(oids.subjectKeyIdentifier) : undefined;
   const authority = extensionValue(oids.authorityKeyIdentifier);

@@ -1,21 +1,22 @@
 /** The profiles in force, in JSON. */
 
-import { type ProfileSet, profileJson } from "#core/policy/profiles.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type ProfileSet, profileJson, profileShape } from "#core/policy/profiles.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { noTarget } from "#domain/access/targets.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { listOf, onePage } from "./pages.ts";
 
 /** The handler for `profile.list`: sorted by name, always whole, in the list envelope. */
 export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
   return {
-    "profile.list": handler({
+    "profile.list": operation({
       summary: "The certificate profiles in force.",
-      run: async () => {
-        const items = deps.profiles().sorted().map(profileJson);
-        return ok({ items, next_cursor: "", has_more: false, total: items.length });
-      },
+      target: noTarget,
+      output: listOf(profileShape),
+      run: async () => onePage(deps.profiles().sorted().map(profileJson)),
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /**
@@ -25,7 +26,7 @@ export function profileHandlers(deps: { readonly profiles: () => ProfileSet }) {
 export async function isKnownProfile(
   deps: { readonly store: Pick<Store, "read">; readonly profiles: () => ProfileSet },
   name: string,
-  reach: Authorized<never, never, never>["reach"],
+  reach: Asking["reach"],
 ): Promise<boolean> {
   return deps.profiles().has(name) || deps.store.read.certificates.profileSeen(name, reach);
 }

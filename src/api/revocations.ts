@@ -1,18 +1,32 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
-import { parseSerial } from "#core/ids.ts";
-import { assert } from "#core/problems.ts";
-import { optional, otherwise, parsed, text } from "#core/shape.ts";
+import {
+  flag,
+  oneOf,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
-import type { RevocationRequest, RevocationResult, Revoker } from "#domain/revocation/revoke.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { type OnCa, theCa } from "#domain/access/targets.ts";
+import {
+  type RevocationRequest,
+  type RevocationResult,
+  revocationResults,
+  type Revoker,
+} from "#domain/revocation/revoke.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { serialField } from "./fields.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
 import { serialPrefix } from "./serial-prefix.ts";
+import { count, reasonText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -23,71 +37,87 @@ interface Deps {
 export function revocationHandlers(deps: Deps) {
   const { revoker } = deps;
   return {
-    "cert.revoke": handler({
+    "cert.revoke": operation({
       summary: "Revoke a certificate, or suspend it with reason certificateHold.",
-      path: { id: text() },
-      body: { serial, reason },
+      target: theCa,
+      input: { serial: serialField, reason },
+      output: resultShape,
       run: async (call) => {
-        const request = await requestOf(call, call.body.serial);
-        return ok(resultJson(await revoker.revoke(request, call.body.reason)));
+        const request = await requestOf(call, call.input.serial);
+        return resultJson(await revoker.revoke(request, call.input.reason));
       },
     }),
-    "cert.suspend": handler({
+    "cert.suspend": operation({
       summary: "Put a certificate on hold.",
-      path: { id: text(), serial },
+      target: theCa,
+      input: { serial: serialField },
+      output: resultShape,
       run: async (call) =>
-        ok(resultJson(await revoker.suspend(await requestOf(call, call.path.serial)))),
+        resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
     }),
-    "cert.release": handler({
+    "cert.release": operation({
       summary: "Take a certificate off hold.",
-      path: { id: text(), serial },
+      target: theCa,
+      input: { serial: serialField },
+      output: resultShape,
       run: async (call) =>
-        ok(resultJson(await revoker.release(await requestOf(call, call.path.serial)))),
+        resultJson(await revoker.release(await requestOf(call, call.input.serial))),
     }),
     "revocation.list": revocationList(deps.store),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function revocationList(store: Store): Handler {
-  return handler({
+function revocationList(store: Store) {
+  return operation({
     summary: "Revoked and held serials, newest first.",
-    path: { id: text() },
-    query: { serial_prefix: optional(serialPrefix()), ...pageFields },
+    target: theCa,
+    input: { serial_prefix: optional(serialPrefix()), ...pageFields },
+    output: listOf(recordShape),
     run: async (call) => {
       const { revocations } = store.read;
-      const filter = { caId: caOf(call.ca).id, serialPrefix: call.query.serial_prefix };
-      return ok(
-        await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
-          revocations.page(filter, limit, after),
-        ),
+      const filter = { caId: call.ca.id, serialPrefix: call.input.serial_prefix };
+      return await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
+        revocations.page(filter, limit, after),
       );
     },
   });
 }
 
-type RevocationCall = Pick<Authorized<never, never, never>, "origin" | "rights" | "ca">;
+type RevocationCall = Pick<Asking, "origin" | "rights"> & OnCa;
 
 async function requestOf(
   call: RevocationCall,
   serial: RevocationRequest["serial"],
 ): Promise<RevocationRequest> {
-  const ca = caOf(call.ca);
+  const { ca } = call;
   const mayManageCa = await call.rights.on(ca, "ca:manage");
   return { ca, serial, origin: call.origin, mayManageCa };
 }
 
-function caOf(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA is authorized for one");
-  return ca;
-}
+const resultShape = shape({
+  status: oneOf(revocationResults),
+  serial: serialText,
+  revoked_at: optional(time),
+  reason: optional(reasonText),
+});
 
-function resultJson(result: RevocationResult) {
+function resultJson(result: RevocationResult): ValueOf<typeof resultShape> {
   const { status, serial, revokedAt, reason } = result;
   if (revokedAt === undefined) return { status, serial };
   return { status, serial, revoked_at: timestamp(revokedAt), reason };
 }
 
-const recordJson = (record: RevocationRecord) => ({
+const recordShape = shape({
+  ca_id: words(),
+  serial: serialText,
+  revoked_at: time,
+  revocation_reason: count,
+  reason: reasonText,
+  known: flag(),
+  revocation_seq: count,
+});
+
+const recordJson = (record: RevocationRecord): ValueOf<typeof recordShape> => ({
   ca_id: record.caId,
   serial: record.serial,
   revoked_at: timestamp(record.revokedAt),
@@ -97,7 +127,6 @@ const recordJson = (record: RevocationRecord) => ({
   revocation_seq: record.sequence,
 });
 
-const serial = parsed({ type: "string" }, parseSerial);
 const reason = otherwise(
   parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason),
   "unspecified",

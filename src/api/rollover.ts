@@ -1,21 +1,40 @@
 /** Key rollover in JSON: rotate, retire, and how far it has come. */
 
-import { assert } from "#core/problems.ts";
-import { flag, type Input, integer, optional, otherwise, parsed, text } from "#core/shape.ts";
+import { parkedOnCa } from "./parking.ts";
+import { refuse } from "#core/problems.ts";
+import {
+  flag,
+  type Input,
+  integer,
+  optional,
+  otherwise,
+  parsed,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, guarded, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { anyScope, theCa } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "#domain/hierarchy/create.ts";
 import type { Retirement } from "#domain/hierarchy/retire.ts";
-import { type RotationStatus, rotationStatus } from "#domain/hierarchy/rollover.ts";
+import {
+  type RotationStatus,
+  oldestSuperseded,
+  rotatable,
+  rotationStatus,
+} from "#domain/hierarchy/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { caJson } from "./authorities.ts";
+import { caJson, caShape } from "./authorities.ts";
 import { keyTypeField, labelField } from "./ca-fields.ts";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, pemText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -37,63 +56,93 @@ const rotationOf = ({ new_label, key_type, validity_days }: Input<typeof rotatio
 
 /** Handlers for `ca.rotations`, `ca.rotation`, `ca.rotate` and `ca.retire`. */
 export function rolloverHandlers(deps: Deps) {
-  const { store, clock, authorities, retirement } = deps;
+  const { store, clock, retirement } = deps;
   return {
     "ca.rotations": rotations(deps),
-    "ca.rotation": handler({
+    "ca.rotation": operation({
       summary: "How far the rollover of a CA has come.",
-      path: { id: text() },
-      run: async (call) =>
-        ok(statusJson(await rotationStatus(store.read, presentCa(call.ca), clock.now()))),
+      target: theCa,
+      output: statusShape,
+      run: async (call) => statusJson(await rotationStatus(store.read, call.ca, clock.now())),
     }),
-    "ca.rotate": handler({
-      summary: "Give a CA a new key under the same name; the old one stops issuing.",
-      path: { id: text() },
-      body: rotationFields,
-      admit: ({ ca, origin, body }) =>
-        authorities.admitRotation(origin, presentCa(ca), rotationOf(body)),
-      run: async ({ ca, origin, body }) => {
-        const request = rotationOf(body);
-        const { old, successor } = await authorities.rotate(origin, presentCa(ca), request);
-        const { retireAfter } = old;
-        return created(
-          {
-            old_ca: caJson(old),
-            new_ca: caJson(successor),
-            combined_chain_pem: await chainBundle(store.read.cas, successor),
-            ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
-          },
-          `/api/ca/${successor.id}`,
-        );
-      },
-    }),
-    "ca.retire": handler({
+    "ca.rotate": rotate(deps),
+    "ca.retire": guarded({
       summary: "Revoke the oldest superseded key of a CA and publish it.",
-      path: { id: text() },
-      body: {
+      target: theCa,
+      input: {
         reason: otherwise(reasonField, "cessationOfOperation"),
         force: otherwise(flag(), false),
       },
-      admit: ({ ca, body }) => deps.retirement.admit(presentCa(ca), body),
+      output: retiredShape,
+      parks: ({ ca, input }, said) =>
+        parkedOnCa(ca, "Revoke the oldest superseded key of", said, async () => {
+          await retirement.admit(ca, input);
+          const old = await oldestSuperseded(store.read.cas, ca);
+          if (old === undefined) throw refuse("ca_not_superseded", { status: ca.status });
+        }),
       run: async (call) => {
-        const retired = await retirement.retire(call.origin, presentCa(call.ca), call.body);
-        return ok({
+        const retired = await retirement.retire(call.origin, call.ca, call.input);
+        return {
           retired_ca: caJson(retired.ca),
           parent_id: retired.parent.id,
-          revoked_serial: retired.ca.serial,
+          revoked_serial: retired.serial,
           crl_number: retired.crlNumber,
           outstanding_leaves: retired.outstanding,
-        });
+        };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+function rotate({ store, authorities }: Deps) {
+  return guarded({
+    summary: "Give a CA a new key under the same name; the old one stops issuing.",
+    target: theCa,
+    input: rotationFields,
+    output: rotatedShape,
+    parks: ({ ca, origin, input }, said) =>
+      parkedOnCa(ca, "Give a new key to", said, async () => {
+        await authorities.admitRotation(origin, ca, rotationOf(input));
+        await rotatable(store.read.cas, ca);
+      }),
+    run: async ({ ca, origin, input }) => {
+      const request = rotationOf(input);
+      const { old, successor } = await authorities.rotate(origin, ca, request);
+      const { retireAfter } = old;
+      return made(
+        {
+          old_ca: caJson(old),
+          new_ca: caJson(successor),
+          combined_chain_pem: await chainBundle(store.read.cas, successor),
+          ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
+        },
+        `/api/ca/${successor.id}`,
+      );
+    },
+  });
+}
+
+const rotatedShape = shape({
+  old_ca: caShape,
+  new_ca: caShape,
+  combined_chain_pem: pemText,
+  retire_after: optional(time),
+});
+const retiredShape = shape({
+  retired_ca: caShape,
+  parent_id: words(),
+  revoked_serial: serialText,
+  crl_number: count,
+  outstanding_leaves: count,
+});
+
 /** Superseded CAs, whose rollover is not over, one row each. */
-function rotations({ store, clock }: Deps): Handler {
-  return handler({
+function rotations({ store, clock }: Deps) {
+  return operation({
     summary: "Rollovers that are not over: superseded CAs, newest first.",
-    query: pageFields,
+    target: anyScope,
+    input: pageFields,
+    output: listOf(statusShape),
     run: async (call) => {
       const filter = { reach: call.reach, status: "superseded" as const };
       const list = await pageOf(
@@ -104,17 +153,25 @@ function rotations({ store, clock }: Deps): Handler {
         (limit, after) => store.read.cas.page(filter, limit, after),
       );
       const now = clock.now();
-      const items: unknown[] = [];
-      // `pageOf` has rendered each item as itself.
-      for (const ca of list.items as readonly CaRecord[]) {
+      const items: ReturnType<typeof statusJson>[] = [];
+      for (const ca of list.items) {
         items.push(statusJson(await rotationStatus(store.read, ca, now)));
       }
-      return ok({ ...list, items });
+      return { ...list, items };
     },
   });
 }
 
-function statusJson(status: RotationStatus) {
+const statusShape = shape({
+  ca: caShape,
+  predecessor: optional(caShape),
+  successor: optional(caShape),
+  outstanding_leaves: count,
+  retire_after: optional(time),
+  safe_to_retire: flag(),
+});
+
+function statusJson(status: RotationStatus): ValueOf<typeof statusShape> {
   const { predecessor, successor, retireAfter } = status;
   return {
     ca: caJson(status.ca),
@@ -124,11 +181,6 @@ function statusJson(status: RotationStatus) {
     ...(retireAfter === undefined ? {} : { retire_after: timestamp(retireAfter) }),
     safe_to_retire: status.safeToRetire,
   };
-}
-
-function presentCa(ca: CaRecord | undefined): CaRecord {
-  assert(ca !== undefined, "an operation on a CA has one");
-  return ca;
 }
 
 const reasonField = parsed({ type: "string", enum: Object.keys(revocationReasons) }, parseReason);

@@ -3,12 +3,25 @@
  * (LED-3).
  */
 
+import { Document } from "#domain/access/outcome.ts";
+import { thePlatform } from "#domain/access/targets.ts";
 import { exportFormat } from "#core/audit/ledger-export.ts";
-import type { LedgerEntry } from "#core/audit/ledger.ts";
+import { type LedgerEntry, signPurposes } from "#core/audit/ledger.ts";
 import { createHash } from "#core/crypto.ts";
-import { integer, optional } from "#core/shape.ts";
+import {
+  flag,
+  integer,
+  many,
+  mapOf,
+  oneOf,
+  optional,
+  type Output,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { nextTurn } from "#core/turns.ts";
-import { type Handler, handler } from "#domain/access/call.ts";
+import { operation } from "#domain/access/operation.ts";
 import {
   exportedEntries,
   type LedgerExportDeps,
@@ -23,28 +36,34 @@ import {
   SignOperations,
 } from "#domain/audit/sign-operations.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { entryJson } from "./ledger-json.ts";
+import { providerNames } from "#domain/key-ref.ts";
+import { entryJson, entryShapes } from "./ledger-json.ts";
+import { count, fingerprintText, pemText, serialText, time } from "./shapes.ts";
 
 /** Handler of `hsm.signed_audit_log`: the entries alone. */
-export function signedLedger(deps: LedgerExportDeps): Handler {
-  return handler({
+export function signedLedger(deps: LedgerExportDeps) {
+  return operation({
     summary: "Entries of the sign ledger, oldest first, signed by the ledger key.",
-    query: numbers,
-    run: async ({ query }) => {
-      const opened = await openExport(deps, { from: query.from_number, to: query.to_number });
+    target: thePlatform,
+    input: numbers,
+    output: { media: ["application/json"], content: signedShape },
+    run: async ({ input }) => {
+      const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(signedDocument(deps, opened), "sign-ledger.json");
     },
   });
 }
 
 /** Handler of `hsm.combined_audit_log`: the entries and what was signed. */
-export function combinedLedger(deps: LedgerExportDeps): Handler {
-  return handler({
+export function combinedLedger(deps: LedgerExportDeps) {
+  return operation({
     summary:
       "Entries of the sign ledger with what was signed, under one signature of the ledger key.",
-    query: numbers,
-    run: async ({ query }) => {
-      const opened = await openExport(deps, { from: query.from_number, to: query.to_number });
+    target: thePlatform,
+    input: numbers,
+    output: { media: ["application/json"], content: combinedShape },
+    run: async ({ input }) => {
+      const opened = await openExport(deps, { from: input.from_number, to: input.to_number });
       return attached(combinedDocument(deps, opened), "combined-ledger.json");
     },
   });
@@ -73,9 +92,20 @@ async function* combinedDocument(deps: LedgerExportDeps, opened: OpenedExport) {
   yield utf8.encode(tailOf(opened, sums, await opened.sign(sha256.digest("hex"))));
 }
 
+const headShapes = {
+  format: oneOf([exportFormat]),
+  ledger_id: words(),
+  provider: words({ enum: providerNames }),
+  device_serial: words(),
+  first_number: count,
+  last_number: count,
+  first_prev_hash: words(),
+  last_hash: words(),
+};
+
 /** The members before the entries, and the beginning of the object. */
 function headOf({ range }: OpenedExport): string {
-  const members = {
+  const members: Output<typeof headShapes> = {
     format: exportFormat,
     ledger_id: range.ledgerId,
     provider: range.provider,
@@ -88,13 +118,30 @@ function headOf({ range }: OpenedExport): string {
   return JSON.stringify(members).slice(0, -1);
 }
 
+const tallyShape = shape({
+  role: words(),
+  sign: count,
+  decrypt: count,
+  error: count,
+  unknown: count,
+});
+const tailShapes = {
+  open_intents: many(words()),
+  counts: mapOf(tallyShape),
+  exported_at: time,
+  signature_algorithm: oneOf(["ed25519"]),
+  signature: words(),
+  attestation_cert_pem: pemText,
+  device_cert_pem: pemText,
+};
+
 /** The members after the entries, and the end of the object. */
 function tailOf(
   { certificate }: OpenedExport,
   sums: LedgerSums,
   { exportedAt, signature }: Awaited<ReturnType<OpenedExport["sign"]>>,
 ): string {
-  const members = {
+  const members: Output<typeof tailShapes> = {
     open_intents: [...sums.openIntents],
     counts: Object.fromEntries(sums.counts),
     exported_at: exportedAt,
@@ -124,7 +171,9 @@ async function* entriesText(
   yield utf8.encode("]");
 }
 
-const hsmEntryJson = (entry: LedgerEntry) =>
+const hsmEntryShape = shape({ ...entryShapes, sign_audit_id: optional(words()) });
+
+const hsmEntryJson = (entry: LedgerEntry): ValueOf<typeof hsmEntryShape> =>
   entry.kind === "outcome" && entry.operation === "sign"
     ? { ...entryJson(entry), sign_audit_id: entry.opId }
     : entryJson(entry);
@@ -155,7 +204,50 @@ async function* operationText(operation: SignOperation) {
   yield utf8.encode('"}');
 }
 
-function membersOf({ entry, ca, requestedBy, artefact }: SignOperation): object {
+const certFormats = ["x509", "ssh", "crl", "ocsp", "csr", "protocol_reply", "self_test"] as const;
+
+const operationMembers = {
+  id: words(),
+  timestamp: time,
+  user_sub: words(),
+  ca_id: words(),
+  ca_label: words(),
+  cert_format: oneOf(certFormats),
+  purpose: words({ enum: signPurposes }),
+  signer_fingerprint: fingerprintText,
+  key_label: words(),
+  serial: optional(serialText),
+  crl_scope: optional(words()),
+  crl_number: optional(count),
+  digest: words(),
+  signature_sha256: words(),
+  certificate: optional(pemText),
+  artifact_pruned: optional(flag()),
+};
+const operationShape = shape({
+  ...operationMembers,
+  artifact_der: optional(words({ contentEncoding: "base64" })),
+});
+
+const signedShape = shape({
+  ...headShapes,
+  entries: many(shape(entryShapes)),
+  ...tailShapes,
+});
+const combinedShape = shape({
+  ...headShapes,
+  hsm_entries: many(hsmEntryShape),
+  sign_operations: many(operationShape),
+  key_attestations: mapOf(words()),
+  ...tailShapes,
+});
+
+function membersOf({
+  entry,
+  ca,
+  requestedBy,
+  artefact,
+}: SignOperation): Output<typeof operationMembers> {
   const { purpose, artifact } = entry;
   const list = purpose === "crl" || purpose === "delta_crl" ? listNamed(artifact) : undefined;
   return {
@@ -178,7 +270,7 @@ function membersOf({ entry, ca, requestedBy, artefact }: SignOperation): object 
   };
 }
 
-function formatOf({ purpose }: LedgerEntry): string {
+function formatOf({ purpose }: LedgerEntry): (typeof certFormats)[number] {
   switch (purpose) {
     case "crl":
     case "delta_crl":
@@ -208,15 +300,8 @@ async function* base64Of(pieces: AsyncGenerator<Uint8Array>) {
   yield utf8.encode(rest.toBase64());
 }
 
-const attached = (raw: AsyncGenerator<Uint8Array>, fileName: string) => ({
-  status: 200 as const,
-  raw,
-  headers: {
-    "content-type": "application/json",
-    "cache-control": "no-store",
-    "content-disposition": `attachment; filename="${fileName}"`,
-  },
-});
+const attached = (content: AsyncGenerator<Uint8Array>, fileName: string) =>
+  new Document({ content, fileName, type: "application/json", fleeting: true });
 
 const numbers = {
   from_number: optional(integer(1, Number.MAX_SAFE_INTEGER)),

@@ -2,17 +2,36 @@
 
 import { isMember } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
-import { integer, object, oneOf, optional, otherwise, text } from "#core/shape.ts";
+import { assert, refuse } from "#core/problems.ts";
+import {
+  integer,
+  many,
+  object,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { secondsPerDay, timestamp } from "#core/time.ts";
-import { created, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import { made } from "#domain/access/outcome.ts";
+import { noTarget, thePlatform } from "#domain/access/targets.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { dayOf } from "#domain/tenants/quotas.ts";
-import type { DayUsage, Quotas, TenantRecord } from "#domain/tenants/store.ts";
+import {
+  type DayUsage,
+  type Quotas,
+  type TenantRecord,
+  tenantStatuses,
+} from "#domain/tenants/store.ts";
 import type { Tenants } from "#domain/tenants/tenants.ts";
 import type { OperationName } from "#operations";
-import { pageFields, pageOf } from "./pages.ts";
+import { listOf, pageFields, pageOf } from "./pages.ts";
+import { count, simpleChange, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -25,62 +44,77 @@ export function tenantHandlers(deps: Deps) {
   const { store, tenants } = deps;
   return {
     "tenant.list": tenantList(store),
-    "tenant.show": handler({
+    "tenant.show": operation({
       summary: "One tenant, for its members.",
-      path: { id: reference },
-      run: async (call) => ok(tenantJson(await joined(store, call))),
+      target: noTarget,
+      input: { id: reference },
+      output: tenantShape,
+      run: async (call) => tenantJson(await joined(store, call)),
     }),
     "tenant.usage": tenantUsage(deps),
-    "tenant.create": handler({
+    "tenant.create": operation({
       summary: "Make a tenant, without quotas.",
-      body: {
+      target: thePlatform,
+      input: {
         slug: text({ pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ }),
         name: optional(nameField),
         kek_label: optional(kekLabelField),
       },
-      run: async ({ origin, body: { slug, name, kek_label: kekLabel } }) => {
+      output: tenantShape,
+      run: async ({ origin, input: { slug, name, kek_label: kekLabel } }) => {
         const tenant = await tenants.create(origin, { slug, name, kekLabel });
-        return created(tenantJson(tenant), `/api/tenants/${tenant.id}`);
+        return made(tenantJson(tenant), `/api/tenants/${tenant.id}`);
       },
     }),
-    "tenant.update": handler({
-      summary: "Change a tenant's name, KEK label or quotas; quotas are replaced as a whole.",
-      path: { id: reference },
-      body: {
-        name: optional(nameField),
-        kek_label: optional(kekLabelField),
-        quotas: optional(object(quotaFields)),
-      },
-      run: async ({ origin, path, body: { name, kek_label: kekLabel, quotas } }) => {
-        const { id } = await known(store, path.id);
-        const change = { name, kekLabel, quotas: quotas && quotasOf(quotas) };
-        return ok(tenantJson(await tenants.change(origin, id, change)));
-      },
-    }),
-    "tenant.status": handler({
+    "tenant.update": tenantUpdate(deps),
+    "tenant.status": operation({
       summary: "Suspend a tenant, or let it issue again, from the next request on.",
-      path: { id: reference },
-      body: { status: oneOf(["active", "suspended"]) },
-      run: async ({ origin, path, body: { status } }) => {
-        const { id } = await known(store, path.id);
-        return ok(tenantJson(await tenants.change(origin, id, { status })));
+      target: thePlatform,
+      input: { id: reference, status: oneOf(tenantStatuses) },
+      output: tenantShape,
+      run: async ({ origin, input, input: { status } }) => {
+        const { id } = await known(store, input.id);
+        return tenantJson(await tenants.change(origin, id, { status }));
       },
     }),
-    "tenant.delete": handler({
+    "tenant.delete": operation({
       summary: "Delete a tenant that owns no CA; its tokens are revoked.",
-      path: { id: reference },
-      run: async ({ origin, path }) => {
-        await tenants.remove(origin, await known(store, path.id));
-        return ok({ status: "deleted" });
+      target: thePlatform,
+      input: { id: reference },
+      output: simpleChange("deleted"),
+      run: async ({ origin, input }) => {
+        await tenants.remove(origin, await known(store, input.id));
+        return { status: "deleted" as const };
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
-function tenantList(store: Store): Handler {
-  return handler({
+function tenantUpdate({ store, tenants }: Deps) {
+  return operation({
+    summary: "Change a tenant's name, KEK label or quotas; quotas are replaced as a whole.",
+    target: thePlatform,
+    input: {
+      id: reference,
+      name: optional(nameField),
+      kek_label: optional(kekLabelField),
+      quotas: optional(object(quotaFields)),
+    },
+    output: tenantShape,
+    run: async ({ origin, input, input: { name, kek_label: kekLabel, quotas } }) => {
+      const { id } = await known(store, input.id);
+      const change = { name, kekLabel, quotas: quotas && quotasOf(quotas) };
+      return tenantJson(await tenants.change(origin, id, change));
+    },
+  });
+}
+
+function tenantList(store: Store) {
+  return operation({
     summary: "Tenants the caller is a member of, newest first.",
-    query: pageFields,
+    target: noTarget,
+    input: pageFields,
+    output: listOf(tenantShape),
     run: async (call) => {
       const { principal } = call.origin;
       const everywhere = principal.isRoot || principal.roles.length > 0;
@@ -88,30 +122,31 @@ function tenantList(store: Store): Handler {
       // Keys of tenantRoles are ids by its contract.
       const ids = everywhere ? "platform" : own.map(([id]) => id as TenantId);
       const reach = ids === "platform" ? ids : { tenants: ids, cas: [] };
-      return ok(
-        await pageOf("tenant.list", { ...call, reach }, {}, tenantJson, (limit, after) =>
-          store.read.tenants.page(ids, limit, after),
-        ),
+      return await pageOf("tenant.list", { ...call, reach }, {}, tenantJson, (limit, after) =>
+        store.read.tenants.page(ids, limit, after),
       );
     },
   });
 }
 
-function tenantUsage({ store, clock }: Deps): Handler {
-  return handler({
+function tenantUsage({ store, clock }: Deps) {
+  return operation({
     summary: "What a tenant has issued and revoked, and what counts against its quotas.",
-    path: { id: reference },
-    query: { days: otherwise(integer(1, 90), 7) },
+    target: noTarget,
+    input: { id: reference, days: otherwise(integer(1, 90), 7) },
+    output: usageShape,
     run: async (call) => {
       const tenant = await joined(store, call);
       const now = clock.now();
-      const today = dayOf(now);
-      const { days } = call.query;
-      const usage = await store.read.tenants.usage(tenant.id, today - days + 1, now);
+      const lastDay = dayOf(now);
+      const { days } = call.input;
+      const usage = await store.read.tenants.usage(tenant.id, lastDay - days + 1, now);
       const known = new Map(usage.days.map((one) => [one.day, one]));
-      const wanted = Array.from({ length: days }, (_, ago) => today - ago);
+      const wanted = Array.from({ length: days }, (_, ago) => lastDay - ago);
       const shown = wanted.map((day) => dayJson(known.get(day) ?? { day, issued: 0, revoked: 0 }));
-      return ok({
+      const [today] = shown;
+      assert(today !== undefined, "usage is asked for a day at least");
+      return {
         tenant_id: tenant.id,
         slug: tenant.slug,
         status: tenant.status,
@@ -119,11 +154,11 @@ function tenantUsage({ store, clock }: Deps): Handler {
         total_issued: usage.issued,
         total_revoked: usage.revoked,
         cas: usage.cas,
-        today: shown[0],
+        today,
         days: shown,
         quotas: quotasJson(tenant.quotas),
         generated_at: timestamp(now),
-      });
+      };
     },
   });
 }
@@ -133,10 +168,10 @@ async function joined(
   store: Store,
   call: {
     readonly origin: { readonly principal: Parameters<typeof isMember>[0] };
-    readonly path: { readonly id: string };
+    readonly input: { readonly id: string };
   },
 ): Promise<TenantRecord> {
-  const tenant = await store.read.tenants.named(call.path.id);
+  const tenant = await store.read.tenants.named(call.input.id);
   if (tenant === undefined || !isMember(call.origin.principal, tenant.id))
     throw refuse("not_found");
   return tenant;
@@ -148,8 +183,42 @@ async function known(store: Store, named: string): Promise<TenantRecord> {
   return tenant;
 }
 
+const quotasShape = shape({
+  max_certs_per_day: count,
+  max_active_certs: count,
+  rate_limit_per_second: count,
+  rate_limit_burst: count,
+});
+const tenantShape = shape({
+  id: words(),
+  slug: words(),
+  name: words(),
+  status: oneOf(tenantStatuses),
+  kek_label: optional(words()),
+  quotas: quotasShape,
+  created_at: time,
+});
+const dayShape = shape({
+  day: words({ format: "date" }),
+  certs_issued: count,
+  certs_revoked: count,
+});
+const usageShape = shape({
+  tenant_id: words(),
+  slug: words(),
+  status: oneOf(tenantStatuses),
+  active_certs: count,
+  total_issued: count,
+  total_revoked: count,
+  cas: count,
+  today: dayShape,
+  days: many(dayShape),
+  quotas: quotasShape,
+  generated_at: time,
+});
+
 /** A tenant as answers show it. */
-function tenantJson(tenant: TenantRecord) {
+function tenantJson(tenant: TenantRecord): ValueOf<typeof tenantShape> {
   return {
     id: tenant.id,
     slug: tenant.slug,
@@ -161,14 +230,14 @@ function tenantJson(tenant: TenantRecord) {
   };
 }
 
-const quotasJson = (quotas: Quotas) => ({
+const quotasJson = (quotas: Quotas): ValueOf<typeof quotasShape> => ({
   max_certs_per_day: quotas.maxCertsPerDay,
   max_active_certs: quotas.maxActiveCerts,
   rate_limit_per_second: quotas.rateLimitPerSecond,
   rate_limit_burst: quotas.rateLimitBurst,
 });
 
-const dayJson = ({ day, issued, revoked }: DayUsage) => ({
+const dayJson = ({ day, issued, revoked }: DayUsage): ValueOf<typeof dayShape> => ({
   day: new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10),
   certs_issued: issued,
   certs_revoked: revoked,

@@ -4,36 +4,58 @@ import { coversCa, type Principal } from "#core/access/principal.ts";
 import { caId } from "#core/ids.ts";
 import type { Asker } from "#core/fair-queue.ts";
 import type { MemberFacts } from "#core/policy/path-work.ts";
-import type { RevocationState } from "#core/policy/validate.ts";
+import {
+  checkNames,
+  checkStatuses,
+  revocationSources,
+  type RevocationState,
+  revocationStates,
+} from "#core/policy/validate.ts";
 import { refuse } from "#core/problems.ts";
-import { flag, list, otherwise, text } from "#core/shape.ts";
+import {
+  flag,
+  list,
+  many,
+  oneOf,
+  optional,
+  type Output,
+  otherwise,
+  shape,
+  text,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { instant, timestamp } from "#core/time.ts";
-import { type Authorized, type Handler, handler, ok } from "#domain/access/call.ts";
+import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
+import { anyScope } from "#domain/access/targets.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type Validation, type ValidationDeps, validate } from "#domain/certificates/validate.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
+import { count, serialText, time } from "./shapes.ts";
 
 /** The handler for `cert.validate`. */
 export function validationHandlers(deps: ValidationDeps) {
   return {
-    "cert.validate": handler({
+    "cert.validate": operation({
       summary: "Whether a certificate is valid under a CA, and why not.",
-      body: {
+      target: anyScope,
+      input: {
         ca: text({ min: 1, max: 100 }),
         certificate: text({ min: 1, max: 131_072 }),
         intermediates: otherwise(list(text({ min: 1, max: 131_072 }), 0, 16), []),
         skip_revocation: otherwise(flag(), false),
       },
-      run: async ({ body, reach, origin }) => {
-        const ca = await readableCa(deps.store, body.ca, reach);
-        const { certificate, intermediates, skip_revocation: skipRevocation } = body;
+      output: reportShape,
+      run: async ({ input, reach, origin }) => {
+        const ca = await readableCa(deps.store, input.ca, reach);
+        const { certificate, intermediates, skip_revocation: skipRevocation } = input;
         const asker = askerOf(origin.principal, ca);
         const request = { certificate, intermediates, skipRevocation, asker };
-        return ok(reportJson(ca, await validate(deps, ca, request)));
+        return reportJson(ca, await validate(deps, ca, request));
       },
     }),
-  } satisfies Partial<Record<OperationName, Handler>>;
+  } satisfies Partial<Record<OperationName, Definition>>;
 }
 
 /**
@@ -50,7 +72,7 @@ function askerOf({ isRoot, roles, tenantRoles, person }: Principal, ca: CaRecord
 async function readableCa(
   { read }: Store,
   reference: string,
-  reach: Authorized<never, never, never>["reach"],
+  reach: Asking["reach"],
 ): Promise<CaRecord> {
   const ca = (await read.cas.byId(caId(reference))) ?? (await read.cas.byLabel(reference));
   if (ca === undefined || ca.internal) throw refuse("not_found");
@@ -58,7 +80,53 @@ async function readableCa(
   return ca;
 }
 
-function reportJson(ca: CaRecord, validation: Validation) {
+const revocationShape = shape({
+  state: oneOf(revocationStates),
+  revoked_at: optional(time),
+  reason: optional(words()),
+  source: oneOf(revocationSources),
+});
+const memberShape = shape({
+  position: count,
+  subject: words(),
+  issuer: words(),
+  serial: serialText,
+  not_before: time,
+  not_after: time,
+  is_ca: flag(),
+  is_trust_anchor: flag(),
+  self_signed: flag(),
+  key_algorithm: words(),
+  key_size: count,
+  signature_algorithm: words(),
+  fingerprint: words(),
+  subject_key_id: words(),
+  authority_key_id: words(),
+  expired: flag(),
+  not_yet_valid: flag(),
+  weak_key: flag(),
+  weak_signature: flag(),
+  revocation: optional(revocationShape),
+});
+const spanShapes = { valid_from: optional(time), valid_until: optional(time) };
+const reportShape = shape({
+  ca_id: words(),
+  ca_label: words(),
+  trust_anchor: words(),
+  chain_built: flag(),
+  valid: flag(),
+  decision: oneOf(["accept", "reject"]),
+  evaluated_at: time,
+  ...spanShapes,
+  chain: many(memberShape),
+  checks: many(
+    shape({ name: oneOf(checkNames), status: oneOf(checkStatuses), detail: optional(words()) }),
+  ),
+  reasons: many(words()),
+  warnings: many(words()),
+});
+
+function reportJson(ca: CaRecord, validation: Validation): ValueOf<typeof reportShape> {
   const { anchorName, path, built, checks, now } = validation;
   const valid = checks.every(({ status }) => status !== "fail");
   const said = (status: string) =>
@@ -82,12 +150,16 @@ function reportJson(ca: CaRecord, validation: Validation) {
 }
 
 /** When every certificate of the path is valid. */
-const spanOf = (path: readonly MemberFacts[]) => ({
+const spanOf = (path: readonly MemberFacts[]): Output<typeof spanShapes> => ({
   valid_from: timestamp(instant(Math.max(...path.map(({ notBefore }) => notBefore)))),
   valid_until: timestamp(instant(Math.min(...path.map(({ notAfter }) => notAfter)))),
 });
 
-function memberJson({ revocation, now }: Validation, facts: MemberFacts, position: number) {
+function memberJson(
+  { revocation, now }: Validation,
+  facts: MemberFacts,
+  position: number,
+): ValueOf<typeof memberShape> {
   const state = revocation[position];
   return {
     position,
@@ -113,7 +185,12 @@ function memberJson({ revocation, now }: Validation, facts: MemberFacts, positio
   };
 }
 
-const revocationJson = ({ state, revokedAt, reason, source }: RevocationState) => ({
+const revocationJson = ({
+  state,
+  revokedAt,
+  reason,
+  source,
+}: RevocationState): ValueOf<typeof revocationShape> => ({
   state,
   ...(revokedAt === undefined ? {} : { revoked_at: timestamp(revokedAt) }),
   ...(reason === undefined ? {} : { reason }),

@@ -34,16 +34,17 @@ export interface FourEyesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing" | "revocation">;
+  readonly parts: Pick<Parts, "issuance" | "profiles" | "sealing">;
   readonly now: PrincipalNow;
   readonly refusals: Refusals;
-  /** The pipeline, with the handler of the call's operation. */
+  /** The pipeline. */
   readonly perform: ExecutionDeps["perform"];
+  readonly operation: ExecutionDeps["operation"];
 }
 
 /** Builds it; nothing is written. */
 export function openFourEyes(deps: FourEyesDeps): FourEyesParts {
-  const { config, store, clock, random, log, parts, now, refusals, perform } = deps;
+  const { config, store, clock, random, log, parts, now, refusals, perform, operation } = deps;
   const settings = approvalSettings(config);
   const { envelopes } = parts.sealing;
   const executions = new Executions({
@@ -51,14 +52,15 @@ export function openFourEyes(deps: FourEyesDeps): FourEyesParts {
     clock,
     envelopes,
     perform,
+    operation,
     now,
     onFault: (error, id) =>
       log.write("error", "approved_operation_failed", { approval: id, error: describe(error) }),
   });
   const common = { store, clock, random, patience: systemPatience, settings, executions };
   const fourEyes = new FourEyes({ ...common, envelopes });
-  const { issuance, profiles, revocation } = parts;
-  const gated = { store, issuance, profiles, bulk: revocation.bulk, fourEyes };
+  const { issuance, profiles } = parts;
+  const gated = { store, issuance, profiles, fourEyes };
   return {
     approvals: new Approvals({ ...common, fourEyes, refusals }),
     fourEyes,

@@ -6,15 +6,18 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
+import { stays } from "#domain/access/stays.ts";
+import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
-import type { ExecutionDeps } from "#domain/approvals/executions.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { accessLog } from "#http/access-log.ts";
+import { Catalog } from "#http/catalog.ts";
 import { consolePages } from "#http/console.ts";
 import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
+import { operations } from "#operations";
 import type { Access } from "./access.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
@@ -46,40 +49,50 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     clock,
     hasRoom: () => opened.space.enough,
     grants: governance.grants,
-    ...(access.requireStepUp && { stepUp: access.requireStepUp }),
+    stepUp: access.requireStepUp ?? noStepUp,
     gate: fourEyes.gate,
     refusals: rooms.refusals,
+    stays: stays({
+      store,
+      sessions: access.sessions,
+      grants: governance.grants,
+      now: access.principalNow,
+    }),
     onDecision: (action, allowed) => {
       const decision = allowed ? "allow" : "deny";
       metrics.count("pki_authz_decisions_total", { action, decision });
     },
   });
   // 2. What answers each operation.
-  const handlers = handlersOf({
-    config,
-    build,
-    store,
-    keys,
-    clock,
-    metrics,
-    ...rooms,
-    roles: keyRoles(config),
-    draining: () => front.draining,
-    paths: opened.paths,
-    keyLoad: () => opened.opened.load(),
-    preflight: (request) =>
-      preflightRunning(
-        {
-          config: () => opened.limits.inForce,
-          read: opened.read,
-          store,
-          keys,
-          server: () => opened.schedules.look,
-          workerUrl: opened.workerUrl,
-        },
-        request,
-      ),
-  });
+  const handlers = handlersOf(
+    {
+      config,
+      build,
+      store,
+      keys,
+      clock,
+      metrics,
+      ...rooms,
+      roles: keyRoles(config),
+      draining: () => front.draining,
+      paths: opened.paths,
+      keyLoad: () => opened.opened.load(),
+      preflight: (request) =>
+        preflightRunning(
+          {
+            config: () => opened.limits.inForce,
+            read: opened.read,
+            store,
+            keys,
+            server: () => opened.schedules.look,
+            workerUrl: opened.workerUrl,
+          },
+          request,
+        ),
+    },
+    () => catalog,
+  );
+  const catalog: Catalog = new Catalog(operations, handlers);
   // 3. The door itself, and who watches it.
   const tenantRates = new TenantRates({
     store,
@@ -88,32 +101,27 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
   });
   const watch = loopWatch(opened);
   const ready = async () => isReady(await probes.components(), front.draining);
-  const rpc = rpcDoor(config, handlers, perform, ready);
+  const rpc = rpcDoor(config, catalog, perform, ready);
   const front: FrontDoor = new FrontDoor({
     perform,
     log,
     random: systemRandom,
     console: consolePages(),
-    handlers,
+    catalog,
     authenticate: access.authenticate,
     cookies: access.cookies,
     ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
     limits: opened.limits.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
-    ownWords: { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal },
+    speeches: { ocsp: ocspRefusal },
     observer: watch,
     trustedProxies: config.server.trusted_proxies,
     bodyBytesMax: config.server.max_body_bytes,
     bulkBodyBytesMax: config.server.max_bulk_body_bytes,
     osUser: osUser(),
   });
-  const replay: ExecutionDeps["perform"] = (call) => {
-    const handler = handlers[call.operation];
-    if (typeof handler === "function") throw new Error("a public operation takes no approval");
-    return perform(call, handler);
-  };
-  return { front, replay, watch };
+  return { front, perform, catalog, watch };
 }
 
 /** Observes every request, and what holds the thread that serves them. */

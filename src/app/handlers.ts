@@ -43,6 +43,7 @@ import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import type { Catalog } from "#http/catalog.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
@@ -74,13 +75,13 @@ export interface HandlerDeps {
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
-/** The complete set. */
-export function handlersOf(deps: HandlerDeps): Handlers {
+/** The complete set; `catalog` is asked for once it is put together. */
+export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers {
   const { config, build, store, keys, clock, parts } = deps;
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
-  const handlers: Handlers = {
-    ...descriptionHandlers(() => handlers, build.version),
+  return {
+    ...descriptionHandlers(catalog, build.version),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
@@ -110,7 +111,7 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
     ...lintHandlers({ profiles }),
-    ...issuanceHandlers({ issuance }),
+    ...issuanceHandlers({ store, issuance, profiles }),
     ...bulkHandlers({ bulk, itemGate: deps.fourEyes.itemGate }),
     ...validationHandlers({ store, clock, paths: deps.paths }),
     ...certificateHandlers({ store, clock, profiles }),
@@ -124,7 +125,6 @@ export function handlersOf(deps: HandlerDeps): Handlers {
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
   };
-  return handlers;
 }
 
 function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) {

@@ -8,13 +8,13 @@ import { pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
 import type { Config } from "#config/schema.ts";
 import type { Perform } from "#domain/access/perform.ts";
-import type { Handlers } from "#http/public.ts";
+import type { Catalog } from "#http/catalog.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 
 /** The door, where `rpc.enabled` is set. */
 export function rpcDoor(
   { rpc, crl, ocsp, server }: Pick<Config, "rpc" | "crl" | "ocsp" | "server">,
-  handlers: Handlers,
+  catalog: Catalog,
   perform: Perform,
   ready: () => Promise<boolean>,
 ): RpcDoor | undefined {
@@ -30,7 +30,7 @@ export function rpcDoor(
     service,
     schema: pkiSchema,
     methods,
-    handlers,
+    catalog,
     perform,
     open: healthMethods([service], ready),
     bodyBytesMax,

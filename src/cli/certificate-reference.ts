@@ -57,10 +57,10 @@ export async function certificateOf(
 
 /** The CA itself, or after a rollover another key of its name. */
 async function signerOf(client: Client, id: string, certificate: ParsedCertificate) {
-  const own = issuerFrom(await client.fetch("ca.certificate", { path: { id } }));
+  const own = issuerFrom(await client.fetch("ca.certificate", { id }));
   if (hasSigned(own, certificate)) return id;
   if (Buffer.compare(own.subject.der, certificate.issuer.der) !== 0) return undefined;
-  const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");
+  const cas = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
   const other = cas.find((ca) => {
     const der = decodePem(textAt(ca, "certificate"), ["CERTIFICATE"]);
     return der !== undefined && hasSigned(issuerFrom(der), certificate);

@@ -111,13 +111,14 @@ async function perform(
   };
   const quiet = globals.quiet || globals.json;
   const wait: Invocation<Args>["patiently"] = (work) => (quiet ? work : patiently(io, work));
-  const client = new Client(
-    () => openReach(globals, io, deps, command),
+  const waiting =
     globals.wait === undefined
       ? undefined
-      : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep },
-    wait,
-  );
+      : { seconds: secondsOf("--wait", globals.wait), note, sleep: Bun.sleep };
+  const client = new Client(() => openReach(globals, io, deps, command), {
+    waiting,
+    patiently: wait,
+  });
   try {
     return await command.run({
       args,

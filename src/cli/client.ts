@@ -3,19 +3,14 @@
  * refusals.
  */
 
-import { type OperationName, routeOf } from "#operations";
+import { askedOf, type Operation, type OperationName, operationOf } from "#operations";
 
 import { Failure, Refusal } from "./failure.ts";
 import type { Reach, RequestBody } from "./reach.ts";
 import { type Row, rowOf, rowsAt, textAt } from "./rows.ts";
 
-/** What an operation is asked with; absent query members are left out. */
-export interface Question {
-  readonly path?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | undefined>>;
-  /** JSON members; undefined ones are left out. */
-  readonly body?: Readonly<Record<string, unknown>>;
-}
+/** What an operation is asked with, wherever the request has it; undefined ones are left out. */
+export type Members = Readonly<Record<string, unknown>>;
 
 /**
  * One way to an instance for one command; it is opened by the first request and closed with the
@@ -25,21 +20,18 @@ export class Client {
   readonly #reach: () => Promise<Reach>;
   readonly #waiting: Waiting | undefined;
   readonly #patiently: Patience;
+  readonly #rowOf: (name: OperationName) => Operation;
   #open: Promise<Reach> | undefined;
 
-  /**
-   * `reach` is opened on the first call only, so that help and usage errors need no instance. With
-   * `waiting` a parked operation is waited for, and answers as if it had not been. `patiently` is
-   * told of every request under way.
-   */
+  /** `reach` is opened on the first call only, so that help and usage errors need no instance. */
   constructor(
     reach: () => Promise<Reach>,
-    waiting?: Waiting,
-    patiently: Patience = (work) => work,
+    { waiting, patiently = (work) => work, rowOf: named = operationOf }: ClientOptions = {},
   ) {
     this.#reach = reach;
     this.#waiting = waiting;
     this.#patiently = patiently;
+    this.#rowOf = named;
   }
 
   /**
@@ -47,37 +39,37 @@ export class Client {
    * with this one.
    */
   untold(): Client {
-    return new Client(() => this.#reached(), this.#waiting);
+    return new Client(() => this.#reached(), { waiting: this.#waiting, rowOf: this.#rowOf });
   }
 
   /**
    * The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked
    * operation.
    */
-  async ask(name: OperationName, question: Question = {}): Promise<Row> {
-    const response = await this.#send(name, question);
+  async ask(name: OperationName, members: Members = {}): Promise<Row> {
+    const response = await this.#send(name, members);
     return rowOf(await jsonOf(response));
   }
 
   /** The answer as octets, for certificates, bundles and CRLs. */
-  async fetch(name: OperationName, question: Question = {}): Promise<Uint8Array> {
-    const response = await this.#send(name, question);
+  async fetch(name: OperationName, members: Members = {}): Promise<Uint8Array> {
+    const response = await this.#send(name, members);
     return new Uint8Array(await this.#patiently(response.arrayBuffer()));
   }
 
-  /** Posts octets to a path of the instance, as devices do. */
-  async post(name: OperationName, path: Record<string, string>, body: RequestBody) {
-    const { method, path: pattern } = routeOf(name);
+  /** Posts octets, as devices do; the members are those of the route. */
+  async post(name: OperationName, members: Members, body: RequestBody): Promise<Response> {
+    const { method, path } = askedOf(this.#rowOf(name), members);
     const reach = await this.#reached();
-    return accepted(await this.#patiently(reach.send(method, filled(pattern, path), body)));
+    return accepted(await this.#patiently(reach.send(method, path, body)));
   }
 
   /** One page, or with `all` every page in one envelope. */
-  async list(name: OperationName, question: Question, all: boolean): Promise<Row> {
-    if (!all) return this.ask(name, question);
+  async list(name: OperationName, members: Members, all: boolean): Promise<Row> {
+    if (!all) return this.ask(name, members);
     const items: Row[] = [];
     let envelope: Row | undefined;
-    for await (const page of this.pages(name, question, true)) {
+    for await (const page of this.pages(name, members, true)) {
       items.push(...rowsAt(page, "items"));
       const { next_cursor, has_more } = page;
       envelope = { ...(envelope ?? page), next_cursor, has_more };
@@ -86,12 +78,11 @@ export class Client {
   }
 
   /** One page after another as they arrive; only the first without `all`. */
-  async *pages(name: OperationName, question: Question, all: boolean): AsyncGenerator<Row> {
-    let page = await this.ask(name, question);
+  async *pages(name: OperationName, members: Members, all: boolean): AsyncGenerator<Row> {
+    let page = await this.ask(name, members);
     yield page;
     for (let n = 1; all && textAt(page, "next_cursor") !== "" && n < pagesMax; n++) {
-      const query = { ...question.query, cursor: textAt(page, "next_cursor") };
-      page = await this.ask(name, { ...question, query });
+      page = await this.ask(name, { ...members, cursor: textAt(page, "next_cursor") });
       yield page;
     }
   }
@@ -102,26 +93,22 @@ export class Client {
     if (open !== undefined) await (await open).close();
   }
 
-  async #send(name: OperationName, question: Question): Promise<Response> {
-    const { method, path } = routeOf(name);
+  async #send(name: OperationName, members: Members): Promise<Response> {
+    const { method, path, body: json } = askedOf(this.#rowOf(name), members);
     const reach = await this.#reached();
-    const target = filled(path, question.path ?? {}) + search(question.query ?? {});
-    const body =
-      question.body === undefined
-        ? undefined
-        : { type: "application/json", content: JSON.stringify(question.body) };
-    const response = await this.#patiently(reach.send(method, target, body));
+    const body = json && { type: "application/json", content: JSON.stringify(json) };
+    const response = await this.#patiently(reach.send(method, path, body));
     if (response.status !== 202 || this.#waiting === undefined) return accepted(response);
     const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
     await this.#decided(reach, approval, this.#waiting);
     // The maker asks again by name, and is answered what the operation answered.
-    return accepted(await reach.send(method, target, body, { [approvalHeader]: approval }));
+    return accepted(await reach.send(method, path, body, { [approvalHeader]: approval }));
   }
 
   /** Polls until nobody is asked any more; gives up with the sentence of a parked operation. */
   async #decided(reach: Reach, approval: string, { seconds, note, sleep }: Waiting): Promise<void> {
     note(`The operation waits for approval ${approval}.`);
-    const path = filled(routeOf("approval.show").path, { id: approval });
+    const { path } = askedOf(this.#rowOf("approval.show"), { id: approval });
     let unanswered = 0;
     for (let waited = 0; waited < seconds; waited += pollSeconds) {
       await sleep(pollSeconds * 1000);
@@ -139,6 +126,15 @@ export class Client {
     this.#open ??= this.#reach();
     return this.#open;
   }
+}
+
+export interface ClientOptions {
+  /** A parked operation is waited for like this, and answers as if it had not been. */
+  readonly waiting?: Waiting | undefined;
+  /** Told of every request under way. */
+  readonly patiently?: Patience;
+  /** Where the operations stand; the table of pkid when not given. */
+  readonly rowOf?: (name: OperationName) => Operation;
 }
 
 /** Gives what the work gives, and may tell somebody meanwhile that it goes on. */
@@ -176,20 +172,6 @@ async function jsonOf(response: Response): Promise<unknown> {
     const sentence = `The server answered ${response.status} with something that is not JSON.`;
     throw new Failure(sentence, "unreachable");
   }
-}
-
-/** The path of a pattern: `{name}` replaced by its percent-encoded value. */
-function filled(pattern: string, path: Readonly<Record<string, string>>): string {
-  return pattern.replace(/\{([a-z_]+)\*?\}/g, (_, name) => encodeURIComponent(path[name] ?? ""));
-}
-
-function search(query: Readonly<Record<string, string | number | undefined>>): string {
-  const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) params.set(name, String(value));
-  }
-  const text = params.toString();
-  return text === "" ? "" : `?${text}`;
 }
 
 /** Bounds `--all`: 10,000 pages of 500. */

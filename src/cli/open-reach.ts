@@ -177,12 +177,12 @@ function checkedUrl(url: string): string {
  */
 async function credentialOf(url: string, globals: Globals, io: Io) {
   const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
-  if (identity === undefined) return { token: await apiTokenOf(globals, io), identity };
+  if (identity === undefined) return { apiToken: await apiTokenOf(globals, io), identity };
   if (globals.token !== undefined) {
     throw new UsageError("Only one of --token and --client-cert may be given.");
   }
   if (!url.startsWith("https:")) throw new UsageError("--client-cert needs an https address.");
-  return { token: undefined, identity };
+  return { apiToken: undefined, identity };
 }
 
 async function apiTokenOf(globals: Globals, io: Io): Promise<string | undefined> {

@@ -40,14 +40,14 @@ export interface RequestBody {
  */
 export function remoteReach(of: {
   readonly url: string;
-  readonly token: string | undefined;
+  readonly apiToken: string | undefined;
   readonly identity: ClientIdentity | undefined;
   readonly caFile: string | undefined;
   readonly timeoutMs: number;
 }): Reach {
   const ca = of.caFile === undefined ? undefined : trustedCas(of.caFile);
   const headers: Record<string, string> =
-    of.token === undefined ? {} : { authorization: `Token ${of.token}` };
+    of.apiToken === undefined ? {} : { authorization: `Token ${of.apiToken}` };
   const base = of.url.replace(/\/+$/, "");
   return {
     way: "remote",

@@ -16,7 +16,7 @@ export const caArg = required("CA, by id or label.", "ca");
  */
 export async function caIdOf(client: Client, reference: string): Promise<string> {
   if (uuid.test(reference)) return reference.toLowerCase();
-  const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");
+  const cas = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
   const found = cas.find((ca) => textAt(ca, "label") === reference);
   if (found) return textAt(found, "id");
   const close = near(
@@ -30,7 +30,7 @@ export async function caIdOf(client: Client, reference: string): Promise<string>
 
 /** The record of the CA with this id or label. */
 export async function caOf(client: Client, reference: string): Promise<Row> {
-  return client.ask("ca.show", { path: { id: await caIdOf(client, reference) } });
+  return client.ask("ca.show", { id: await caIdOf(client, reference) });
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

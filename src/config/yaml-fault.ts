@@ -1,56 +1,61 @@
-/** Finds where a text stops being YAML, because the parser of the runtime does not say it. */
+/** Says where and why a text is not YAML, without quoting it: a value may be a secret. */
 
-/** A place in a text, both counted from 1. */
-export interface TextPlace {
-  readonly line: number;
-  readonly column: number;
-}
+import type { CST, YAMLParseError } from "yaml";
+
+import { nestedTokens } from "./yaml-tokens.ts";
 
 /**
- * The place after the longest beginning of `text` that `parses`: of an unclosed bracket or quote
- * the place where it stands. Undefined for a long text, in which looking would take too long.
+ * The offset a person has to look at: of a bracket or quote that is never closed its own, where the
+ * library names the end it did not find; of a second colon the colon's.
  */
-export function faultPlace(
-  text: string,
-  parses: (beginning: string) => boolean,
-): TextPlace | undefined {
-  if (text.length > lengthMax) return undefined;
-  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1);
-  const whole = longest([0, ...ends, text.length], (end) => parses(text.slice(0, end)));
-  const lineEnd = ends.find((end) => end > whole) ?? text.length;
-  const columns = Array.from(
-    { length: Math.min(lineEnd - whole, columnsMax) },
-    (_, at) => whole + at,
-  );
-  const good = longest(columns, (end) => parses(text.slice(0, end)));
-  return { line: ends.filter((end) => end <= whole).length + 1, column: good - whole + 1 };
-}
-
-/**
- * The largest of these ends that is good, where the first is: looked for by halves, and then over a
- * few that are not, for a bracket that is open for some lines is no fault.
- */
-function longest(ends: readonly number[], good: (end: number) => boolean): number {
-  let [low, high] = [0, ends.length];
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    const found = goodFrom(ends, middle, Math.min(high, middle + aheadMax), good);
-    if (found === undefined) high = middle;
-    else low = found;
+export function faultPlace({ code, pos }: YAMLParseError, tokens: readonly CST.Token[]): number {
+  const [at] = pos;
+  let unclosed: number | undefined;
+  for (const { token } of nestedTokens(tokens)) {
+    if (token.type === "block-map" && token.offset === at && code === "BLOCK_AS_IMPLICIT_KEY") {
+      const colon = token.items[0]?.sep?.find(({ type }) => type === "map-value-ind");
+      if (colon !== undefined) return colon.offset;
+    }
+    if (isUnclosed(token) && token.offset <= at) unclosed = token.offset;
   }
-  return ends[low] ?? 0;
+  return unclosed ?? at;
 }
 
-function goodFrom(
-  ends: readonly number[],
-  from: number,
-  to: number,
-  good: (end: number) => boolean,
-): number | undefined {
-  for (let at = from; at < to; at++) if (good(ends[at] ?? 0)) return at;
-  return undefined;
+/** Why, in words of our own: the library's quote what stands in the text. */
+export const faultWords = ({ code }: YAMLParseError): string => words[code];
+
+function isUnclosed(token: CST.Token): token is CST.FlowCollection | CST.FlowScalar {
+  if (token.type === "flow-collection") {
+    return !token.end.some(({ type }) => type === "flow-seq-end" || type === "flow-map-end");
+  }
+  if (token.type !== "double-quoted-scalar" && token.type !== "single-quoted-scalar") return false;
+  const mark = token.type === "double-quoted-scalar" ? '"' : "'";
+  return token.source.length < 2 || !token.source.endsWith(mark);
 }
 
-const lengthMax = 65_536;
-const columnsMax = 500;
-const aheadMax = 32;
+// biome-ignore format: the table is read by column.
+const words = {
+  ALIAS_PROPS:            "an alias has an anchor or a tag",
+  BAD_ALIAS:              "an alias or an anchor has no name, or one with a colon at its end",
+  BAD_COLLECTION_TYPE:    "a tag does not fit what it stands before",
+  BAD_DIRECTIVE:          "a directive is malformed",
+  BAD_DQ_ESCAPE:          "an escape in double quotes is not known",
+  BAD_INDENT:             "a line stands at a column where nothing of its kind can stand",
+  BAD_PROP_ORDER:         "an anchor or a tag stands in the wrong place",
+  BAD_SCALAR_START:       "text that begins with this character needs quotes",
+  BLOCK_AS_IMPLICIT_KEY:  "a second colon or dash where one value can stand; such text needs quotes",
+  BLOCK_IN_FLOW:          "indented lines cannot stand inside brackets",
+  DUPLICATE_KEY:          "a key stands twice",
+  IMPOSSIBLE:             "it cannot be read",
+  KEY_OVER_1024_CHARS:    "a key is longer than 1024 characters",
+  MISSING_CHAR:           "a colon, a closing quote, or a space before a comment is missing",
+  MULTILINE_IMPLICIT_KEY: "a key goes over several lines, or a colon is missing",
+  MULTIPLE_ANCHORS:       "a value has several anchors",
+  MULTIPLE_DOCS:          "there are several documents",
+  MULTIPLE_TAGS:          "a value has several tags",
+  NON_STRING_KEY:         "a key is no text",
+  RESOURCE_EXHAUSTION:    "it nests too deep",
+  TAB_AS_INDENT:          "tabs cannot indent a line",
+  TAG_RESOLVE_FAILED:     "a tag is malformed or not known",
+  UNEXPECTED_TOKEN:       "something stands here that cannot stand here",
+} as const satisfies Record<YAMLParseError["code"], string>;

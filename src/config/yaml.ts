@@ -3,10 +3,13 @@
  * (CFG-1, CFG-3).
  */
 
+import { Composer, LineCounter, Parser } from "yaml";
+
 import type { Fault } from "./kinds.ts";
 import { isPlain } from "./section.ts";
-import { faultPlace } from "./yaml-fault.ts";
-import { scanKeys } from "./yaml-keys.ts";
+import { faultPlace, faultWords } from "./yaml-fault.ts";
+import { nestedTokens } from "./yaml-tokens.ts";
+import { treeOf } from "./yaml-tree.ts";
 
 /** A file as read: raw values, and the line of each path. */
 export interface Document {
@@ -16,7 +19,8 @@ export interface Document {
 
 /**
  * Reads one YAML document whose root is a mapping, or an empty one. Collects faults for text over 1
- * MiB, nesting over 16, a repeated key, several documents, and everything that is not YAML.
+ * MiB, nesting over 16, a key written with `?`, a repeated key, several documents, and everything
+ * that is not YAML. Text of the file is in no fault but for keys: a value may be a secret.
  */
 export function readYaml(text: string, fileName: string, faults: Fault[]): Document {
   const empty: Document = { tree: {}, lines: new Map() };
@@ -25,51 +29,65 @@ export function readYaml(text: string, fileName: string, faults: Fault[]): Docum
     return empty;
   };
   if (Buffer.byteLength(text) > bytesMax) return refuse("The file is larger than 1 MiB.");
-  const scan = scanKeys(text, depthMax);
-  if (!scan.ok) return refuse(`Line ${scan.line}: ${scan.sentence}`);
+  // YAML 1.2 §5.4: a carriage return alone ends a line too, which the library does not know.
+  const source = text.replace(/\r(?!\n)/g, "\n");
+  const counter = new LineCounter();
+  const placeOf = (offset: number): string => {
+    const { line, col } = counter.linePos(offset);
+    return `Line ${line}, column ${col}: `;
+  };
+  const tokens = [...new Parser(counter.addNewLine).parse(source)];
+  // YAML 1.2 §5.1; the library takes some of them for marks of its own.
+  const unprintable = source.search(controls);
+  if (unprintable >= 0) return refuse(`${placeOf(unprintable)}${notYaml("a control character")}`);
+  // Before the library composes values, which it does by recursion.
+  for (const { token, depth } of nestedTokens(tokens)) {
+    const { line } = counter.linePos(token.offset);
+    if (depth > depthMax) return refuse(`Line ${line}: ${tooDeep}`);
+    if (token.type !== "explicit-key-ind") continue;
+    return refuse(`Line ${line}: A key written with \`?\` is not accepted.`);
+  }
+  const documents = [...new Composer(options).compose(tokens)];
+  const [fault] = documents.flatMap(({ errors }) => errors);
+  if (fault !== undefined) {
+    return refuse(`${placeOf(faultPlace(fault, tokens))}${notYaml(faultWords(fault))}`);
+  }
+  const [first, ...more] = documents;
+  const notMapping = "The file must be one YAML mapping of keys to values.";
+  if (more.length > 0) return refuse(notMapping);
+  if (first === undefined) return empty;
+  const read = treeOf(first, { depthMax, valuesMax: bytesMax });
+  if (read.fault !== undefined) {
+    if (read.offset === undefined) return refuse(tooDeep);
+    return refuse(`${placeOf(read.offset)}${notYaml(read.fault)}`);
+  }
   const lines = new Map<string, number>();
-  for (const key of scan.keys) {
-    const first = lines.get(key.path);
-    if (key.repeated) {
-      const sentence = `The key stands twice, in line ${first ?? "?"} and in line ${key.line}.`;
-      faults.push({ path: key.path, sentence });
-    } else lines.set(key.path, key.line);
+  for (const { path, offset, repeated } of read.keys) {
+    const { line } = counter.linePos(offset);
+    if (repeated) {
+      const sentence = `The key stands twice, in line ${lines.get(path)} and in line ${line}.`;
+      faults.push({ path, sentence });
+    } else lines.set(path, line);
   }
-  const root = parsed(text);
-  if (root instanceof SyntaxError) return refuse(notYaml(text, root));
-  if (root === null || root === undefined) return { tree: {}, lines };
-  if (!isPlain(root)) return refuse("The file must be one YAML mapping of keys to values.");
-  if (!shallow(root, depthMax)) return refuse(`The file nests deeper than ${depthMax} levels.`);
-  return { tree: root, lines };
+  if (read.tree === null) return { tree: {}, lines };
+  if (!isPlain(read.tree)) return refuse(notMapping);
+  return { tree: read.tree, lines };
 }
 
-/** The parser's words without its name, and the place, which it does not tell. */
-function notYaml(text: string, { message }: SyntaxError): string {
-  const place = faultPlace(text, (beginning) => !(parsed(beginning) instanceof SyntaxError));
-  const why = message.replace(/^YAML Parse error: /, "").toLowerCase();
-  const where = place === undefined ? "" : `Line ${place.line}, column ${place.column}: `;
-  return `${where}The file is not YAML: ${why}.`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return Bun.YAML.parse(text);
-  } catch (error) {
-    // The parser throws SyntaxError for bad text and RangeError for text that nests too deep for
-    // it.
-    if (error instanceof SyntaxError) return error;
-    if (error instanceof RangeError) return new SyntaxError("it nests too deep");
-    throw error;
-  }
-}
-
-/**
- * True when no path through the value is longer than `depth`; aliases count where they are used.
- */
-function shallow(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return depth > 0 && Object.values(value).every((inner) => shallow(inner, depth - 1));
-}
+const notYaml = (why: string): string => `The file is not YAML: ${why}.`;
 
 const bytesMax = 1_048_576;
 const depthMax = 16;
+const tooDeep = `The file nests deeper than ${depthMax} levels.`;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const controls = /[\x00-\x08\x0b\x0c\x0e-\x1f]/;
+const options = {
+  version: "1.2",
+  schema: "core",
+  // Looked for here, and told with both lines; the library compares each key with each other.
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: "silent",
+  // `!!binary` and the like are what they would be without the tag.
+  resolveKnownTags: false,
+} as const;

@@ -1,26 +1,44 @@
 /**
- * Shapes of JSON bodies and query strings: strict reading with one named refusal each, and their
- * JSON Schema.
+ * Shapes of what is asked and answered: strict reading with one named refusal each, writing back,
+ * and their JSON Schema.
  */
 
-import { type Problem, refuse } from "./problems.ts";
+import { Problem, refuse } from "./problems.ts";
 import { mapInTurns } from "./turns.ts";
 
-/** Reads one member; `schema` describes it for /openapi.json. */
+/** Reads and writes one member; `schema` describes it for /openapi.json. */
 export interface Field<T> {
   readonly optional: boolean;
   /** Taken when an optional member is absent. */
   readonly fallback?: T;
-  readonly schema: Readonly<Record<string, unknown>>;
+  readonly schema: Schema;
   /** Gives the value, or throws the sentence of what is wrong as `WrongValue`. */
   read(value: unknown): T;
+  /** The plain JSON that reads as the value: of several spellings the canonical one. */
+  write(value: T): Json;
   /** As `read`, a few hundred entries in each turn; absent where a value is never long. */
   readInTurns?(value: unknown): Promise<T>;
 }
 
+/** A JSON Schema (2020-12, as OpenAPI 3.1 has it). */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Plain JSON. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+export type JsonObject = { readonly [member: string]: Json };
+
 export type Fields = Readonly<Record<string, Field<unknown>>>;
-export type Input<F extends Fields> = {
-  readonly [K in keyof F]: F[K] extends Field<infer T> ? T : never;
+/** What the field reads, and what an answer of this shape is. */
+export type ValueOf<F> = F extends Field<infer T> ? T : never;
+
+/** What reading gives: every member, undefined where an optional one is absent. */
+export type Input<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]> };
+
+/** What an answer holds: optional members may be left out. */
+export type Output<F extends Fields> = {
+  readonly [K in keyof F as undefined extends ValueOf<F[K]> ? never : K]: ValueOf<F[K]>;
+} & {
+  readonly [K in keyof F as undefined extends ValueOf<F[K]> ? K : never]?: ValueOf<F[K]>;
 };
 
 /** What a field throws: the reason a value is refused, as a short phrase. */
@@ -28,14 +46,15 @@ export class WrongValue extends Error {}
 
 /** Text of `min`..`max` characters, optionally matching `pattern`. */
 export function text(
-  options: { min?: number; max?: number; pattern?: RegExp } = {},
+  options: { min?: number; max?: number; pattern?: RegExp; example?: string } = {},
 ): Field<string> {
-  const { min = 0, max = 4096, pattern } = options;
+  const { min = 0, max = 4096, pattern, example } = options;
   const schema = {
     type: "string",
     minLength: min,
     maxLength: max,
     ...(pattern ? { pattern: pattern.source } : {}),
+    ...(example === undefined ? {} : { examples: [example] }),
   };
   return field(schema, (value) => {
     if (typeof value !== "string") throw new WrongValue("must be a string");
@@ -78,6 +97,28 @@ export function oneOf<const W extends string>(words: readonly W[]): Field<W> {
   });
 }
 
+/** What is answered as text: of any length, any characters. */
+export const words = (schema: Schema = {}): Field<string> =>
+  field({ type: "string", ...schema }, (value) => {
+    if (typeof value !== "string") throw new WrongValue("must be a string");
+    return value;
+  });
+
+/** A number that may have a fraction. */
+export const decimal = (): Field<number> =>
+  field({ type: "number" }, (value) => {
+    if (typeof value !== "number" || !Number.isFinite(value)) {
+      throw new WrongValue("must be a number");
+    }
+    return value;
+  });
+
+/** A list of any length, as answers have them. */
+export const many = <T>(item: Field<T>): Field<readonly T[]> => {
+  const { schema, ...rest } = list(item, 0, Number.MAX_SAFE_INTEGER);
+  return { ...rest, schema: { type: schema.type, items: schema.items } };
+};
+
 /** A list of at most `max` items. */
 export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]> {
   const schema = { type: "array", items: item.schema, minItems: min, maxItems: max };
@@ -89,6 +130,7 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
   };
   return {
     ...field(schema, (value) => entries(value).map((entry) => item.read(entry))),
+    write: (values) => values.map((value) => item.write(value)),
     readInTurns: async (value) =>
       mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
   };
@@ -98,37 +140,104 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
 export function object<const F extends Fields>(fields: F): Field<Input<F>> {
   return {
     ...field(objectSchema(fields), (value) => readObject(fields, value, "")),
+    write: (value) => writeMembers(fields, value),
     readInTurns: async (value) => readBodyInTurns(fields, value),
   };
 }
 
-/** A value read by a function that throws a `Problem` or a `WrongValue`. */
+/** The same for answers, which leave optional members out. */
+export const shape = <const F extends Fields>(fields: F): Field<Output<F>> =>
+  object(fields) as unknown as Field<Output<F>>; // Absent members are undefined once read.
+
+/** A text read by a function that throws a `Problem` or a `WrongValue`. */
+export function parsed<T extends string>(schema: Schema, read: (text: string) => T): Field<T>;
+/** The same for what is no text itself, and is written by another function. */
 export function parsed<T>(
-  schema: Readonly<Record<string, unknown>>,
+  schema: Schema,
   read: (text: string) => T,
+  write: (value: T) => Json,
+): Field<T>;
+/** As above. */
+export function parsed<T>(
+  schema: Schema,
+  read: (text: string) => T,
+  write: (value: T) => Json = asItIs,
 ): Field<T> {
-  return field(schema, (value) => {
+  const reading = (value: unknown) => {
     if (typeof value !== "string") throw new WrongValue("must be a string");
     return read(value);
-  });
+  };
+  return { ...field(schema, reading), write };
+}
+
+/** A mapping from names to values of one kind. */
+export function mapOf<T>(value: Field<T>): Field<Readonly<Record<string, T>>> {
+  const schema = { type: "object", additionalProperties: value.schema };
+  const reading = (given: unknown) => {
+    if (!isObject(given)) throw new WrongValue("must be an object");
+    return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, value.read(one)]));
+  };
+  return {
+    ...field(schema, reading),
+    write: (values) =>
+      Object.fromEntries(Object.entries(values).map(([name, one]) => [name, value.write(one)])),
+  };
+}
+
+/** Any JSON, as it is: what somebody else has shaped. */
+export const anything = (schema: Schema = {}): Field<Json> =>
+  field(schema, (value) => value as Json); // Bodies and answers are JSON.
+
+/** One of several shapes; the first that reads the value is taken. */
+export function either<const A extends readonly Field<unknown>[]>(
+  ...shapes: A
+): Field<ValueOf<A[number]>> {
+  const reading = (value: unknown): ValueOf<A[number]> => {
+    for (const one of shapes) {
+      try {
+        return one.read(value) as ValueOf<A[number]>; // By one of them.
+      } catch (error) {
+        if (error instanceof WrongValue || error instanceof Problem) continue;
+        throw error;
+      }
+    }
+    throw new WrongValue("must have one of the shapes described");
+  };
+  return field({ anyOf: shapes.map(({ schema }) => schema) }, reading);
 }
 
 /** The member may be absent, and is then undefined. */
 export function optional<T>(inner: Field<T>): Field<T | undefined> {
-  const { schema, read, readInTurns } = inner;
-  return { optional: true, schema, read, ...(readInTurns && { readInTurns }) };
+  const { schema, read, write, readInTurns } = inner;
+  return {
+    optional: true,
+    schema,
+    read,
+    write: (value) => (value === undefined ? null : write(value)),
+    ...(readInTurns && { readInTurns }),
+  };
 }
 
 /** The member may be absent, and is then `fallback`. */
 export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
-  const { schema, read, readInTurns } = inner;
+  const { schema, read, write, readInTurns } = inner;
   return {
     optional: true,
     fallback,
     schema: { ...schema, default: fallback },
     read,
+    write,
     ...(readInTurns && { readInTurns }),
   };
+}
+
+/** The members as JSON, those without value left out: reading it gives them back. */
+export function writeMembers<F extends Fields>(fields: F, values: Input<F>): JsonObject {
+  const members = Object.entries(fields).flatMap(([name, member]): [string, Json][] => {
+    const value = values[name];
+    return value === undefined ? [] : [[name, member.write(value)]];
+  });
+  return Object.fromEntries(members);
 }
 
 /**
@@ -166,7 +275,25 @@ export function readQuery<const F extends Fields>(fields: F, query: URLSearchPar
   }
   for (const [parameter, member] of Object.entries(fields)) {
     const raw = query.get(parameter);
-    if (raw !== null) out[parameter] = readParameter(member, parameter, raw);
+    if (raw !== null) out[parameter] = readParameter(member, parameter, fromText(member, raw));
+    else if (member.optional) out[parameter] = member.fallback;
+    else throw badQuery(parameter, "is missing");
+  }
+  return out as Input<F>; // Every member was read by its own field.
+}
+
+/**
+ * Reads the same from values that are no text, as messages and stored requests have them. Refuses
+ * `bad_query`.
+ */
+export function readParameters<const F extends Fields>(
+  fields: F,
+  given: Readonly<Record<string, unknown>>,
+): Input<F> {
+  const out: Record<string, unknown> = {};
+  for (const [parameter, member] of Object.entries(fields)) {
+    const value = Object.hasOwn(given, parameter) ? given[parameter] : undefined;
+    if (value !== undefined) out[parameter] = readParameter(member, parameter, value);
     else if (member.optional) out[parameter] = member.fallback;
     else throw badQuery(parameter, "is missing");
   }
@@ -194,11 +321,10 @@ function readObject<F extends Fields>(fields: F, value: unknown, path: string): 
 
 /** What an object gives for each of the fields; undefined for an optional one only. */
 function* membersOf(fields: Fields, value: unknown, path: string) {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     throw refuse("invalid_field", { field: path, reason: "must be an object" });
   }
-  // Checked to be a plain JSON object above.
-  const members = value as Readonly<Record<string, unknown>>;
+  const members = value;
   for (const name of Object.keys(members)) {
     if (!Object.hasOwn(fields, name))
       throw refuse("unknown_field", { field: clipped(path + name) });
@@ -230,9 +356,9 @@ function wrongMember(name: string, error: unknown): never {
 /** The name of a member nobody knows, as far as a reader can use it. */
 const clipped = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name);
 
-function readParameter<T>(member: Field<T>, parameter: string, raw: string): T {
+function readParameter<T>(member: Field<T>, parameter: string, given: unknown): T {
   try {
-    return member.read(fromText(member, raw));
+    return member.read(given);
   } catch (error) {
     if (error instanceof WrongValue) throw badQuery(parameter, error.message);
     throw error;
@@ -246,17 +372,20 @@ function fromText(member: Field<unknown>, raw: string): unknown {
   return raw;
 }
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+const asItIs = (value: unknown): Json => value as Json; // What reads JSON as itself.
+
 const badQuery = (parameter: string, reason: string): Problem =>
   refuse("bad_query", { parameter, reason });
 
 /** Some are dear: the serials of a bulk revocation are numbers of 160 bits. */
 const entriesPerTurn = 500;
 
-const field = <T>(
-  schema: Readonly<Record<string, unknown>>,
-  read: (value: unknown) => T,
-): Field<T> => ({
+const field = <T>(schema: Schema, read: (value: unknown) => T): Field<T> => ({
   optional: false,
   schema,
   read,
+  write: asItIs,
 });

@@ -14,11 +14,15 @@ export function timestamp(at: Instant): string {
   return `${new Date(at).toISOString().slice(0, -1)}000Z`;
 }
 
-/** Reads RFC 3339 with any offset; gives undefined for anything else. */
+/**
+ * Reads RFC 3339 with any offset; gives undefined for anything else, and for what is before year 0
+ * or after year 9999 in UTC, where it could not be written.
+ */
 export function parseTimestamp(text: string): Instant | undefined {
   if (!rfc3339.test(text)) return undefined;
   const milliseconds = Date.parse(text);
-  return Number.isNaN(milliseconds) ? undefined : instant(milliseconds);
+  const isWritable = milliseconds >= firstWritten && milliseconds <= lastWritten;
+  return isWritable ? instant(milliseconds) : undefined;
 }
 
 /** Reads RFC 3339, or `YYYY-MM-DD` as UTC midnight; gives undefined for anything else. */
@@ -36,4 +40,6 @@ export const wholeSecond = (at: Instant): Instant => instant(Math.floor(at / 100
 
 export const secondsPerDay = 86_400;
 
+const firstWritten = Date.parse("0000-01-01T00:00:00.000Z");
+const lastWritten = Date.parse("9999-12-31T23:59:59.999Z");
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;

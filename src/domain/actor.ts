@@ -49,7 +49,9 @@ export const authorOf = (
 });
 
 /** How a session was opened. */
-export type LoginMethod = "oidc" | "password" | "ldap";
+/** How a session is opened. */
+export const loginMethods = ["oidc", "password", "ldap"] as const;
+export type LoginMethod = (typeof loginMethods)[number];
 
 /** A session as everybody but its owner's browser knows it. */
 export interface Session {

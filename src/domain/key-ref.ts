@@ -1,7 +1,8 @@
 /** The name of a private key: what everybody who speaks of one says. */
 
-/** Who holds a key. */
-export type ProviderName = "pkcs11" | "software";
+/** Who may hold keys. */
+export const providerNames = ["pkcs11", "software"] as const;
+export type ProviderName = (typeof providerNames)[number];
 
 /** Names one private key; found by provider and id, the label is for people. */
 export interface KeyRef {

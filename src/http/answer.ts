@@ -2,7 +2,7 @@
 
 import { Problem, type ProblemCode } from "#core/problems.ts";
 import { nextTurn } from "#core/turns.ts";
-import type { Answer, RawAnswer } from "#domain/access/call.ts";
+import { Document, type Outcome } from "#domain/access/outcome.ts";
 
 import type { Exchange } from "./exchange.ts";
 import type { DerAnswer } from "./public.ts";
@@ -14,23 +14,47 @@ export interface Sized {
   readonly bytes: number;
 }
 
-/** Renders what a handler answered; HEAD is left to the listener, which drops the body. */
-export async function renderAnswer(exchange: Exchange, answer: Answer | RawAnswer): Promise<Sized> {
-  if ("raw" in answer) return rawAnswer(exchange, answer);
-  const text = jsonTextOf(answer.body);
+/** Renders what came of a call; HEAD is left to the listener, which drops the body. */
+export async function renderOutcome(exchange: Exchange, outcome: Outcome): Promise<Sized> {
+  if (outcome.output instanceof Document) return renderDocument(exchange, outcome.output);
+  const text = jsonTextOf(outcome.output);
   const body = typeof text === "string" ? text : await text;
-  return sized(body, exchange, answer.status, { ...jsonHeaders, ...answer.headers });
+  const headers = { ...jsonHeaders, ...headersOf(outcome) };
+  return sized(body, exchange, statuses[outcome.kind], headers);
+}
+
+const statuses: Readonly<Record<Outcome["kind"], number>> = {
+  done: 200,
+  made: 201,
+  parked: 202,
+  unready: 503,
+};
+
+function headersOf({ location, approval, retryAfterSeconds }: Outcome): Record<string, string> {
+  return {
+    ...(location !== undefined && { location }),
+    ...(approval !== undefined && { [approvalHeader]: approval }),
+    ...(retryAfterSeconds !== undefined && { "retry-after": String(retryAfterSeconds) }),
+  };
 }
 
 /**
  * What is made while it is sent has no length beforehand: it goes out in chunks, each read when the
  * receiver has taken the last.
  */
-function rawAnswer(exchange: Exchange, { raw, status, headers }: RawAnswer): Sized {
-  if (typeof raw === "string" || raw instanceof Uint8Array || isPieces(raw)) {
-    return sized(raw, exchange, status, { ...headers });
+function renderDocument(exchange: Exchange, document: Document): Sized {
+  const { content, type, fileName, fleeting } = document;
+  const headers: Record<string, string> = {
+    "content-type": type,
+    ...(fileName !== undefined && {
+      "content-disposition": `attachment; filename="${fileName}"`,
+    }),
+    ...(fleeting && { "cache-control": "no-store" }),
+  };
+  if (typeof content === "string" || content instanceof Uint8Array || isPieces(content)) {
+    return sized(content, exchange, 200, headers);
   }
-  return dressed(exchange, new Response(streamOf(raw), { status, headers: { ...headers } }));
+  return dressed(exchange, new Response(streamOf(content), { status: 200, headers }));
 }
 
 /**
@@ -128,7 +152,7 @@ export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized
 }
 
 /** What is there as a whole. */
-type WholeBody = Exclude<RawAnswer["raw"], AsyncGenerator<Uint8Array>>;
+type WholeBody = Exclude<Document["content"], AsyncGenerator<Uint8Array>>;
 
 function sized(
   body: WholeBody,
@@ -146,7 +170,7 @@ function sized(
   return dressed(exchange, new Response(sent, { status, headers }));
 }
 
-const isPieces = (body: RawAnswer["raw"]): body is readonly Uint8Array[] => Array.isArray(body);
+const isPieces = (body: Document["content"]): body is readonly Uint8Array[] => Array.isArray(body);
 
 function bytesOf(body: WholeBody): number {
   if (typeof body === "string") return Buffer.byteLength(body);
@@ -180,6 +204,9 @@ const isDer = (contentType: string | null): boolean =>
   !contentType.startsWith("application/proto") &&
   !contentType.startsWith("application/grpc-web") &&
   !contentType.startsWith("application/x-pem-file");
+
+/** Names the request a call was parked as, in answers and in questions. */
+export const approvalHeader = "x-pki-approval-id";
 
 const jsonHeaders: Readonly<Record<string, string>> = {
   "content-type": "application/json",

@@ -5,20 +5,18 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Field, Fields } from "#core/shape.ts";
-import { operationOf } from "#operations";
-
 import { refusalsOf } from "./openapi-refusals.ts";
 import { type Described, describedOperations, shapeOf } from "./openapi.ts";
-import type { Handlers } from "./public.ts";
+import type { Catalog, Entry } from "./catalog.ts";
 
 /** The page, HTML. */
-export function docsPage(handlers: Handlers, style: string): string {
-  const described = describedOperations(handlers);
+export function docsPage(catalog: Catalog, style: string): string {
+  const described = describedOperations(catalog);
   const nouns = [...new Set(described.map(nounOf))];
   const links = nouns.map((noun) => `<a href="#${noun}">${noun}</a>`).join(" ");
   const groups = nouns.map((noun) => {
     const own = described.filter((one) => !one.alias && nounOf(one) === noun);
-    const entries = own.map((one) => entryOf(one, described, handlers[one.name]));
+    const entries = own.map((one) => entryOf(one, described, catalog.entry(one.name)));
     return `<h2 id="${noun}">${noun}</h2>\n${entries.join("\n")}`;
   });
   return `<!doctype html>
@@ -42,9 +40,9 @@ ${table(["Code", "Status", "Sentence", "Facts"], everyProblem())}
 function entryOf(
   { name, method, path, needs, summary }: Described,
   all: readonly Described[],
-  shape: Handlers[keyof Handlers],
+  entry: Entry,
 ): string {
-  const { query, body, takes, gives, path: inPath } = shapeOf(shape);
+  const { query, body, takes, gives, refuses, path: inPath } = shapeOf(entry);
   const aliases = all.filter((one) => one.alias && one.name === name);
   const parameters = [
     ...parameterRows(
@@ -53,14 +51,19 @@ function entryOf(
     ),
     ...memberRows(query, "", "query"),
   ];
-  const refusals = refusalsOf(name, { query, body, octets: takes !== undefined });
+  const refusals = refusalsOf(entry.row, {
+    query,
+    body,
+    octets: takes !== undefined,
+    own: refuses,
+  });
   const facts = [
     `Needs: ${needsText(needs)}`,
     ...aliases.map((one) => `Also: <code>${one.method} ${escaped(one.path)}</code>`),
-    ...(operationOf(name).stepUp === undefined
+    ...(entry.row.stepUp === undefined
       ? []
       : ["A person in a session confirms it with a passkey, where passkeys guard it."]),
-    ...(operationOf(name).takesTwo === undefined
+    ...(entry.row.takesTwo === undefined
       ? []
       : ["It waits for another person's approval, where approvals guard it: 202."]),
     ...(takes === undefined ? [] : [`Body: ${escaped(takes)}`]),
@@ -72,7 +75,7 @@ function entryOf(
 <p>${facts.join("<br>")}</p>
 ${parameters.length === 0 ? "" : table(["Parameter", "In", "Value", ""], parameters)}
 ${body === undefined ? "" : table(["Member of the body", "", "Value", ""], memberRows(body, "", ""))}
-<p>Refusals: ${refusals.map(([status, codes]) => `${status} ${codes.map(codeLink).join(" ")}`).join("; ")}; and its own.</p>
+<p>Refusals: ${refusals.map(([status, codes]) => `${status} ${codes.map(codeLink).join(" ")}`).join("; ")}.</p>
 </details>`;
 }
 

@@ -3,24 +3,27 @@
  */
 
 import { createHash } from "#core/crypto.ts";
+import { anything } from "#core/shape.ts";
 
+import type { Catalog } from "./catalog.ts";
 import { docsPage } from "./docs-page.ts";
 import { openapiDocument } from "./openapi.ts";
-import { described, type Handlers, type PublicHandler } from "./public.ts";
+import { described, type PublicHandler } from "./public.ts";
 
 /**
- * The handlers of the description rows; `handlers` is asked for once all handlers exist, on the
- * first request.
+ * The handlers of the description rows; `catalog` is asked for once it is complete, on the first
+ * request.
  */
 export function descriptionHandlers(
-  handlers: () => Handlers,
+  catalog: () => Catalog,
   version: string,
 ): { readonly "openapi.read": PublicHandler; readonly "openapi.page": PublicHandler } {
-  const json = once(() => JSON.stringify(openapiDocument(handlers(), version)));
-  const html = once(() => docsPage(handlers(), style));
+  const json = once(() => JSON.stringify(openapiDocument(catalog(), version)));
+  const html = once(() => docsPage(catalog(), style));
   return {
     "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
       summary: "This description, for programs.",
+      output: anything({ type: "object", description: "OpenAPI 3.1." }),
     }),
     "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
       summary: "This description, for people.",

@@ -6,28 +6,36 @@
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { Call, Handler } from "#domain/access/call.ts";
+import type { Call } from "#domain/access/call.ts";
+import type { Mounted } from "#domain/access/mounted.ts";
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { Log, Random } from "#domain/ports.ts";
 import type { RpcDoor } from "#http/rpc/door.ts";
-import { type OperationName, operationOf, operations } from "#operations";
+import type { OperationName } from "#operations";
 
-import { dressed, renderAnswer, renderProblem, type Sized } from "./answer.ts";
-import { parseJsonOfAnyLength, readJsonOctets, refuseAnnounced, unclearHeader } from "./body.ts";
+import { dressed, renderOutcome, renderProblem, type Sized } from "./answer.ts";
+import {
+  parseJsonOfAnyLength,
+  readBytes,
+  readJsonOctets,
+  refuseAnnounced,
+  unclearHeader,
+} from "./body.ts";
+import type { Catalog, Entry } from "./catalog.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
 import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
 import type { Exchange, Match, Observer, Side } from "./exchange.ts";
-import { hotMatch } from "./hot.ts";
-import type { DerAnswer, DerHandler, Handlers, OwnWords, PublicHandler } from "./public.ts";
+import { givenJson } from "./given.ts";
+import type { DerAnswer, DerHandler, PublicHandler, Speeches } from "./public.ts";
 import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
 import { approvalNamed, ClientAddresses, requestIdOf, splitUrl, withKnown } from "./request.ts";
-import { reachable, Routes } from "./router.ts";
+import { type Found, reachable, Routes } from "./router.ts";
 
 export interface FrontDoorDeps {
-  readonly handlers: Handlers;
+  readonly catalog: Catalog;
   readonly perform: Perform;
   readonly authenticate: Authenticate;
   readonly observer: Observer;
@@ -51,8 +59,8 @@ export interface FrontDoorDeps {
   readonly limits: Pick<RateLimits, "admit" | "enabled">;
   /** What the quotas of a CA's tenant let through; undefined where they set no rate. */
   readonly tenantRate: (ca: string) => Asker["tenant"];
-  /** Refusals in a protocol's own form, by operation. */
-  readonly ownWords: OwnWords;
+  /** Refusals in the words of each protocol. */
+  readonly speeches: Speeches;
   /** Remote procedure calls, on the main door only. */
   readonly rpc?: RpcDoor;
 }
@@ -87,10 +95,11 @@ export class FrontDoor {
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
     this.#addresses = new ClientAddresses(deps.trustedProxies);
+    const rows = [...deps.catalog.entries].map(([name, { row }]) => [name, row] as const);
     this.#routes = {
-      main: new Routes(reachable("main")),
-      local: new Routes(reachable("local")),
-      public: new Routes(reachable("public")),
+      main: new Routes(reachable("main", rows)),
+      local: new Routes(reachable("local", rows)),
+      public: new Routes(reachable("public", rows)),
     };
   }
 
@@ -106,19 +115,20 @@ export class FrontDoor {
     this.#active++;
     const exchange = this.#open(request, arrival, bodyRead);
     this.#deps.observer.began(exchange);
+    const found = this.#routes[exchange.side].find(request.method, exchange.path);
+    const entry = this.#found(exchange, found);
     const header = unclearHeader(request.headers);
     if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
-    const hot = this.#draining ? undefined : hotMatch(request.method, exchange.path);
-    const handler = hot === undefined ? undefined : this.#deps.handlers[hot.operation];
-    if (hot !== undefined && typeof handler === "function") {
-      return this.#answerPublic(exchange, hot, handler);
+    const hot = entry?.row.hot === true && !this.#draining && found.kind === "operation";
+    if (hot && entry.kind === "public") {
+      return this.#answerPublic(exchange, found.match, entry.handler);
     }
     if (headBytes(request) > headBytesMax) {
       return this.#refuse(exchange, refuse("headers_too_large", { limit_bytes: headBytesMax }));
     }
     const rpc = exchange.side === "main" ? this.#deps.rpc : undefined;
     if (rpc?.serves(exchange.path)) return this.#answerRpc(exchange, rpc);
-    return this.#answer(exchange).then(
+    return this.#answer(exchange, found).then(
       (sized) => this.#close(exchange, sized),
       (thrown) => this.#close(exchange, this.#refused(exchange, thrown)),
     );
@@ -126,7 +136,7 @@ export class FrontDoor {
 
   /** Octets of the largest body that any operation takes. */
   get largestBody(): number {
-    const names = Object.keys(operations) as OperationName[]; // The table's own keys.
+    const names = [...this.#deps.catalog.entries.keys()];
     return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
   }
 
@@ -213,33 +223,59 @@ export class FrontDoor {
     return this.#close(exchange, dressed(exchange, response));
   }
 
-  async #answer(exchange: Exchange): Promise<Sized> {
+  /** What was matched, noted where whoever refuses and observes looks for it. */
+  #found(exchange: Exchange, found: Found): Entry | undefined {
+    if (found.kind !== "operation") return undefined;
+    exchange.route = found.match.route;
+    exchange.operation = found.match.operation;
+    return this.#deps.catalog.entry(found.match.operation);
+  }
+
+  async #answer(exchange: Exchange, found: Found): Promise<Sized> {
     if (this.#draining && exchange.path !== readinessPath) {
       throw refuse("shutting_down", { retry_after: 5 });
     }
-    const { request, side, path } = exchange;
-    const found = this.#routes[side].find(request.method, path);
+    const { request } = exchange;
     if (found.kind === "nothing") return this.#page(exchange);
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
-    exchange.route = found.match.route;
-    exchange.operation = found.match.operation;
-    // Relying parties ask by POST, and no page gains anything by asking for them.
-    if (operationOf(found.match.operation).limit !== "ocsp") {
+    const entry = this.#deps.catalog.entry(found.match.operation);
+    // Devices ask by POST, and no page gains anything by asking for them.
+    if (entry.row.speaks === undefined) {
       this.#deps.ownPages.guard(request, exchange.secure);
       requireJsonOfBrowsers(request);
     }
     this.#count(exchange, found.match);
     await refuseAnnounced(request, this.#bodyBytesMax(found.match));
-    const handler = this.#deps.handlers[found.match.operation];
-    if (typeof handler === "function") {
-      return dressed(exchange, await runPublic(exchange, found.match, handler));
+    switch (entry.kind) {
+      case "public":
+        return dressed(exchange, await runPublic(exchange, found.match, entry.handler));
+      case "message":
+        return dressed(exchange, await this.#hear(exchange, found.match, entry));
+      case "mounted": {
+        const call = await this.#call(exchange, found.match, entry.mounted);
+        return await renderOutcome(exchange, await this.#deps.perform(call));
+      }
     }
-    const call = await this.#call(exchange, found.match, handler);
-    return await renderAnswer(exchange, await this.#deps.perform(call, handler));
+  }
+
+  /** The message says and proves who asks; from there on it is a call like any other. */
+  async #hear(
+    exchange: Exchange,
+    match: Match,
+    { mounted, handler }: Extract<Entry, { readonly kind: "message" }>,
+  ): Promise<Response> {
+    const { request, query, ip, requestId } = exchange;
+    const octets = await readBytes(request, this.#bodyBytesMax(match));
+    exchange.bodyRead();
+    exchange.movedAt = performance.now();
+    const asked = { request, path: match.path, query, ip, requestId };
+    const { origin, given, tell } = await handler.hear({ ...asked, octets });
+    exchange.subject = origin.principal.subject;
+    return await tell(await this.#deps.perform({ operation: mounted, origin, given }));
   }
 
   #count(exchange: Exchange, match: Match): void {
-    const limit = operationOf(match.operation).limit;
+    const { limit } = this.#deps.catalog.row(match.operation);
     if (limit === undefined || exchange.side === "local" || !countedClasses.has(limit)) return;
     if (!this.#deps.limits.enabled) return;
     exchange.route = match.route;
@@ -261,33 +297,36 @@ export class FrontDoor {
     return dressed(exchange, response);
   }
 
-  async #call(exchange: Exchange, match: Match, handler: Handler): Promise<Call> {
+  async #call(exchange: Exchange, match: Match, operation: Mounted): Promise<Call> {
     const { request } = exchange;
-    const given = new URLSearchParams(exchange.query);
-    const open = operationOf(match.operation).needs === "pub";
-    return {
-      operation: match.operation,
-      origin: open ? undefined : await this.#origin(exchange, match.operation),
+    const asked = new URLSearchParams(exchange.query);
+    const open = operation.row.needs === "pub";
+    const given = givenJson(operation, {
       path: match.path,
-      query: open ? withKnown(given, handler.query) : given,
-      approval: approvalNamed(request.headers),
+      query: open ? withKnown(asked, operation.query) : asked,
       body: async () => {
         const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
         exchange.bodyRead();
         exchange.movedAt = performance.now();
         return octets && (await parseJsonOfAnyLength(octets));
       },
+    });
+    return {
+      operation,
+      origin: open ? undefined : await this.#origin(exchange, match.operation),
+      given,
+      approval: approvalNamed(request.headers),
     };
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
     const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
-    return operationOf(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
+    return this.#deps.catalog.row(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {
     const { ip, requestId } = exchange;
-    const exempt = operationOf(operation).limit === "exempt";
+    const exempt = this.#deps.catalog.row(operation).limit === "exempt";
     const presented = presentedBy(exchange, this.#deps.cookies, this.#deps.osUser);
     const authenticated = await this.#deps.authenticate(presented, { ip, requestId, exempt });
     if (authenticated === undefined) return undefined;
@@ -303,9 +342,12 @@ export class FrontDoor {
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
-    const { request, path } = exchange;
-    const spoken = thrown instanceof Problem ? hotMatch(request.method, path) : undefined;
-    const own = spoken && this.#deps.ownWords[spoken.operation]?.(thrown as Problem); // Seen above.
+    const { operation } = exchange;
+    const speaks = operation === undefined ? undefined : this.#deps.catalog.row(operation).speaks;
+    const own =
+      speaks !== undefined && thrown instanceof Problem
+        ? this.#deps.speeches[speaks](thrown)
+        : undefined;
     if (own !== undefined) return dressed(exchange, own);
     const refused = renderProblem(exchange, thrown);
     if (refused.bug) this.#logFault(exchange, thrown);

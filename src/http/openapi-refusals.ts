@@ -1,11 +1,11 @@
 /**
- * The refusals an operation can meet before its own rules are asked, as its row and its shapes tell
- * them.
+ * The refusals an operation can meet: before its own rules are asked, as its row and its shapes
+ * tell them, and those of its own.
  */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Fields } from "#core/shape.ts";
-import { type Operation, type OperationName, operationOf } from "#operations";
+import type { Operation } from "#operations";
 
 /** What the shapes of a handler say about what can be wrong with a call. */
 export interface Taken {
@@ -13,15 +13,17 @@ export interface Taken {
   readonly body: Fields | undefined;
   /** True where the body is octets. */
   readonly octets: boolean;
+  /** Codes of the operation's own rules. */
+  readonly own: readonly ProblemCode[];
 }
 
-/** Codes by HTTP status, in ascending order; an operation has codes of its own beside them. */
+/** Codes by HTTP status, in ascending order. */
 export function refusalsOf(
-  name: OperationName,
+  row: Operation,
   taken: Taken,
 ): readonly (readonly [status: number, codes: readonly ProblemCode[]])[] {
-  const row = operationOf(name);
-  const codes = conditions.filter(([, applies]) => applies(row, taken)).flatMap(([these]) => these);
+  const met = conditions.filter(([, applies]) => applies(row, taken)).flatMap(([these]) => these);
+  const codes = [...new Set([...met, ...taken.own])];
   const statuses = [...new Set(codes.map((code) => problems[code][0]))].sort((a, b) => a - b);
   return statuses.map((status) => [status, codes.filter((code) => problems[code][0] === status)]);
 }

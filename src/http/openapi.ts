@@ -3,11 +3,14 @@
  */
 
 import { type ProblemCode, problems } from "#core/problems.ts";
-import { type Fields, objectSchema } from "#core/shape.ts";
-import { type OperationName, operationOf, operations, routesOf } from "#operations";
+import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
+import type { Definition } from "#domain/access/operation.ts";
+import { type OperationName, routesOf } from "#operations";
 
+import { exampleOf } from "./openapi-examples.ts";
 import { refusalsOf } from "./openapi-refusals.ts";
-import type { Handlers } from "./public.ts";
+import type { Catalog, Entry } from "./catalog.ts";
+import { mayBeEmpty } from "./given.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,15 +26,13 @@ export interface Described {
 }
 
 /** The operations served on the main listener, in the order of the table. */
-export function describedOperations(handlers: Handlers): readonly Described[] {
-  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
-  return names
-    .filter((name) => operationOf(name).local !== true)
-    .flatMap((name) => {
-      const shape = handlers[name];
-      const summary = shape.summary ?? publicSummary(name);
-      const { needs } = operationOf(name);
-      return routesOf(name).map((route, index) => ({
+export function describedOperations({ entries }: Catalog): readonly Described[] {
+  return [...entries]
+    .filter(([, { row }]) => row.local !== true)
+    .flatMap(([name, entry]) => {
+      const summary = summaryOf(entry) ?? publicSummary(name);
+      const { needs } = entry.row;
+      return routesOf(entry.row).map((route, index) => ({
         name,
         ...route,
         needs,
@@ -41,13 +42,19 @@ export function describedOperations(handlers: Handlers): readonly Described[] {
     });
 }
 
+const summaryOf = (entry: Entry): string | undefined =>
+  entry.kind === "public" ? entry.handler.summary : entry.mounted.definition.summary;
+
 /** The OpenAPI 3.1 document of the handlers served. */
-export function openapiDocument(handlers: Handlers, version: string): Json {
+export function openapiDocument(catalog: Catalog, version: string): Json {
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const described of describedOperations(handlers)) {
+  for (const described of describedOperations(catalog)) {
     const path = described.path.replace("*}", "}");
     const item = paths[path] ?? {};
-    item[described.method.toLowerCase()] = operationObject(described, handlers[described.name]);
+    item[described.method.toLowerCase()] = operationObject(
+      described,
+      catalog.entry(described.name),
+    );
     paths[path] = item;
   }
   return {
@@ -58,10 +65,11 @@ export function openapiDocument(handlers: Handlers, version: string): Json {
   };
 }
 
-function operationObject(described: Described, shape: Handlers[OperationName]): Json {
+function operationObject(described: Described, entry: Entry): Json {
   const open = described.needs === "pub";
-  const { path, body, query, takes, gives, mayBeEmpty } = shapeOf(shape);
-  const taken = { query, body, octets: takes !== undefined };
+  const shape = shapeOf(entry);
+  const { path, body, query, takes } = shape;
+  const taken = { query, body, octets: takes !== undefined, own: shape.refuses };
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
     operationId: described.alias ? `${described.name}.alias` : described.name,
@@ -71,28 +79,67 @@ function operationObject(described: Described, shape: Handlers[OperationName]): 
     security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     "x-needs": described.needs,
     parameters: [...pathParameters(described.path, path), ...queryParameters(query)],
-    ...requestBody({ body, takes, mayBeEmpty }),
+    ...requestBody(shape),
     responses: {
-      ...success(gives),
+      ...success(shape),
       ...Object.fromEntries(
-        refusalsOf(described.name, taken).map(([status, codes]) => [status, refusal(codes)]),
+        refusalsOf(entry.row, taken).map(([status, codes]) => [status, refusal(codes)]),
       ),
       default: refusal(undefined),
     },
   };
 }
 
-/** What a handler says of itself, whichever kind it is. */
-export function shapeOf(shape: Handlers[OperationName]) {
-  const isPublic = typeof shape === "function";
+/** What an operation says of itself, whichever kind it is. */
+export function shapeOf(entry: Entry): OperationShape {
+  if (entry.kind === "public") {
+    const { query = {}, body, takes, gives = ["application/json"] } = entry.handler;
+    const { output, refuses = [] } = entry.handler;
+    return { path: {}, query, body, takes, gives, output, refuses, mayBeEmpty: false };
+  }
+  const { path, query, body, definition } = entry.mounted;
+  const { refuses } = definition;
+  if (entry.kind === "message") {
+    const { takes, gives } = entry.handler;
+    const octets = { path: {}, query: {}, body: undefined, output: undefined };
+    return { ...octets, takes, gives, refuses, mayBeEmpty: false };
+  }
+  const { media, output } = answerOf(definition);
   return {
-    path: isPublic ? {} : shape.path,
-    query: shape.query ?? {},
-    body: shape.body,
-    takes: isPublic ? shape.takes : undefined,
-    gives: shape.gives ?? ["application/json"],
-    mayBeEmpty: !isPublic && shape.emptyBody,
+    path,
+    query,
+    body: body !== undefined && Object.keys(body).length > 0 ? body : undefined,
+    takes: undefined,
+    gives: media,
+    output,
+    refuses,
+    mayBeEmpty: body !== undefined && mayBeEmpty(body),
   };
+}
+
+/** As the description tells it. */
+interface OperationShape {
+  readonly path: Fields;
+  readonly query: Fields;
+  readonly body: Fields | undefined;
+  /** Media type of a body that is octets. */
+  readonly takes: string | undefined;
+  readonly gives: readonly string[];
+  /** What is answered in JSON. */
+  readonly output: Field<unknown> | undefined;
+  /** Refusals of its own. */
+  readonly refuses: readonly ProblemCode[];
+  readonly mayBeEmpty: boolean;
+}
+
+const isField = (output: object): output is Field<unknown> => "read" in output;
+
+function answerOf({ output }: Definition) {
+  if (!("media" in output)) return { media: ["application/json"], output };
+  const whole = isField(output) ? output : undefined;
+  const { media, content } = output;
+  if (whole === undefined || content === undefined) return { media, output: content ?? whole };
+  return { media, output: either(whole, content) };
 }
 
 function pathParameters(path: string, fields: Fields): readonly Json[] {
@@ -113,24 +160,27 @@ function queryParameters(fields: Fields): readonly Json[] {
   }));
 }
 
-function requestBody({ body, takes, mayBeEmpty }: Partial<ReturnType<typeof shapeOf>>): Json {
+function requestBody({ body, takes, mayBeEmpty }: OperationShape): Json {
   if (takes !== undefined) {
     return { requestBody: { required: true, content: { [takes]: { schema: octets() } } } };
   }
   if (body === undefined) return {};
-  const content = { "application/json": { schema: objectSchema(body) } };
-  return { requestBody: { required: mayBeEmpty !== true, content } };
+  const schema = objectSchema(body);
+  const content = { "application/json": { schema, example: exampleOf(schema) } };
+  return { requestBody: { required: !mayBeEmpty, content } };
 }
 
 /** Without a media type the browser is sent elsewhere. */
-function success(gives: readonly string[]): Json {
+function success({ gives, output }: OperationShape): Json {
   if (gives.length === 0) return { "3XX": { description: "The browser is sent on." } };
-  const content = Object.fromEntries(gives.map((type) => [type, contentOf(type)]));
+  const content = Object.fromEntries(gives.map((type) => [type, contentOf(type, output)]));
   return { "2XX": { description: "The operation succeeded.", content } };
 }
 
-function contentOf(type: string): Json {
-  if (type === "application/json") return {};
+function contentOf(type: string, output: Field<unknown> | undefined): Json {
+  if (type === "application/json" && output !== undefined) {
+    return { schema: output.schema, example: exampleOf(output.schema) };
+  }
   const isText = type.startsWith("text/") || type.includes("pem");
   return { schema: isText ? { type: "string" } : octets() };
 }

@@ -2,10 +2,13 @@
  * What a handler of a public operation is given and gives when it answers octets instead of JSON.
  */
 
-import type { Problem } from "#core/problems.ts";
-import type { Fields } from "#core/shape.ts";
-import type { Handler } from "#domain/access/call.ts";
-import type { OperationName, operations } from "#operations";
+import type { Problem, ProblemCode } from "#core/problems.ts";
+import type { Field, Fields } from "#core/shape.ts";
+import type { Definition, Guarded } from "#domain/access/operation.ts";
+import type { Origin } from "#domain/actor.ts";
+import type { Given } from "#domain/access/given.ts";
+import type { Outcome } from "#domain/access/outcome.ts";
+import type { OperationName, operations, Speech } from "#operations";
 
 /** One request of a `pub` operation; no credential has been looked at. */
 export interface PublicRequest {
@@ -25,11 +28,13 @@ export interface PublicRequest {
  * Answers a `pub` operation. GET handlers also answer HEAD; the listener drops the body.
  * A thrown `Problem` is rendered as the JSON error, anything else as `internal`.
  */
-export type PublicHandler = ((request: PublicRequest) => Response | Promise<Response>) &
-  Partial<PublicDescription>;
+export type PublicHandler<O = unknown> = ((
+  request: PublicRequest,
+) => Response | Promise<Response>) &
+  Partial<PublicDescription<O>>;
 
 /** What /openapi.json says of a public operation, where its name does not say enough. */
-export interface PublicDescription {
+export interface PublicDescription<O = unknown> {
   readonly summary: string;
   readonly query: Fields;
   readonly body: Fields;
@@ -37,13 +42,17 @@ export interface PublicDescription {
   readonly takes: string;
   /** Media types of the answer, the one that comes unasked first; JSON when it is not said. */
   readonly gives: readonly string[];
+  /** What is answered in JSON. */
+  readonly output: Field<O>;
+  /** Refusals of its own rules. */
+  readonly refuses: readonly ProblemCode[];
 }
 
 /** A public handler with its description. */
-export const described = (
+export const described = <O = unknown>(
   handler: (request: PublicRequest) => Response | Promise<Response>,
-  description: Partial<PublicDescription>,
-): PublicHandler => Object.assign(handler, description);
+  description: Partial<PublicDescription<O>>,
+): PublicHandler<O> => Object.assign(handler, description);
 
 /**
  * The same for DER that is sent by the hundred thousand: at once where it can be, and complete but
@@ -63,13 +72,48 @@ export interface DerAnswer {
  * One implementation per row: complete by type, and only `pub` rows may answer without the
  * pipeline.
  */
-export type Handlers = {
-  readonly [Name in OperationName]: (typeof operations)[Name]["needs"] extends "pub"
-    ? Handler | PublicHandler | DerHandler
-    : Handler;
+export type Handlers = { readonly [Name in OperationName]: Answers<(typeof operations)[Name]> };
+
+type Answers<Row> = Row extends { readonly caller: "inside" }
+  ? MessageHandler & { readonly definition: Fitting<Row> }
+  : Row extends { readonly needs: "pub" }
+    ? Fitting<Row> | PublicHandler | DerHandler
+    : Fitting<Row>;
+
+/** A definition of what the row says: on what it is authorized, and whether it takes two. */
+type Fitting<Row> = (Row extends { readonly takesTwo: unknown } ? Guarded : Unguarded) & {
+  readonly target: { readonly on: Row extends { readonly on: infer On } ? On : undefined };
 };
 
-/** A refusal in the form of the operation's protocol; undefined leaves it to the JSON error. */
-export type OwnWords = {
-  readonly [Name in OperationName]?: (problem: Problem) => Response | undefined;
-};
+type Unguarded = Definition & { readonly parks: undefined };
+
+/**
+ * A refusal in the words of each protocol a row may speak; undefined leaves it to the JSON error.
+ */
+export type Speeches = Readonly<Record<Speech, (problem: Problem) => Response | undefined>>;
+
+/** A message of a device, its body read. */
+export interface Message extends PublicRequest {
+  readonly octets: Uint8Array;
+}
+
+/** What a message asks for, once it has proved who asks. */
+export interface Heard {
+  readonly origin: Origin;
+  readonly given: Given;
+  /** The answer in the protocol's form. */
+  tell(outcome: Outcome): Response | Promise<Response>;
+}
+
+/**
+ * A row whose callers authenticate inside the message (`caller: "inside"`): the protocol reads and
+ * proves it, and the pipeline does the rest, with the rights of whoever it proves.
+ */
+export interface MessageHandler {
+  readonly definition: Definition;
+  /** Media types of the message and its answer. */
+  readonly takes: string;
+  readonly gives: readonly string[];
+  /** Refuses what is no message, and what proves nobody. */
+  hear(message: Message): Promise<Heard>;
+}

@@ -5,6 +5,8 @@
 
 import { BlockList, isIP } from "node:net";
 
+import { approvalHeader } from "./answer.ts";
+
 /**
  * Splits a request URL by string operations; `new URL` would cost more than an OCSP look-up. The
  * runtime has resolved dot segments and turned backslashes by then (WHATWG URL), so what a proxy in
@@ -30,7 +32,7 @@ export function requestIdOf(headers: Headers, fresh: () => string): string {
 
 /** The parked request a caller names by `X-Pki-Approval-Id`. */
 export const approvalNamed = (headers: Headers): string | undefined =>
-  headers.get("x-pki-approval-id") ?? undefined;
+  headers.get(approvalHeader) ?? undefined;
 
 /** Works out client addresses for one list of trusted proxies (API-10). */
 export class ClientAddresses {

@@ -7,7 +7,8 @@ import { RegExpRouter } from "hono/router/reg-exp-router";
 import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 
-import { type OperationName, operationOf, operations, routesOf } from "#operations";
+import { assert } from "#core/problems.ts";
+import { type Operation, type OperationName, routesOf } from "#operations";
 
 import type { Match, Side } from "./exchange.ts";
 
@@ -18,15 +19,16 @@ export type Found =
   | { readonly kind: "nothing" };
 
 /** The rows that can be reached through a door. */
-export function reachable(side: Side): readonly OperationName[] {
-  const names = Object.keys(operations) as OperationName[]; // The table's own keys.
-  return names.filter((name) => {
-    const row = operationOf(name);
+export function reachable(side: Side, table: readonly Row[]): readonly Row[] {
+  return table.filter(([, row]) => {
     if (side === "local") return true;
     if (side === "main") return row.local !== true;
     return row.needs === "pub" && servedInCleartext.some((limit) => limit === row.limit);
   });
 }
+
+/** One row under its name. */
+export type Row = readonly [name: OperationName, row: Operation];
 
 /**
  * The routes of one door. Paths are exact, case-sensitive and without trailing slash; HEAD is
@@ -36,11 +38,12 @@ export function reachable(side: Side): readonly OperationName[] {
 export class Routes {
   readonly #known = new Map<string, Target>();
   readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
+  readonly #hot: readonly HotRoute[];
 
-  constructor(names: readonly OperationName[]) {
+  constructor(rows: readonly Row[]) {
     const targets = new Map<string, Target>();
-    for (const name of names) {
-      for (const { method, path } of routesOf(name)) {
+    for (const [name, row] of rows) {
+      for (const { method, path } of routesOf(row)) {
         const target = targets.get(path) ?? compile(path);
         target.methods.set(method, name);
         targets.set(path, target);
@@ -49,6 +52,7 @@ export class Routes {
     for (const target of [...targets.values()].sort((a, b) => b.literals - a.literals)) {
       this.#router.add("ALL", target.mounted, target);
     }
+    this.#hot = rows.flatMap(([name, row]) => (row.hot ? [hotRoute(name, row)] : []));
   }
 
   /**
@@ -56,6 +60,29 @@ export class Routes {
    * allows.
    */
   find(method: string, path: string): Found {
+    return this.#findHot(method, path) ?? this.#findAny(method, path);
+  }
+
+  /**
+   * What relying parties send by the million, by plain comparison of text; undefined for every
+   * other path, and for an id that would have to be decoded.
+   */
+  #findHot(method: string, path: string): Found | undefined {
+    for (const { prefix, suffix, rest, methods, operation, route } of this.#hot) {
+      if (!path.startsWith(prefix) || !methods.includes(method)) continue;
+      const end = path.indexOf("/", prefix.length);
+      if (end <= prefix.length || !path.startsWith(suffix, end)) continue;
+      const after = path.slice(end + suffix.length);
+      if ((rest === undefined) !== (after === "")) continue;
+      const id = path.slice(prefix.length, end);
+      if (id.includes("%")) return undefined;
+      const named = rest === undefined ? { id } : { id, [rest]: after };
+      return { kind: "operation", match: { operation, route, path: named } };
+    }
+    return undefined;
+  }
+
+  #findAny(method: string, path: string): Found {
     const target = this.#known.get(path) ?? this.#match(path);
     const values = target?.pattern.exec(path)?.slice(1);
     if (target === undefined || values === undefined) return { kind: "nothing" };
@@ -74,6 +101,26 @@ export class Routes {
     this.#known.set(path, target);
     return target;
   }
+}
+
+/** A hot row: `<prefix>{id}<suffix>`, and after that nothing or the rest of the path. */
+interface HotRoute {
+  readonly operation: OperationName;
+  readonly route: string;
+  readonly methods: readonly string[];
+  readonly prefix: string;
+  readonly suffix: string;
+  /** Name of the rest. */
+  readonly rest: string | undefined;
+}
+
+function hotRoute(operation: OperationName, row: Operation): HotRoute {
+  const [route] = routesOf(row);
+  const [, prefix, suffix, rest] =
+    /^(\/[a-z/]+\/)\{id\}(\/[a-z/]+)(?:\{([a-z]+)\*\})?$/.exec(route?.path ?? "") ?? [];
+  assert(route && prefix && suffix, "a hot row has a path of this form");
+  const methods = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
+  return { operation, route: route.path, methods, prefix, suffix, rest };
 }
 
 /** One path pattern and the operations behind it. */

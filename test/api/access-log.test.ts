@@ -1,18 +1,20 @@
 /** The access log in JSON, through the pipeline: filters, pages, and the file that is an event. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { accessLogHandlers } from "#api/access-log.ts";
 import { addSeconds } from "#core/time.ts";
-import type { RawAnswer } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
+import { type Document, Outcome } from "#domain/access/outcome.ts";
+import { renderOutcome } from "#http/answer.ts";
+import type { Exchange } from "#http/exchange.ts";
 import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const { store, clock } = issuanceWorld();
 const handlers = accessLogHandlers({ store, clock });
-const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ store, clock });
 const began = clock.now();
-function textOf(raw: RawAnswer["raw"]): string {
+function textOf(raw: Document["content"]): string {
   if (typeof raw === "string") return raw;
   if (Symbol.asyncIterator in raw) throw new Error("the answer is made while it is sent");
   return Buffer.concat([raw].flat()).toString();
@@ -37,12 +39,17 @@ for (let n = 0; n < 620; n += 1) {
 async function ask(query: Readonly<Record<string, string>>) {
   const asked = { origin: rootOrigin, path: {}, query: new URLSearchParams(query) };
   const call = { ...asked, operation: "access_log.list", body: async () => undefined } as const;
-  return perform(call, handlers["access_log.list"]);
+  return askJson(perform, call, handlers["access_log.list"]);
+}
+
+/** The headers it is sent with. */
+async function sent(document: Document): Promise<Headers> {
+  const exchange = { requestId: "r", secure: false } as Exchange; // What rendering looks at.
+  return (await renderOutcome(exchange, new Outcome("done", document))).response.headers;
 }
 
 async function list(query: Readonly<Record<string, string>>) {
   const answer = await ask(query);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
   return answer.body as {
     items: ({ id: number } & Record<string, unknown>)[];
     next_cursor: string;
@@ -91,10 +98,13 @@ test("what is no filter value is refused by name", async () => {
 
 test("the file holds every row that matches, and is an event with its count", async () => {
   const answer = await ask({ export: "json", path_prefix: "/api/" });
-  if (!("raw" in answer)) throw new Error("the answer is not a file");
-  expect(Array.isArray(answer.raw)).toBe(true); // A piece for each page.
-  expect(answer.headers["content-disposition"]).toBe('attachment; filename="access-log.json"');
-  const rows = JSON.parse(textOf(answer.raw)) as { request_id: string }[];
+  const { document } = answer;
+  if (document === undefined) throw new Error("the answer is not a file");
+  expect(Array.isArray(document.content)).toBe(true); // A piece for each page.
+  expect((await sent(document)).get("content-disposition")).toBe(
+    'attachment; filename="access-log.json"',
+  );
+  const rows = JSON.parse(textOf(document.content)) as { request_id: string }[];
   expect(rows.map(({ request_id }) => request_id)).toEqual(
     Array.from({ length: 620 }, (_, n) => `r${619 - n}`),
   );
@@ -102,5 +112,5 @@ test("the file holds every row that matches, and is an event with its count", as
   expect(items.map(({ detail }) => detail)).toEqual(["kind=access_log rows=620"]);
 
   const none = await ask({ export: "json", path_prefix: "/none", from: "2026-01-01" });
-  expect("raw" in none && JSON.parse(textOf(none.raw))).toEqual([]);
+  expect(JSON.parse(textOf(none.document?.content ?? ""))).toEqual([]);
 });

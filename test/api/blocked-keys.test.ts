@@ -3,13 +3,13 @@
  * issuance obeys.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { encodePem } from "#core/asn1/pem.ts";
 import { Problem } from "#core/problems.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import {
   csr,
@@ -34,12 +34,11 @@ async function call(
   given: { body?: unknown; id?: string; query?: string },
 ) {
   const handlers = blockedKeyHandlers({ store: world.store, blockedKeys: new BlockedKeys(world) });
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   const path: Record<string, string> = given.id === undefined ? {} : { id: given.id };
   const query = new URLSearchParams(given.query ?? "");
   const asked = { operation, origin: rootOrigin, path, query, body: async () => given.body };
-  const answer = await perform(asked, handlers[operation]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(perform, asked, handlers[operation]);
   return { status: answer.status, body: JSON.parse(JSON.stringify(answer.body)) };
 }
 

@@ -1,5 +1,6 @@
 /** Bulk revocation in JSON, through the pipeline: members, answers, refusals, and who may. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { parseSerial } from "#core/ids.ts";
@@ -7,7 +8,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import type { Origin } from "#domain/actor.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
@@ -17,11 +18,12 @@ beforeEach(async () => {
   small = await smallCa();
   handlers = bulkRevocationHandlers({ ...small, profiles: () => new ProfileSet([]) });
   // A disk without room: revocation must not care (REV-3).
-  perform = pipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
+  perform = openPipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
 });
 
 async function call(body: unknown, origin: Origin = rootOrigin) {
-  const answer = await perform(
+  const answer = await askJson(
+    perform,
     {
       operation: "cert.revoke_bulk",
       origin,
@@ -31,7 +33,6 @@ async function call(body: unknown, origin: Origin = rootOrigin) {
     },
     handlers["cert.revoke_bulk"],
   );
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
   return JSON.parse(JSON.stringify(answer.body));
 }
 

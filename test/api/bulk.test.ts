@@ -3,13 +3,13 @@
  * faults.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { bulkHandlers } from "#api/bulk.ts";
 import { defaultTenant } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import {
   csr,
@@ -25,13 +25,12 @@ let ask: (body: object, ca?: string) => Promise<Json>;
 beforeEach(async () => {
   world = issuanceWorld({ urlBase: "https://pki.example" });
   id = (await initRoot(world)).id;
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
-  const handlers = bulkHandlers({ bulk: new BulkIssue(world) });
+  const perform = openPipeline({ ...world });
+  const handlers = bulkHandlers({ bulk: new BulkIssue(world), itemGate: async () => undefined });
   const operation = "cert.issue_bulk" as const;
   ask = async (body, ca = id) => {
     const call = { operation, origin: rootOrigin, path: { id: ca }, query: new URLSearchParams() };
-    const answer = await perform({ ...call, body: async () => body }, handlers[operation]);
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const answer = await askJson(perform, { ...call, body: async () => body }, handlers[operation]);
     return JSON.parse(JSON.stringify(answer.body));
   };
 });

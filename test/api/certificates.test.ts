@@ -1,5 +1,6 @@
 /** CAs, profiles, issuance and inventory in JSON, through the pipeline. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 import { createPublicKey, X509Certificate } from "node:crypto";
 
@@ -10,7 +11,6 @@ import { profileHandlers } from "#api/profiles.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/worlds/issuance.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
@@ -22,23 +22,22 @@ let handlers: ReturnType<typeof handlersOf>;
 beforeEach(() => {
   world = issuanceWorld();
   handlers = handlersOf(world);
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   const call = (operation: Operation, asked: Asked = {}) => {
     const origin = { ...rootOrigin, principal: asked.principal ?? rootOrigin.principal };
     const { path = {}, body } = asked;
     const query = new URLSearchParams(asked.query ?? "");
     const request = { operation, origin, path, query, body: async () => body };
-    return perform(request, handlers[operation]);
+    return askJson(perform, request, handlers[operation]);
   };
   ask = async (operation, asked) => {
     const answer = await call(operation, asked);
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
     return { ...JSON.parse(JSON.stringify(answer.body)), headers: answer.headers };
   };
   raw = async (operation, asked) => {
     const answer = await call(operation, asked);
-    if (!("raw" in answer)) throw new Error("the answer is JSON");
-    return { status: answer.status, raw: String(answer.raw) };
+    if (answer.document === undefined) throw new Error("the answer is JSON");
+    return { status: answer.status, raw: String(answer.document.content) };
   };
 });
 

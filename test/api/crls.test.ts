@@ -1,11 +1,12 @@
 /** CRLs in JSON, through the pipeline: the state of every list, and signing them all. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { crlAdministration } from "#api/crls.ts";
 import type { Origin } from "#domain/actor.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 import { parseSerial } from "#core/ids.ts";
 
@@ -17,7 +18,7 @@ let perform: Perform;
 async function open(options?: Parameters<typeof smallCa>[0]) {
   small = await smallCa(options);
   handlers = crlAdministration(small);
-  perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ ...small });
 }
 beforeEach(() => open());
 
@@ -31,8 +32,11 @@ async function call(
 ) {
   const asked = { path: { id: small.ca.id }, query: new URLSearchParams(query) };
   const read = async () => body;
-  const answer = await perform({ operation, origin, ...asked, body: read }, handlers[operation]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(
+    perform,
+    { operation, origin, ...asked, body: read },
+    handlers[operation],
+  );
   return JSON.parse(JSON.stringify(answer.body));
 }
 

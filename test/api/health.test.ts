@@ -3,8 +3,10 @@
 import { describe, expect, jest, test } from "bun:test";
 
 import { type HealthDeps, healthHandlers, type ProbeDeps, Probes } from "#api/health.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
 import type { ProviderFacts } from "#domain/keys.ts";
+import { jsonOf } from "#test/support/worlds/asking.ts";
 
 const softKeys: ProviderFacts = {
   provider: "software",
@@ -27,7 +29,11 @@ function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}
   const ready = healthHandlers(deps, probes)["health.ready"];
   if (typeof ready === "function") throw new Error("readiness answers JSON");
   // Readiness reads nothing of its call.
-  return () => ready.run({} as Parameters<typeof ready.run>[0]);
+  return async () => {
+    const told = await ready.run({} as Parameters<typeof ready.run>[0]);
+    const { status, body } = jsonOf(told instanceof Outcome ? told : new Outcome("done", told));
+    return { status, body };
+  };
 }
 
 describe("readiness", () => {

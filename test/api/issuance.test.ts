@@ -1,5 +1,6 @@
 /** Issue, renew, preview and parse-csr in JSON, through the pipeline. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { authorityHandlers } from "#api/authorities.ts";
@@ -8,7 +9,6 @@ import type { Principal } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { csr, issuanceWorld, rootOrigin, type World } from "#test/support/worlds/issuance.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
 
@@ -18,12 +18,15 @@ let ask: (operation: Operation, body: object, principal?: Principal) => Promise<
 beforeEach(async () => {
   world = issuanceWorld({ urlBase: "https://pki.example" });
   const handlers = { ...authorityHandlers(world), ...issuanceHandlers(world) };
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   ask = async (operation, body, principal = rootOrigin.principal) => {
     const call = { operation, origin: { ...rootOrigin, principal }, path: id ? { id } : {} };
     const query = new URLSearchParams();
-    const answer = await perform({ ...call, query, body: async () => body }, handlers[operation]);
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const answer = await askJson(
+      perform,
+      { ...call, query, body: async () => body },
+      handlers[operation],
+    );
     return { ...JSON.parse(JSON.stringify(answer.body)), headers: answer.headers };
   };
   id = "";

@@ -1,9 +1,9 @@
 /** The key-encryption key in JSON, through the pipeline. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { kekHandlers } from "#api/kek.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
@@ -14,12 +14,11 @@ const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" 
 const envelopes = new Envelopes({ keks, keys, random, onOperation: () => {} });
 const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
 const handlers = kekHandlers({ store, keys, keks, rotation });
-const perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ store, clock });
 
 async function call(operation: keyof typeof handlers, body?: unknown) {
   const asked = { operation, origin: rootOrigin, path: {}, query: new URLSearchParams() };
-  const answer = await perform({ ...asked, body: async () => body }, handlers[operation]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(perform, { ...asked, body: async () => body }, handlers[operation]);
   return answer.body;
 }
 

@@ -3,10 +3,10 @@
  * nothing.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { keyHandlers } from "#api/keys.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { Keys } from "#domain/keys.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
 import { smallCa } from "#test/support/worlds/small-ca.ts";
@@ -108,8 +108,9 @@ interface Item {
 async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys, query = "") {
   const roles = { ca: "software", responder: "software" } as const;
   const handlers = keyHandlers({ ...world, keys, roles, pool: noPool });
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
-  const answer = await perform(
+  const perform = openPipeline({ ...world });
+  const answer = await askJson(
+    perform,
     {
       operation: "inventory.keys",
       origin: rootOrigin,
@@ -119,6 +120,5 @@ async function inventory(world: Awaited<ReturnType<typeof smallCa>>, keys: Keys,
     },
     handlers["inventory.keys"],
   );
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
   return JSON.parse(JSON.stringify(answer.body));
 }

@@ -1,10 +1,10 @@
 /** The sign ledger over HTTP: newest first, by kind, key and number, and a changed entry shows. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { ledgerHandlers } from "#api/ledger.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
@@ -54,8 +54,9 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     random,
     roles: { ca: "software" },
   });
-  const perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
-  const answer = await perform(
+  const perform = openPipeline({ ...small });
+  const answer = await askJson(
+    perform,
     {
       operation: "hsm.audit_log",
       origin: rootOrigin,
@@ -66,7 +67,7 @@ async function listed(query = ""): Promise<Listed & Readonly<Record<string, unkn
     handlers["hsm.audit_log"],
   );
   // What the handler gives.
-  return (answer as { readonly body: unknown }).body as Awaited<ReturnType<typeof listed>>;
+  return answer.body as Awaited<ReturnType<typeof listed>>;
 }
 
 test("entries come newest first, page by page, and say whose ledger it is", async () => {

@@ -1,11 +1,11 @@
 /** Lint of any certificate in JSON: defaults, what a profile changes, and refusals. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { lintHandlers } from "#api/lint.ts";
 import { Problem } from "#core/problems.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import {
   csr,
@@ -30,12 +30,11 @@ const web = {
 
 async function lint(body: object) {
   const handlers = lintHandlers({ profiles: () => new ProfileSet([web]) });
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   const asked = { operation: "cert.lint" as const, origin: rootOrigin, path: {} };
   const query = new URLSearchParams();
   const call = { ...asked, query, body: async () => body };
-  const answer = await perform(call, handlers["cert.lint"]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(perform, call, handlers["cert.lint"]);
   return JSON.parse(JSON.stringify(answer.body));
 }
 

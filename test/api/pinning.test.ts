@@ -1,16 +1,16 @@
 /** TLSA records over the pipeline. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { authorityHandlers } from "#api/authorities.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { pinningHandlers } from "#api/pinning.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const world = issuanceWorld();
 const handlers = { ...authorityHandlers(world), ...issuanceHandlers(world) };
-const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ ...world });
 
 test("TLSA has 8 records and with a serial 12; what is no host name, port or serial is refused", async () => {
   const subject = { cn: "Root" };
@@ -44,7 +44,10 @@ async function ask(operation: Operation, asked: Asked): Promise<Record<string, u
   const { path = {}, query = "", body } = asked;
   const call = { operation, origin: rootOrigin, path, body: async () => body };
   const all = { ...handlers, ...pinningHandlers(world) };
-  const answer = await perform({ ...call, query: new URLSearchParams(query) }, all[operation]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(
+    perform,
+    { ...call, query: new URLSearchParams(query) },
+    all[operation],
+  );
   return JSON.parse(JSON.stringify(answer.body));
 }

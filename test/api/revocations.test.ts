@@ -1,11 +1,12 @@
 /** Revocation in JSON, through the pipeline: answers, spellings of a serial, and refusals. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { Problem } from "#core/problems.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import type { Origin } from "#domain/actor.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 type Handlers = ReturnType<typeof revocationHandlers>;
@@ -16,7 +17,7 @@ let perform: Perform;
 beforeEach(async () => {
   small = await smallCa();
   handlers = revocationHandlers(small);
-  perform = pipeline({ ...small, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ ...small });
 });
 
 interface Asked {
@@ -31,8 +32,11 @@ async function call(operation: keyof Handlers, asked: Asked = {}) {
   const query = new URLSearchParams(asked.query ?? "");
   const origin = asked.origin ?? rootOrigin;
   const body = async () => asked.body;
-  const answer = await perform({ operation, origin, path, query, body }, handlers[operation]);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  const answer = await askJson(
+    perform,
+    { operation, origin, path, query, body },
+    handlers[operation],
+  );
   return JSON.parse(JSON.stringify(answer.body));
 }
 
@@ -101,7 +105,7 @@ test("REV-3: neither a suspended tenant nor a full disk keeps a certificate from
   const row = small.store.state.tenants.get("default");
   if (row === undefined) throw new Error("the built-in tenant is there");
   small.store.state.tenants.set("default", { ...row, status: "suspended" });
-  perform = pipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
+  perform = openPipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
   const { serial } = one;
   expect(await call("cert.suspend", { serial })).toMatchObject({ status: "held" });
   expect(await call("cert.release", { serial })).toMatchObject({ status: "released" });

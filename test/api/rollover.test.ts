@@ -3,6 +3,7 @@
  * chains, deletion.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { afterAll, beforeEach, expect, test } from "bun:test";
 
 import { crossSignHandlers } from "#api/cross-signs.ts";
@@ -11,7 +12,7 @@ import { rolloverHandlers } from "#api/rollover.ts";
 import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { Problem } from "#core/problems.ts";
 import type { Principal } from "#core/access/principal.ts";
-import { pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { externalRoot } from "#test/support/worlds/external-root.ts";
 import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
@@ -22,11 +23,11 @@ afterAll(() => elsewhere[Symbol.dispose]());
 
 let world: Awaited<ReturnType<typeof rolloverWorld>>;
 let handlers: ReturnType<typeof handlersOf>;
-let perform: ReturnType<typeof pipeline>;
+let perform: Perform;
 beforeEach(async () => {
   world = await rolloverWorld();
   handlers = handlersOf();
-  perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ ...world });
 });
 
 function handlersOf() {
@@ -60,12 +61,11 @@ async function answer(operation: Operation, id: string | undefined, asked: Asked
   const path: Record<string, string> = id === undefined ? {} : { id };
   const query = new URLSearchParams(asked.query ?? "");
   const request = { operation, origin, path, query, body: async () => asked.body };
-  return await perform(request, handlers.json[operation]);
+  return await askJson(perform, request, handlers.json[operation]);
 }
 
 async function ask(operation: Operation, id?: string, asked?: Asked): Promise<Json> {
   const given = await answer(operation, id, asked);
-  if (!("body" in given)) throw new Error("the answer is not JSON");
   return JSON.parse(JSON.stringify(given.body));
 }
 
@@ -176,7 +176,9 @@ test("a request goes out, openssl's root certifies it, and what comes back issue
   const request = { label: "below", subject: { cn: "Below" }, key_type: "ecdsa-p256" };
   const { ca, csr_pem: csrPem } = await ask("ca.csr", undefined, { body: request });
   expect(ca).toMatchObject({ label: "below", status: "pending" });
-  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({ raw: csrPem });
+  expect((await answer("ca.csr_show", ca.id)) as Json).toMatchObject({
+    document: { content: csrPem },
+  });
   const { csr_pem: other } = await ask("ca.csr", undefined, {
     body: { ...request, label: "other" },
   });

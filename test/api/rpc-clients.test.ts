@@ -3,6 +3,7 @@
  * they have.
  */
 
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import {
@@ -22,30 +23,28 @@ import { pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
 import { validationHandlers } from "#api/validation.ts";
 import { decodeMessage } from "#core/protobuf/wire.ts";
-import { pipeline } from "#domain/access/perform.ts";
-import type { Handlers } from "#http/public.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import { csr, initRoot, issuanceWorld } from "#test/support/worlds/issuance.ts";
 import { healthFile, serviceOf } from "#test/support/encodings/protoc.ts";
-import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 const world = issuanceWorld({ urlBase: "http://pki.test" });
 const rpc = new RpcDoor({
   service: "pki.v1.PKIService",
   schema: pkiSchema,
-  perform: pipeline({ ...world, hasRoom: () => true, onDecision: () => {} }),
+  perform: openPipeline({ ...world }),
   methods: rpcMethods({
     urlBase: "http://pki.test",
     nonceSupported: true,
     delegatedResponder: true,
   }),
   open: healthMethods(["pki.v1.PKIService"], async () => true),
-  handlers: {
+  catalog: stubCatalog({
     ...authorityHandlers(world),
     ...issuanceHandlers(world),
     ...certificateHandlers(world),
     ...validationHandlers(world),
-  } as unknown as Handlers, // All that the calls below reach.
+  }),
   bodyBytesMax: 65_536,
 });
 let server: StubServer;

@@ -3,6 +3,7 @@
  * refusals, same records.
  */
 
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { authorityHandlers } from "#api/authorities.ts";
@@ -17,40 +18,44 @@ import { Problem, refuse } from "#core/problems.ts";
 import { messageJson, readMessageJson } from "#core/protobuf/json.ts";
 import { kindOf, type Message } from "#core/protobuf/schema.ts";
 import { decodeMessage, encodeMessage } from "#core/protobuf/wire.ts";
-import { optional, text } from "#core/shape.ts";
-import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
-import type { Handlers } from "#http/public.ts";
+import { anything, optional, text } from "#core/shape.ts";
+import { type Definition, operation } from "#domain/access/operation.ts";
+import type { Perform } from "#domain/access/perform.ts";
+import { theCa } from "#domain/access/targets.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import { statusSchema } from "#http/rpc/status-messages.ts";
 import type { OperationName } from "#operations";
 import { csr, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
+import { stubCatalog } from "#test/support/worlds/stub-server.ts";
 
+type Answers = NonNullable<Parameters<typeof stubCatalog>[0]>;
 const world = issuanceWorld();
-const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+const perform = openPipeline({ ...world });
 const methods = rpcMethods({
   urlBase: "http://pki.test",
   nonceSupported: true,
   delegatedResponder: false,
 });
 const at = "2026-06-01T12:00:00.000000Z";
-const crlStatus = handler({
+const crlStatus = operation({
   summary: "",
-  query: { shard: optional(text()) },
-  run: async ({ query: { shard } }) => {
+  target: theCa,
+  input: { shard: optional(text()) },
+  output: anything(),
+  run: async ({ input: { shard } }) => {
     if (shard === "3") throw refuse("bad_partition", { shard_count: 2 });
     const base = { number: 7, this_update: at };
-    return ok({ shard_count: 2, base, delta: { available: true, number: 8, this_update: at } });
+    return { shard_count: 2, base, delta: { available: true, number: 8, this_update: at } };
   },
 });
-const handlers = {
+const handlers: Answers = {
   ...authorityHandlers(world),
   ...issuanceHandlers(world),
   ...certificateHandlers(world),
   ...validationHandlers(world),
   "crl.status": crlStatus,
-} as unknown as Handlers; // All that the calls below reach.
+};
 const faults: unknown[] = [];
 const subject = { cn: "Root" };
 const root = await rest("ca.init_root", {}, { label: "r", subject, key_type: "ecdsa-p256" });
@@ -189,16 +194,15 @@ const never = (): never => {
 };
 
 test("no method passes a gate its operation has: every caller meets the same answer as over REST", async () => {
-  const anything = { optional: true, schema: {}, read: (value: unknown) => value };
-  const stubOf = ({ ask }: (typeof methods)[keyof typeof methods]) => {
-    const members = Object.keys(ask(blank).body ?? {});
-    const body = Object.fromEntries(members.map((member) => [member, anything]));
-    return handler({ summary: "", body, run: async () => ok({}) });
+  const stubFor = ({ ask, operation: name }: (typeof methods)[keyof typeof methods]) => {
+    const members = Object.keys(ask(blank)).filter((member) => member !== "id");
+    const input = Object.fromEntries(members.map((member) => [member, optional(anything())]));
+    return stubOf(name, async () => ({}), input);
   };
-  const stubs = Object.fromEntries(
-    Object.values(methods).map((one) => [one.operation, stubOf(one)]),
+  const stubs: Readonly<Record<string, Definition>> = Object.fromEntries(
+    Object.values(methods).map((one) => [one.operation, stubFor(one)]),
   );
-  const open = door(perform, stubs as unknown as Handlers); // All that a method can reach.
+  const open = door(perform, stubs);
   const callers = ["nobody" as const, ...roles.map(roleHolder), ...roles.map(tenantHolder)];
   for (const [name, { operation }] of Object.entries(methods)) {
     for (const principal of callers) {
@@ -207,7 +211,8 @@ test("no method passes a gate its operation has: every caller meets the same ans
         const asked = { ca_id: id, serial: "5" };
         const over = await problemOf(() => call("proto", name, asked, principal, open));
         const plain = await codeOf(() =>
-          perform(
+          askJson(
+            perform,
             {
               operation,
               path: { id, serial: "5" },
@@ -312,13 +317,13 @@ class RpcRefusal extends Error {
   }
 }
 
-function door(through: Perform, served: Handlers): RpcDoor {
+function door(through: Perform, served: Answers): RpcDoor {
   return new RpcDoor({
     service: "pki.v1.PKIService",
     schema: pkiSchema,
     methods,
     perform: through,
-    handlers: served,
+    catalog: stubCatalog(served),
     bodyBytesMax: 65_536,
     open: {},
   });
@@ -462,9 +467,10 @@ async function rest(
 ): Promise<Record<string, unknown>> {
   const asked = { operation, origin: rootOrigin, path, body: async () => body };
   const served = handlers[operation];
-  if (typeof served === "function") throw new Error("asked by its path only");
-  const answer = await perform({ ...asked, query: new URLSearchParams() }, served);
-  if (!("body" in answer)) throw new Error("the answer is not JSON");
+  if (served === undefined || typeof served === "function" || "hear" in served) {
+    throw new Error("no definition answers it");
+  }
+  const answer = await askJson(perform, { ...asked, query: new URLSearchParams() }, served);
   return JSON.parse(JSON.stringify(answer.body));
 }
 

@@ -3,12 +3,11 @@
  * (API-1, API-2).
  */
 
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { beforeAll, describe, expect, test } from "bun:test";
 
 import { passkeyHandlers } from "#api/passkeys.ts";
-import { optional, text } from "#core/shape.ts";
-import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import {
   admin,
@@ -24,7 +23,7 @@ beforeAll(async () => {
   world = await governedWorld();
   issuing = (await world.ca("web-issuing")).id;
   const { store, clock } = world;
-  perform = pipeline({ store, clock, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ store, clock });
 });
 
 describe("an empty body", () => {
@@ -61,18 +60,14 @@ describe("an operation that takes no body", () => {
     async (operation, path) => {
       const handled = async (body: unknown) => {
         let ran = false;
-        const stub = handler({
-          summary: "Never.",
-          path: { id: optional(text()), serial: optional(text()) },
-          run: async () => {
-            ran = true;
-            return ok({});
-          },
+        const stub = stubOf(operation, async () => {
+          ran = true;
+          return {};
         });
         const principal = admin;
         const origin = { principal, ip: "", requestId: "" };
         const call = { operation, origin, path: path(), query: new URLSearchParams() };
-        const refused = await perform({ ...call, body: async () => body }, stub).then(
+        const refused = await askJson(perform, { ...call, body: async () => body }, stub).then(
           () => undefined,
           ({ code, facts }) => [code, facts.field],
         );

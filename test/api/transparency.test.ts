@@ -2,13 +2,13 @@
  * Transparency over the pipeline: what issuing answers, the inventory, and the list of SCTs.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import { certificateHandlers } from "#api/certificates.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { profileHandlers } from "#api/profiles.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { type CtWorld, ctWorld } from "#test/support/worlds/ct-world.ts";
 import { csr, rootOrigin } from "#test/support/worlds/issuance.ts";
 
@@ -97,13 +97,12 @@ function asking(world: CtWorld) {
     ...profileHandlers(world),
     ...transparencyHandlers({ ...world, monitor }),
   };
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   return async (operation: keyof typeof handlers, asked: Asked = {}) => {
     const { path = {}, body } = asked;
     const query = new URLSearchParams(asked.query ?? "");
     const call = { operation, origin: rootOrigin, path, query, body: async () => body };
-    const answer = await perform(call, handlers[operation]);
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const answer = await askJson(perform, call, handlers[operation]);
     return JSON.parse(JSON.stringify(answer.body));
   };
 }

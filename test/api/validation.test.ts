@@ -3,6 +3,7 @@
  * rubbish.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { validationHandlers } from "#api/validation.ts";
@@ -10,7 +11,6 @@ import { encodePem } from "#core/asn1/pem.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issued } from "#domain/certificates/issue.ts";
@@ -37,14 +37,17 @@ beforeEach(async () => {
     caRequest({ label: "issuing" }),
   );
   issued = await world.issuance.issue(rootOrigin, issuing, leafRequest());
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   const handlers = validationHandlers(world);
   ask = async (body, principal = rootOrigin.principal) => {
     const operation = "cert.validate" as const;
     const call = { operation, origin: { ...rootOrigin, principal }, path: {} };
     const query = new URLSearchParams();
-    const answer = await perform({ ...call, query, body: async () => body }, handlers[operation]);
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const answer = await askJson(
+      perform,
+      { ...call, query, body: async () => body },
+      handlers[operation],
+    );
     return JSON.parse(JSON.stringify(answer.body));
   };
 });

@@ -51,14 +51,11 @@ test("every request of a command is waited for like that, but of work that tells
   let waits = 0;
   const send = async () => Response.json({ total: 1 });
   const reach = { way: "socket", send, close: async () => undefined } as const;
-  const client = new Client(
-    async () => reach,
-    undefined,
-    (work) => {
-      waits += 1;
-      return work;
-    },
-  );
+  const patient = <T>(work: Promise<T>) => {
+    waits += 1;
+    return work;
+  };
+  const client = new Client(async () => reach, { patiently: patient });
   await client.ask("ca.list");
   expect(waits).toBe(1);
   await client.fetch("ca.list");

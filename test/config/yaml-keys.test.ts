@@ -1,9 +1,26 @@
-/** Finding keys in YAML text: the same keys the parser finds, and every repeated one. */
+/** Reading YAML text: every key with its line, every repeated one, and the values as ever. */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { scanKeys } from "#config/yaml-keys.ts";
+import type { Fault } from "#config/kinds.ts";
+import { readYaml } from "#config/yaml.ts";
+
+/** The keys of a text in its order, repeated ones last; or the fault of the whole text. */
+function scanKeys(text: string) {
+  const faults: Fault[] = [];
+  const { lines } = readYaml(text, "file", faults);
+  const whole = faults.find(({ path, sentence }) => path === "file" && !twice.test(sentence));
+  if (whole !== undefined) return { ok: false, sentence: whole.sentence } as const;
+  const repeated = faults.map(({ path, sentence }) => {
+    const line = Number(twice.exec(sentence)?.[1]);
+    return { path, line, repeated: true };
+  });
+  const first = [...lines].map(([path, line]) => ({ path, line, repeated: false }));
+  return { ok: true, keys: [...first, ...repeated] } as const;
+}
+
+const twice = /^The key stands twice, in line \d+ and in line (\d+)\.$/;
 
 // biome-ignore format: the table is read by column.
 const texts = [
@@ -29,7 +46,7 @@ const texts = [
 describe("keys are found", () => {
   test.each(texts)("in %s", (_what, text, keys) => {
     expect(Bun.YAML.parse(text)).toBeObject();
-    const scan = scanKeys(text, 16);
+    const scan = scanKeys(text);
     const found = scan.ok ? scan.keys : [];
     expect(found.map(({ path }) => path)).toEqual(keys.split(keys.includes("|") ? "|" : " "));
     expect(found.filter(({ repeated }) => repeated)).toEqual([]);
@@ -51,20 +68,22 @@ const repeats = [
 
 describe("a repeated key is found", () => {
   test.each(repeats)("%s", (_where, text, path, line) => {
-    const scan = scanKeys(text, 16);
+    const scan = scanKeys(text);
     const found = scan.ok ? scan.keys.filter(({ repeated }) => repeated) : [];
     expect(found).toEqual([{ path, line, repeated: true }]);
   });
 });
 
 test("the same key in two items of a sequence is no repetition", () => {
-  const scan = scanKeys("a:\n- b: 1\n- b: 1\nc: [{ d: 1 }, { d: 1 }]", 16);
+  const scan = scanKeys("a:\n- b: 1\n- b: 1\nc: [{ d: 1 }, { d: 1 }]");
   expect(scan.ok && scan.keys.some(({ repeated }) => repeated)).toBe(false);
 });
 
 test("an explicit key is refused, because it could hide a repetition", () => {
-  const scan = scanKeys("a: 1\n? a\n: 2", 16);
-  expect(scan).toMatchObject({ ok: false, line: 2 });
+  const sentence = "Line 2: A key written with `?` is not accepted.";
+  expect(scanKeys("a: 1\n? a\n: 2")).toEqual({ ok: false, sentence });
+  const inBrackets = "Line 1: A key written with `?` is not accepted.";
+  expect(scanKeys("a: { b: 1, ? b : 2 }")).toEqual({ ok: false, sentence: inBrackets });
 });
 
 const word = fc.stringMatching(/^[a-z][a-z0-9_ -]{0,8}[a-z0-9]$/);
@@ -84,13 +103,122 @@ test("whatever the runtime writes, its keys are found once each, in block and in
     fc.property(tree, fc.constantFrom(2, undefined), (value, indent) => {
       const text =
         indent === undefined ? Bun.YAML.stringify(value) : Bun.YAML.stringify(value, null, indent);
-      fc.pre(Bun.deepEquals(Bun.YAML.parse(text), value));
-      const scan = scanKeys(text, 64);
+      fc.pre(Bun.deepEquals(Bun.YAML.parse(text), value) && heightOf(value) <= 16);
+      const scan = scanKeys(text);
       expect(scan.ok && scan.keys.map(({ path }) => path).sort()).toEqual(pathsOf(value).sort());
       expect(scan.ok && scan.keys.some(({ repeated }) => repeated)).toBe(false);
     }),
     { numRuns: 400 },
   );
+});
+
+/** Scalars a configuration may hold, and those that readers of YAML read differently. */
+// biome-ignore format: the list is read as text.
+const oddScalars = [
+  "yes", "no", "on", "off", "y", "n", "true", "True", "TRUE", "tRue", "null", "~", "", "Null",
+  "0", "-0", "+1", "007", "0o17", "0o8", "0x1F", "0xg", "0b1", "1_000", "1e3", "1.", ".5",
+  "1:30", "190:20:30", ".inf", "-.INF", ".nan", "2001-01-01", "12345678901234567890", "-",
+  "a:b", "a#b", "a #b", "http://b:80/c", "30d", "::1", "10.0.0.0/8", "!!str 1", "!x 5",
+  "!!int 0x10", "!!float 1", "!!bool yes", "*one", "*two", "*in", "&in x", "&in { k: 1 }",
+  "<<", "|\n        x\n         y\n", ">-\n        x\n        y\n",
+];
+const written = fc.oneof(
+  fc.constantFrom(...oddScalars),
+  fc.integer().map(String),
+  fc.double().map(String),
+  fc.string().map((text) => JSON.stringify(text)),
+  fc.string({ unit: "grapheme" }).map((text) => `'${text.replaceAll("'", "''")}'`),
+);
+const member = fc.tuple(fc.constantFrom("a", "b", "c", "<<", "'q r'", "1", "__proto__"), written);
+const flow = fc.oneof(
+  fc.array(written, { maxLength: 3 }).map((items) => `[${items.join(", ")}]`),
+  fc
+    .array(member, { maxLength: 3 })
+    .map((members) => `{ ${members.map(([key, value]) => `${key}: ${value}`).join(", ")} }`),
+);
+const block = fc
+  .array(fc.tuple(member, flow, fc.boolean()), { maxLength: 4 })
+  .map((lines) =>
+    lines
+      .map(([[key, value], other, isFlow]) => `    ${key}: ${isFlow ? other : value}`)
+      .join("\n"),
+  );
+const document = fc
+  .array(fc.tuple(fc.constantFrom("", "&one ", "&two "), fc.boolean(), block), { maxLength: 4 })
+  .map((sections) =>
+    sections
+      .map(([anchor, isList, lines], at) =>
+        isList
+          ? `s${at}: ${anchor}\n  - x: 1\n${lines}\n  - *one # a comment\n`
+          : `s${at}: ${anchor}\n${lines}\n`,
+      )
+      .join(""),
+  );
+
+test("what the runtime's own reader takes of a configuration's shape is read alike", () => {
+  let compared = 0;
+  fc.assert(
+    fc.property(document, (text) => {
+      const theirs = runtimesReading(text);
+      const faults: Fault[] = [];
+      const { tree } = readYaml(text, "file", faults);
+      const repeats = faults.every(({ sentence }) => twice.test(sentence));
+      // A text neither takes, one with a repeated key, which the runtime lets pass, and one that
+      // holds itself, which it ties into a knot.
+      if (theirs === undefined || faults.some(({ sentence }) => sentence.includes("deeper"))) {
+        expect(faults.map(({ path }) => path)).toContain("file");
+        return;
+      }
+      expect([text, repeats]).toEqual([text, true]);
+      if (faults.length > 0) return;
+      compared++;
+      expect<unknown>([text, tree]).toEqual([text, theirs ?? {}]);
+    }),
+    { numRuns: 3000 },
+  );
+  expect(compared).toBeGreaterThan(300);
+});
+
+/** What the runtime makes of a text; undefined when it does not take it, null when it is empty. */
+function runtimesReading(text: string): unknown {
+  try {
+    return Bun.YAML.parse(text) ?? null;
+  } catch {
+    return undefined;
+  }
+}
+
+describe("aliases", () => {
+  const bomb = (levels: number) =>
+    ["a0: &a0 [x, x]"]
+      .concat(
+        Array.from(
+          { length: levels },
+          (_, at) => `a${at + 1}: &a${at + 1} [${`*a${at}, `.repeat(100)}]`,
+        ),
+      )
+      .join("\n");
+
+  test("that multiply to more values than a file can hold are refused at once", () => {
+    expect(scanKeys(bomb(2)).ok).toBe(true);
+    expect(scanKeys(bomb(9))).toEqual({
+      ok: false,
+      sentence: "Line 4, column 9: The file is not YAML: its aliases make too much of it.",
+    });
+  });
+
+  test("of what they stand in, or that nest too deep where they stand, are refused", () => {
+    const sentence = "The file nests deeper than 16 levels.";
+    expect(scanKeys("a: &x [*x]")).toEqual({ ok: false, sentence });
+    const deep = `a: &x ${"[".repeat(10)}${"]".repeat(10)}\n`;
+    expect(scanKeys(`${deep}b: [[[[[*x]]]]]`).ok).toBe(true);
+    expect(scanKeys(`${deep}b: [[[[[[*x]]]]]]`)).toEqual({ ok: false, sentence });
+  });
+});
+
+test("a key that is a collection is refused, because no path could name it", () => {
+  const sentence = "Line 1, column 1: The file is not YAML: a key is a collection.";
+  expect(scanKeys("[server]: { port: 1 }")).toEqual({ ok: false, sentence });
 });
 
 test("no text makes the scan fail, hang, or run past its end", () => {
@@ -124,9 +252,10 @@ test("no text makes the scan fail, hang, or run past its end", () => {
   );
   fc.assert(
     fc.property(hostile, (text) => {
-      const scan = scanKeys(text, 16);
+      const scan = scanKeys(text);
       if (scan.ok)
-        for (const { line } of scan.keys) expect(line).toBeLessThanOrEqual(text.split("\n").length);
+        for (const { line } of scan.keys)
+          expect(line).toBeLessThanOrEqual(text.split(/\r\n|[\r\n]/).length);
     }),
     { numRuns: 2000 },
   );
@@ -141,3 +270,8 @@ function pathsOf(value: unknown, path = ""): string[] {
     return [here, ...pathsOf(inner, here)];
   });
 }
+
+const heightOf = (value: unknown): number =>
+  typeof value === "object" && value !== null
+    ? 1 + Math.max(0, ...Object.values(value).map(heightOf))
+    : 0;

@@ -87,7 +87,7 @@ export function approvalContract(given: () => { store: Store; home: string }): v
       secret: "shown",
       failure: { code: "overloaded", error: "x", retryable: true, facts: { retry_after: 1 } },
       effect: { action: "ca.init_root", target: "t", caId: undefined, serial: undefined },
-      answer: { status: 201, body: { label: "ä" }, headers: { location: "/x" } },
+      answer: { made: true, output: { label: "ä" }, location: "/x" },
     };
     await save(changed);
     const found = await byId(one.id);

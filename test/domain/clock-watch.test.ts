@@ -1,11 +1,11 @@
 /** PRC-4: what a step of the clock pauses, until when, and what goes on all the same. */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { describe, expect, test } from "bun:test";
 
 import { clockHandlers } from "#api/clock.ts";
 import { instant } from "#core/time.ts";
 import { ClockWatch, type ClockPause } from "#domain/clock-watch.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
   csr,
@@ -153,14 +153,11 @@ describe("a step ahead", () => {
 describe("the confirmation", () => {
   async function accept(opened: World) {
     const handlers = clockHandlers(opened);
-    const perform = pipeline({ ...opened, hasRoom: () => true, onDecision: () => {} });
+    const perform = openPipeline({ ...opened });
     const call = { operation: "monitor.clock_accept", origin: rootOrigin, path: {} } as const;
     const query = new URLSearchParams();
-    const answer = await perform(
-      { ...call, query, body: async () => undefined },
-      handlers["monitor.clock_accept"],
-    );
-    return "body" in answer ? answer.body : undefined;
+    const asked = { ...call, query, body: async () => undefined };
+    return (await askJson(perform, asked, handlers["monitor.clock_accept"])).body;
   }
 
   test("resumes both, at this start and every later one, and is an event that says what it resumed", async () => {

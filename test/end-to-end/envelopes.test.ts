@@ -106,7 +106,7 @@ test("keys of a release before envelopes are brought over, whatever power cuts c
   const store = sealedStore(settings);
   const refs: KeyRef[] = store.list().filter(({ keyType }) => keyType !== "aes-256");
   for (const ref of refs) {
-    const { held: handle, secret } = await store.open(ref);
+    const { keyHandle: handle, secret } = await store.open(ref);
     writeLegacyKey(settings, { label: ref.label, keyType: handle.keyType, secret });
   }
   const versions = () => keyFiles(home).map(({ version }) => version);
@@ -146,7 +146,7 @@ describe("the memory of the serving process", () => {
     });
     const ca = store.list().find(({ label }) => label.startsWith("ca-0"));
     if (ca === undefined) throw new Error("the CA has a key");
-    const { held: handle, secret } = await store.open(ca);
+    const { keyHandle: handle, secret } = await store.open(ca);
     const pkcs8 = exportSecret(secret);
     const scalar = pkcs8.subarray(pkcs8.indexOf(Buffer.from("0420", "hex")) + 2).subarray(0, 32);
     const file = keyFiles(home).find(({ id }) => id === ca.id);

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { following } from "#adapters/listening-sockets.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
 import type { PublicHandler } from "#http/public.ts";
@@ -111,13 +112,14 @@ describe("TLS", () => {
     });
     const slow = async () => {
       await waiting;
-      return { status: 200 as const, body: { slow: true } };
+      return new Outcome("done", { slow: true });
     };
     const server = await start(
       { tls: certificate("first") },
       {
         handlers: {},
-        perform: async (call) => (call.query.has("slow") ? slow() : { status: 200, body: {} }),
+        perform: async ({ given }) =>
+          (await given.peek("slow")) === undefined ? new Outcome("done", {}) : slow(),
       },
     );
     const port = server.listeners.addresses.main;
@@ -249,9 +251,10 @@ describe("slow clients", () => {
     const patience = { idleTimeoutSeconds: 120, bodyTimeoutSeconds: 4, requestTimeoutSeconds: 4 };
     const { listeners } = await start(patience, {
       perform: async (call) => {
-        if (call.operation === "token.create") await call.body();
-        if (call.query.has("hang")) await new Promise(() => {});
-        return { status: 200, body: {} };
+        const created = call.operation.name === "token.create";
+        const hung = await call.given.peek("hang");
+        if (created || hung !== undefined) await new Promise(() => {});
+        return new Outcome("done", {});
       },
     });
     const send = (octets: string, drop = "") => trickled(listeners.addresses.main, octets, drop);
@@ -271,7 +274,7 @@ describe("slow clients", () => {
     const perform = async () => {
       await Bun.sleep(12_500);
       answered = true;
-      return { status: 200 as const, body: {} };
+      return new Outcome("done", {});
     };
     await start({ adminSocket }, { perform });
     const answer = await rawExchange(adminSocket, head("GET /api/profiles").concat("\r\n"));
@@ -457,8 +460,8 @@ describe("the drain", () => {
       {},
       {
         perform: async (call) => {
-          if (call.operation === "profile.list") await waiting;
-          return { status: 200, body: {} };
+          if (call.operation.name === "profile.list") await waiting;
+          return new Outcome("done", {});
         },
       },
     );

@@ -2,29 +2,40 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { integer, optional, text } from "#core/shape.ts";
-import { handler } from "#domain/access/call.ts";
+import { anything, integer, optional, text } from "#core/shape.ts";
+import { operation } from "#domain/access/operation.ts";
+import { theCa } from "#domain/access/targets.ts";
+import type { Catalog } from "#http/catalog.ts";
 import { descriptionHandlers } from "#http/docs.ts";
-import type { Handlers } from "#http/public.ts";
 import { operationOf, operations, routeOf, routesOf, type OperationName } from "#operations";
 
-import { startStub, stubHandlers, type StubServer } from "#test/support/worlds/stub-server.ts";
+import { stubOf } from "#test/support/worlds/asking.ts";
+import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 let server: StubServer;
 
 beforeAll(async () => {
-  const issue = handler({
+  const issue = operation({
     summary: "Issues <a> certificate.",
-    path: { id: text() },
-    query: { limit: optional(integer(1, 9)) },
-    body: { csr: text({ min: 1 }) },
-    run: async () => ({ status: 201, body: {} }),
+    target: theCa,
+    input: { csr: text({ min: 1 }) },
+    output: anything(),
+    run: async () => ({}),
   });
-  const handlers: Handlers = {
-    ...stubHandlers(),
-    ...descriptionHandlers(() => handlers, "1.2.3"),
+  const list = operation({
+    summary: "Lists.",
+    target: theCa,
+    input: { limit: optional(integer(1, 9)) },
+    output: anything(),
+    run: async () => ({}),
+  });
+  const handlers = {
+    ...descriptionHandlers(() => catalog, "1.2.3"),
+    "health.live": stubOf("health.live"),
     "cert.issue": issue,
+    "cert.list": list,
   };
+  const catalog: Catalog = stubCatalog(handlers);
   server = await startStub({}, { handlers });
 });
 afterAll(() => server.stop());
@@ -53,7 +64,7 @@ test("the document has every operation of the table under its route, but those o
 test("an alias is described with its operation's guards, and names it", async () => {
   const { paths } = await (await fetch(`${server.origin}/openapi.json`)).json();
   for (const name of Object.keys(operations) as OperationName[]) {
-    const [own, ...aliases] = routesOf(name); // The table's own keys.
+    const [own, ...aliases] = routesOf(operationOf(name)); // The table's own keys.
     for (const { method, path } of aliases) {
       const verb = method.toLowerCase();
       const { operationId, ...same } = paths[own?.path ?? ""][verb];
@@ -69,9 +80,11 @@ test("an alias is described with its operation's guards, and names it", async ()
 
 test("shapes become parameters and schemas, problems the error", async () => {
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
+  const id = { name: "id", in: "path", required: true, schema: text().schema };
   const { parameters, requestBody } = document.paths["/api/ca/{id}/issue"].post;
-  expect(parameters).toEqual([
-    { name: "id", in: "path", required: true, schema: text().schema },
+  expect(parameters).toEqual([id]);
+  expect(document.paths["/api/ca/{id}/certificates"].get.parameters).toEqual([
+    id,
     { name: "limit", in: "query", required: false, schema: integer(1, 9).schema },
   ]);
   expect(requestBody.required).toBe(true);
@@ -87,13 +100,16 @@ test("every operation has an id of its own, a media type for its answer and the 
   const ids = described.map(({ operationId }) => operationId);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.filter((id) => typeof id !== "string")).toEqual([]);
-  const { responses } = paths["/api/ca/{id}/issue"].post;
-  const codes = (status: number) =>
+  const issued = paths["/api/ca/{id}/issue"].post;
+  const codes = (status: number, { responses } = issued) =>
     responses[status].content["application/json"].schema.allOf[1].properties.code.enum;
   expect(codes(401)).toContain("unauthenticated");
   expect(codes(403)).toEqual(["csrf_failed", "forbidden", "tenant_suspended"]);
-  expect(codes(400)).toEqual([
+  expect(codes(400, paths["/api/ca/{id}/certificates"].get).slice(0, 2)).toEqual([
     "bad_query",
+    "unknown_parameter",
+  ]);
+  expect(codes(400)).toEqual([
     "unknown_parameter",
     "malformed_json",
     "unknown_field",
@@ -125,7 +141,8 @@ test("the page shows what an operation takes, its refusals, and how to authentic
   const [, issue = ""] = /<details id="cert.issue">(.*?)<\/details>/s.exec(page) ?? [];
   expect(issue).toContain("<code>POST /api/ca/{id}/issue</code>");
   expect(issue).toContain("<tr><td><code>id</code><td>path<td>text");
-  expect(issue).toContain("<tr><td><code>limit</code><td>query<td>integer (1 to 9)");
+  const [, list = ""] = /<details id="cert.list">(.*?)<\/details>/s.exec(page) ?? [];
+  expect(list).toContain("<tr><td><code>limit</code><td>query<td>integer (1 to 9)");
   expect(issue).toContain("<tr><td><code>csr</code><td><td>text (1 to 4096)<td>required");
   expect(issue).toContain('<a href="#e-tenant_suspended">tenant_suspended</a>');
   expect(issue).toContain("a credential with <code>issue</code>");

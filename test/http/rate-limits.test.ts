@@ -123,8 +123,7 @@ describe("through the front door", () => {
 
   const start = async () => {
     const { limits } = limiter({ perIp: { rate: 0.01, burst: 2 } });
-    const ownWords = { "ocsp.get": ocspRefusal, "ocsp.post": ocspRefusal };
-    server = await startStub({}, { limits, ownWords });
+    server = await startStub({}, { limits, speeches: { ocsp: ocspRefusal } });
     const { origin } = server;
     return (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, init);
   };

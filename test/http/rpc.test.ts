@@ -9,21 +9,25 @@ import { healthMethods } from "#api/rpc/health.ts";
 import { pkiSchema } from "#api/rpc/messages.ts";
 import { rpcMethods } from "#api/rpc/methods.ts";
 import { refuse } from "#core/problems.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
-import { startStub, type StubServer, stubHandlers } from "#test/support/worlds/stub-server.ts";
+import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/stub-server.ts";
 
-const perform: Perform = async ({ path, origin }) => {
-  if (path.serial === "1") throw new Error("SELECT secret FROM table");
-  if (path.serial === "2") throw refuse("key_unavailable", { retry_after: 2 });
-  if (path.serial === "3") return { status: 202, body: { approval_id: "apr_1" } };
-  return { status: 200, body: { serial: path.serial, requested_by: origin?.principal.subject } };
+const perform: Perform = async ({ given, origin }) => {
+  const { serial } = given.named;
+  if (serial === "1") throw new Error("SELECT secret FROM table");
+  if (serial === "2") throw refuse("key_unavailable", { retry_after: 2 });
+  if (serial === "3") {
+    return new Outcome("parked", { approval_id: "apr_1" }, { approval: "apr_1" });
+  }
+  return new Outcome("done", { serial, requested_by: origin?.principal.subject });
 };
 let ready = true;
 const rpc = new RpcDoor({
   service: "pki.v1.PKIService",
   schema: pkiSchema,
-  handlers: stubHandlers(),
+  catalog: stubCatalog(),
   perform,
   methods: rpcMethods({ urlBase: "", nonceSupported: true, delegatedResponder: true }),
   open: healthMethods(["pki.v1.PKIService"], async () => ready),

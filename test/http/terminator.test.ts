@@ -9,7 +9,8 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { usualTlsSuites } from "#core/tls-suites.ts";
-import { handler } from "#domain/access/call.ts";
+import type { Call } from "#domain/access/call.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import { PipeDoors } from "#http/pipe-doors.ts";
 import { TlsTerminator } from "#http/terminator.ts";
 import {
@@ -249,21 +250,11 @@ describe("another process of this host", () => {
 
 describe("octets", () => {
   const size = 24 * 1024 * 1024;
-  const echo = {
-    "token.create": handler({
-      summary: "",
-      run: async () => ({ status: 200, body: {} }),
-    }),
-  };
-  const perform = {
-    perform: async (call: { body: () => Promise<unknown> }) => {
-      const body = (await call.body()) as { text: string };
-      return { status: 200 as const, body: { text: body.text } };
-    },
-  };
+  const perform = async ({ given }: Call) =>
+    new Outcome("done", { text: (await given.read()).text });
 
   test("pass by the megabyte, both ways, as they were", async () => {
-    const server = await start({}, { handlers: echo, ...perform });
+    const server = await start({}, { perform });
     const text = Buffer.alloc(size / 2, "0123456789abcdef").toString();
     const answer = await fetch(`${server.origin}/api/tokens`, {
       method: "POST",
@@ -277,8 +268,7 @@ describe("octets", () => {
 
   test("wait for a slow reader without being lost", async () => {
     const text = Buffer.alloc(size, "x").toString();
-    const answers = { perform: async () => ({ status: 200 as const, body: { text } }) };
-    const server = await start({}, answers);
+    const server = await start({}, { perform: async () => new Outcome("done", { text }) });
     const sockets = await Promise.all(Array.from({ length: 4 }, () => connected(portOf(server))));
     for (const socket of sockets) socket.pause().write(get());
     while (server.front.active > 0 || server.rows.length < 4) await Bun.sleep(10);
@@ -353,7 +343,7 @@ describe("a connection", () => {
     const port = portOf(
       await start(patience, {
         perform: async (call) => {
-          if (call.operation === "token.create") await call.body();
+          if (call.operation.name === "token.create") await call.given.read();
           return new Promise(() => {});
         },
       }),
@@ -402,10 +392,8 @@ describe("a connection", () => {
 
   test("whose client neither reads nor closes is let go, however much is left for it", async () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
-    const perform = async ({ query }: { readonly query: URLSearchParams }) => ({
-      status: 200 as const,
-      body: query.has("much") ? { text } : {},
-    });
+    const perform = async ({ given }: Call) =>
+      new Outcome("done", (await given.peek("much")) === undefined ? {} : { text });
     const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
     const [deaf, mute] = clients;
@@ -457,9 +445,9 @@ describe("a rotation", () => {
     const server = await start(
       {},
       {
-        perform: async ({ query, origin }) => {
-          if (query.has("slow")) await waiting;
-          return { status: 200, body: { subject: origin?.principal.subject } };
+        perform: async ({ given, origin }) => {
+          if ((await given.peek("slow")) !== undefined) await waiting;
+          return new Outcome("done", { subject: origin?.principal.subject });
         },
       },
     );
@@ -493,7 +481,7 @@ describe("the end", () => {
       {
         perform: async () => {
           await waiting;
-          return { status: 200, body: { text } };
+          return new Outcome("done", { text });
         },
       },
     );
@@ -510,7 +498,7 @@ describe("the end", () => {
 
   test("does not wait for a client that never reads", async () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
-    const server = await start({}, { perform: async () => ({ status: 200, body: { text } }) });
+    const server = await start({}, { perform: async () => new Outcome("done", { text }) });
     const socket = await connected(portOf(server), alice);
     socket.pause().write(get());
     while (server.rows.length === 0) await Bun.sleep(5);

@@ -9,6 +9,8 @@ import { connect } from "node:net";
 import { afterAll, describe, expect, test } from "bun:test";
 
 import { groupIdOf } from "#config/os-group.ts";
+import type { Call } from "#domain/access/call.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import { scratchDirectory } from "#test/support/encodings/openssl.ts";
 import { rawExchange } from "#test/support/tls/raw-http.ts";
 import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
@@ -82,8 +84,8 @@ describe("the socket", () => {
 describe("a connection", () => {
   test("whose body trickles, whose answer is late, or that asks nothing is closed", async () => {
     const patience = { idleTimeoutSeconds: 2, bodyTimeoutSeconds: 2, requestTimeoutSeconds: 2 };
-    const perform = async (call: { readonly body: () => Promise<unknown>; operation: string }) => {
-      if (call.operation === "token.create") await call.body();
+    const perform = async ({ operation, given }: Call) => {
+      if (operation.name === "token.create") await given.read();
       return new Promise<never>(() => {});
     };
     const { path } = await start({}, patience, { perform });
@@ -104,7 +106,7 @@ describe("a connection", () => {
     });
     const perform = async () => {
       await waiting;
-      return { status: 200 as const, body: { done: true } };
+      return new Outcome("done", { done: true });
     };
     const { server, path } = await start({}, {}, { perform });
     const answer = rawExchange(path, get("/api/profiles", good));

@@ -3,6 +3,7 @@
  * and an absent id.
  */
 
+import { callOf, mountedAs, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
@@ -12,9 +13,8 @@ import { Problem } from "#core/problems.ts";
 import { optional, text } from "#core/shape.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { instant } from "#core/time.ts";
-import { handler, ok } from "#domain/access/call.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { type OperationName, operationOf, operations } from "#operations";
@@ -146,7 +146,7 @@ test("a suspended tenant issues nothing and revokes as ever", async () => {
 });
 
 test("a nearly full disk stops what grows and nothing else", async () => {
-  const perform = pipeline({
+  const perform = openPipeline({
     store: await stocked(),
     clock: testClock(),
     hasRoom: () => false,
@@ -175,8 +175,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
 });
 
 /** The pipeline on a store with room. */
-const performOver = (store: MemoryStore): Perform =>
-  pipeline({ store, clock: testClock(), hasRoom: () => true, onDecision: () => {} });
+const performOver = (store: MemoryStore): Perform => openPipeline({ store, clock: testClock() });
 
 /** A word for each target, for operations that name a CA or a tenant; one word for the others. */
 async function cell(perform: Perform, operation: OperationName, principal: Principal | undefined) {
@@ -212,20 +211,22 @@ async function refusalOf(
   const origin =
     principal === undefined ? undefined : { principal, ip: "192.0.2.1", requestId: "r" };
   const { by, on } = operationOf(operation);
-  const resource = { resource: text({ max: 64 }) };
-  const query = by === "resource" ? resource : {};
   const named = { tenant_id: optional(text({ max: 64 })), resource: optional(text({ max: 64 })) };
   const members = on === "tenant" ? { tenant_id: tenants[target] ?? target } : {};
+  const mounted = mountedAs(
+    operation,
+    stubOf(operation, async () => ({}), named),
+  );
+  const resource = { resource: `ca/${target}` };
+  const asksByIt = by === "resource" && Object.hasOwn(mounted.query, "resource");
   try {
     await perform(
-      {
-        operation,
+      callOf(mounted, {
         origin,
         path: { id: target },
-        query: new URLSearchParams(by === "resource" ? { resource: `ca/${target}` } : {}),
-        body: async () => ({ ...members, ...(by ? { resource: `ca/${target}` } : {}) }),
-      },
-      handler({ summary: "", query, body: named, run: async () => ok({}) }),
+        query: new URLSearchParams(asksByIt ? resource : {}),
+        body: async () => ({ ...members, ...(by ? resource : {}) }),
+      }),
     );
     return undefined;
   } catch (error) {

@@ -72,7 +72,7 @@ const codeOf = async (answer: Response): Promise<string | undefined> => {
 const names = Object.keys(operations) as OperationName[]; // The table's own keys.
 const changes = names
   .filter((name) => operationOf(name).local !== true && operationOf(name).limit !== "ocsp")
-  .flatMap((name) => routesOf(name))
+  .flatMap((name) => routesOf(operationOf(name)))
   .filter(({ method }) => method !== "GET");
 
 /** The path with ids of what there is. */

@@ -32,7 +32,9 @@ beforeAll(async () => {
 afterAll(() => instance.dispose());
 
 const names = Object.keys(operations) as OperationName[]; // The table's own keys.
-const routes = names.flatMap((name) => routesOf(name).map((route) => ({ name, ...route })));
+const routes = names.flatMap((name) =>
+  routesOf(operationOf(name)).map((route) => ({ name, ...route })),
+);
 
 /** The path with ids of what there is. */
 const pathOf = (pattern: string): string =>

@@ -3,6 +3,7 @@
  * is theirs to mend.
  */
 
+import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeAll, expect, test } from "bun:test";
 
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
@@ -10,7 +11,6 @@ import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { lintHandlers } from "#api/lint.ts";
-import { type GuardedName, parkings } from "#api/parking.ts";
 import { validationHandlers } from "#api/validation.ts";
 import { integer } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -25,8 +25,9 @@ import * as extensions from "#core/x509/extensions.ts";
 import { nameConstraints } from "#core/x509/name-constraints.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { policyConstraints, policyMappings } from "#core/x509/policy-extensions.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
+import { Outcome } from "#domain/access/outcome.ts";
+import type { GuardedCall } from "#domain/access/perform.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
@@ -68,11 +69,11 @@ beforeAll(async () => {
   world = await rolloverWorld();
   other = await initRoot(world, { label: "other" });
   handlers = handlersOf();
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {} });
+  const perform = openPipeline({ ...world });
   ask = (operation, body, id) => {
     const path: Record<string, string> = id === undefined ? {} : { id };
     const call = { operation, origin: rootOrigin, path, query: new URLSearchParams() };
-    return perform({ ...call, body: async () => body }, handlers[operation]);
+    return askJson(perform, { ...call, body: async () => body }, handlers[operation]);
   };
   fields = elsewhere();
 });
@@ -247,13 +248,16 @@ test("a certificate to be validated, linted, blocked or shown to approvers", asy
     expect(codes.bad_certificate).toBeGreaterThan(10);
     expect(codes.accepted).toBeGreaterThan(10);
   }
-  const bulk = { plan: () => Promise.reject(new Error("no bulk run is described here")) };
-  const stored = { origin: rootOrigin, ca: other, tenant: other.tenant, path: {}, query: "" };
-  const names: readonly GuardedName[] = ["ca.cross_sign", "ca.import_cert"];
-  for (const operation of names) {
+  for (const operation of ["ca.cross_sign", "ca.import_cert"] as const) {
     const codes = await outcomes(broken(leaf), async (der) => {
       const body = { certificate_pem: certificatePem(der), chain_pem: certificatePem(der) };
-      await parkings[operation]({ ...world, bulk }, { ...stored, body });
+      const gate = async ({ describe }: GuardedCall) => {
+        await describe(body);
+        return new Outcome("parked", {});
+      };
+      const call = { operation, origin: rootOrigin, path: { id: other.id } };
+      const asked = { ...call, body: async () => ({ certificate_pem: body.certificate_pem }) };
+      await askJson(openPipeline({ ...world, gate }), asked, handlers[operation]);
     });
     expect(codes.bad_certificate).toBeGreaterThan(10);
   }

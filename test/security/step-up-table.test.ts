@@ -3,17 +3,15 @@
  * and a session must confirm it.
  */
 
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { describe, expect, test } from "bun:test";
 
 import { ownPerson } from "#core/access/person.ts";
 import { fixedStepUps, usualStepUps } from "#core/access/step-up.ts";
 import { defaultTenant } from "#core/ids.ts";
-import { optional, text } from "#core/shape.ts";
 import { Problem } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
-import { handler, ok } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import type { Session } from "#domain/actor.ts";
 import { stepUpGate } from "#domain/access/step-up.ts";
 import type { PasskeyRecord } from "#domain/access/store.ts";
@@ -127,40 +125,37 @@ describe("by default", () => {
     test(`${name} is refused to a session that has not confirmed, and done for one that has`, async () => {
       const world = issuanceWorld();
       const id = (await initRoot(world)).id;
-      const perform = pipeline({
+      const perform = openPipeline({
         ...world,
         hasRoom: () => true,
         onDecision: () => {},
         stepUp: stepUpGate(world, usualStepUps),
       });
       let done = 0;
-      const anything = handler({
-        summary: "Counts.",
-        body: { resource: optional(text({ max: 64 })) },
-        run: async () => {
-          done += 1;
-          return ok({});
-        },
-      });
+      const counting = async () => {
+        done += 1;
+        return {};
+      };
+      const anything = stubOf(name, counting);
       const call = (stepUpUntil: number | undefined) => ({
         operation: name,
         origin: inSession(stepUpUntil),
         path: { id },
         query: new URLSearchParams(),
-        body: async () => ({ resource: `ca/${id}` }),
+        body: async () => (operationOf(name).by === undefined ? {} : { resource: `ca/${id}` }),
       });
-      const refused = await perform(call(undefined), anything).catch((error: unknown) => error);
+      const refused = await askJson(perform, call(undefined), anything).catch(thrown);
       expect(refused).toBeInstanceOf(Problem);
       expect(refused).toMatchObject({ code: "step_up_required" });
       expect(done).toBe(0);
       const confirmed = call(world.clock.now() + 1000);
       // Not with a passkey that is gone.
-      const gone = await perform(confirmed, anything).catch((error: unknown) => error);
+      const gone = await askJson(perform, confirmed, anything).catch(thrown);
       expect(gone).toMatchObject({ code: "step_up_required" });
       await world.store.atomically(async (tx) => {
         await tx.access.insertPasskey(passkeyOfRoot);
       });
-      await perform(confirmed, anything);
+      await askJson(perform, confirmed, anything);
       expect(done).toBe(1);
     });
   }
@@ -175,6 +170,8 @@ const passkeyOfRoot: PasskeyRecord = {
   createdAt: instant(0),
   lastUsedAt: undefined,
 };
+
+const thrown = (error: unknown) => error;
 
 /** Root in a session, confirmed until then. */
 function inSession(stepUpUntil: number | undefined): Origin {

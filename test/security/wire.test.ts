@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { type OperationName, operations, routesOf } from "#operations";
+import { type OperationName, operationOf, operations, routesOf } from "#operations";
 import { Instance } from "#test/support/instances/instance.ts";
 import { overheard, RawConnection, rawOverTls } from "#test/support/tls/raw-tls.ts";
 
@@ -135,7 +135,7 @@ describe("a path beside that of an operation", () => {
 
   // The rest of the path of `{request*}` is an OCSP request, whatever it looks like.
   const everyRoute = (Object.keys(operations) as OperationName[]) // The table's own keys.
-    .flatMap((name) => routesOf(name))
+    .flatMap((name) => routesOf(operationOf(name)))
     .filter(({ path }) => !path.includes("*"));
 });
 

@@ -1,9 +1,4 @@
-/**
- * Runs before every test file: the reflection polyfill of @peculiar/x509, and one directory for all
- * that tests write.
- */
-
-import "reflect-metadata";
+/** Runs before every test file: one directory for all that tests write, and the dice of CI. */
 
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

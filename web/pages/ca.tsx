@@ -1,9 +1,12 @@
 /** One certificate authority: what it is, how fresh its CRL is, and what it has issued. */
 
-import type { Ca, IssuedCertificate } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import type { Credential } from "#web/api.ts";
 import { Asked, Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
+
+type Ca = Answers["ca.show"];
+type IssuedCertificate = Answers["cert.list"]["items"][number];
 
 interface CaPageProps {
   readonly id: string;

@@ -1,10 +1,12 @@
 /** The certificate authorities the caller may read, newest first. */
 
-import type { Ca } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import { addressOf, type Credential } from "#web/api.ts";
 import { hashOf } from "#web/routes.ts";
 import { Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
+
+type Ca = Answers["ca.list"]["items"][number];
 
 /** Needs the capability `read`; the server narrows the list to where it is held. */
 export function CasPage({ credential }: { readonly credential: Credential | undefined }) {

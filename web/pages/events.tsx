@@ -1,9 +1,11 @@
 /** The audit log, newest first, as far as the caller may read it. */
 
-import type { Event } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import type { Credential } from "#web/api.ts";
 import { Pages } from "#web/ui/asked.tsx";
 import { type Column, Status, Table, Time } from "#web/ui/table.tsx";
+
+type Event = Answers["event.list"]["items"][number];
 
 /** Needs the capability `audit:read`. */
 export function EventsPage({ credential }: { readonly credential: Credential | undefined }) {

@@ -1,11 +1,13 @@
 /** The passkeys of the person: to look at, to add one, to remove one. */
 
 import { useState } from "preact/hooks";
-import type { Passkey } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Refusal } from "#web/api.ts";
 import { registerPasskey } from "#web/passkeys.ts";
 import { Asked, Refused, replied } from "#web/ui/asked.tsx";
 import { type Column, Table, Time } from "#web/ui/table.tsx";
+
+type Passkey = Answers["webauthn.list"]["items"][number];
 
 /** For people in a session; an API token has no passkeys. */
 export function PasskeysPage({ credential }: { readonly credential: Credential }) {

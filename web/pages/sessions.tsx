@@ -1,10 +1,12 @@
 /** Who is logged in now, and the way to end a session. */
 
 import { useState } from "preact/hooks";
-import type { LiveSession } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Refusal } from "#web/api.ts";
 import { Pages, Refused, replied } from "#web/ui/asked.tsx";
 import { type Column, Table, Time } from "#web/ui/table.tsx";
+
+type LiveSession = Answers["session.list"]["items"][number];
 
 /** Needs the capability `session:manage` everywhere. */
 export function SessionsPage({ credential }: { readonly credential: Credential }) {

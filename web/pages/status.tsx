@@ -1,9 +1,12 @@
 /** Whether the server works: its version, and each component with its state. */
 
-import type { Component } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import { addressOf } from "#web/api.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { type Column, Status, Table } from "#web/ui/table.tsx";
+
+type Components = Answers["health.ready"]["components"];
+type Component = Components[keyof Components];
 
 /** Needs no login: everything here is public. */
 export function StatusPage() {

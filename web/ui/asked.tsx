@@ -5,12 +5,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Answers, Listed } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
+import type { ListEnvelope } from "#api/pages.ts";
 import { ask, type Credential, type Question, type Refusal, type Reply } from "#web/api.ts";
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
-  readonly question?: Question;
+  readonly question?: Question<Name>;
   readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
@@ -55,12 +56,12 @@ export async function replied<Answer>(asked: Promise<Reply<Answer>>): Promise<Re
 }
 
 type ListName = {
-  [Name in keyof Answers]: Answers[Name] extends Listed<unknown> ? Name : never;
+  [Name in keyof Answers]: Answers[Name] extends ListEnvelope<unknown> ? Name : never;
 }[keyof Answers];
 
 interface PagesProps<Name extends ListName> {
   readonly name: Name;
-  readonly question?: Question;
+  readonly question?: Question<Name>;
   readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
@@ -69,8 +70,9 @@ interface PagesProps<Name extends ListName> {
 export function Pages<Name extends ListName>({ question = {}, ...rest }: PagesProps<Name>) {
   const [cursor, setCursor] = useState("");
   const query = { ...question.query, limit: "50", ...(cursor === "" ? {} : { cursor }) };
+  const paged = { ...question, query } as Question<Name>; // Every collection takes both.
   return (
-    <Asked name={rest.name} question={{ ...question, query }} credential={rest.credential}>
+    <Asked name={rest.name} question={paged} credential={rest.credential}>
       {(answer) => (
         <>
           {rest.children(answer)}

@@ -5,9 +5,12 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Caller, LoginWays, OpenedSession } from "#web/answers.ts";
+import type { Answers } from "#api/answers.ts";
 import { addressOf, ask, type Refusal } from "#web/api.ts";
+import type { Caller, OpenedSession } from "#web/login.ts";
 import { Asked, Refused, replied } from "./asked.tsx";
+
+type LoginWays = Answers["auth.config"];
 
 interface LogInProps {
   /** Why one is here, when one was logged in before. */

@@ -20,8 +20,8 @@ import {
   type KekTally,
   LaunchFault,
   readFault,
-  readHeldKek,
-  readHeldKey,
+  readKekHandle,
+  readKeyHandle,
   readHybridHeader,
   readRefusal,
   readWrapped,
@@ -95,11 +95,11 @@ export class SignerClient implements Keys {
     const { label, keyType } = wanted;
     // Never repeated: the first attempt may have made a key whose answer was lost.
     const options = { repeatable: false, timeoutMs: generateTimeoutMs };
-    return readHeldKey(await this.#call({ operation: "generate", label, keyType }, options));
+    return readKeyHandle(await this.#call({ operation: "generate", label, keyType }, options));
   }
 
   async find(key: KeyRef): Promise<KeyHandle> {
-    return readHeldKey(await this.#call({ operation: "find", key }));
+    return readKeyHandle(await this.#call({ operation: "find", key }));
   }
 
   sign(ticket: Parameters<Keys["sign"]>[0], message: Octets): Promise<Uint8Array> {
@@ -119,7 +119,7 @@ export class SignerClient implements Keys {
     generate: async ({ label }) => {
       // As for `generate`: what may have made a key is never repeated.
       const options = { repeatable: false, timeoutMs: generateTimeoutMs };
-      return readHeldKek(await this.#call({ operation: "kek.generate", label }, options));
+      return readKekHandle(await this.#call({ operation: "kek.generate", label }, options));
     },
     wrap: async (key, dek) =>
       readWrapped(await this.#call({ operation: "kek.wrap", key, dek: dek.toBase64() })),

@@ -50,15 +50,15 @@ export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Pro
  * throws `LaunchFault` as `openKeys` does.
  */
 export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
-  const token = tokenClient(settings, {});
-  if (token === undefined) return [];
+  const hsmToken = tokenClient(settings, {});
+  if (hsmToken === undefined) return [];
   try {
-    await token.start();
-    const [facts] = await token.facts();
+    await hsmToken.start();
+    const [facts] = await hsmToken.facts();
     if (facts?.error !== undefined) throw refuse("key_unavailable", {}, facts.error);
-    return await routed({ pkcs11: token }).list("pkcs11");
+    return await routed({ pkcs11: hsmToken }).list("pkcs11");
   } finally {
-    await token.close();
+    await hsmToken.close();
   }
 }
 

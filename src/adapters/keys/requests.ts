@@ -213,25 +213,33 @@ export function unforeseen(fault: unknown): LaunchFault {
   return new LaunchFault("device", "The key store cannot be opened.", reason);
 }
 
-/** A held key with its octets as base64, for JSON. */
-export const heldKeyBody = (held: KeyHandle): unknown => ({
-  ...held,
-  spki: Buffer.from(held.spki).toString("base64"),
+/** A key handle with its octets as base64, for JSON. */
+export const keyHandleBody = (keyHandle: KeyHandle): unknown => ({
+  ...keyHandle,
+  spki: Buffer.from(keyHandle.spki).toString("base64"),
 });
 
-/** Reads a held key. */
-export function readHeldKey(value: unknown): KeyHandle {
-  const held = value as Omit<KeyHandle, "spki"> & { spki: string }; // Written by heldKeyBody.
-  return { ...held, spki: Uint8Array.fromBase64(held.spki) };
+/** Reads a key handle. */
+export function readKeyHandle(value: unknown): KeyHandle {
+  // Written by keyHandleBody.
+  const keyHandle = value as Omit<KeyHandle, "spki"> & { spki: string };
+  return { ...keyHandle, spki: Uint8Array.fromBase64(keyHandle.spki) };
 }
 
 /** A new KEK with its octets as base64, for JSON. */
-export const heldKekBody = (held: KekHandle): unknown => ({ ...held, spki: held.spki?.toBase64() });
+export const kekHandleBody = (kekHandle: KekHandle): unknown => ({
+  ...kekHandle,
+  spki: kekHandle.spki?.toBase64(),
+});
 
 /** Reads a new KEK. */
-export function readHeldKek(value: unknown): KekHandle {
-  const held = value as Omit<KekHandle, "spki"> & { spki?: string }; // Written by heldKekBody.
-  return { ...held, spki: held.spki === undefined ? undefined : Uint8Array.fromBase64(held.spki) };
+export function readKekHandle(value: unknown): KekHandle {
+  // Written by kekHandleBody.
+  const kekHandle = value as Omit<KekHandle, "spki"> & { spki?: string };
+  return {
+    ...kekHandle,
+    spki: kekHandle.spki === undefined ? undefined : Uint8Array.fromBase64(kekHandle.spki),
+  };
 }
 
 /** A wrapped data key for JSON. */

@@ -3,7 +3,7 @@
  * answers, key operations.
  */
 
-import { type OperationName, operations, routeOf, routesOf } from "#operations";
+import { operations, routeOf, routesOf } from "#operations";
 
 import type { Metrics, Series } from "./families.ts";
 import type { LabelsOf } from "./metrics.ts";
@@ -16,8 +16,8 @@ type Method = LabelsOf<"pki_http_requests_total">["method"];
  */
 export function requestCounters(metrics: Metrics) {
   const routes = new Map<string, Map<Method, RouteSeries>>();
-  for (const name of Object.keys(operations) as OperationName[]) {
-    for (const { method, path } of routesOf(name)) {
+  for (const row of Object.values(operations)) {
+    for (const { method, path } of routesOf(row)) {
       seriesOf(metrics, routes, method as Method, path); // The table's methods are label values.
     }
   }

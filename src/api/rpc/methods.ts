@@ -63,49 +63,45 @@ const renamedMembers: Partial<Record<OperationName, Readonly<Record<string, stri
   "ca.show": { id: "ca_id" },
 };
 
-/**
- * Members that are given, under the names of REST; a member without presence is given when it says
- * something.
- */
+/** Members under the names of REST. */
 const withBody =
   (...members: readonly string[]) =>
   (message: Message): RpcQuestion => {
-    const given = members.filter((name) => message[name] !== undefined && message[name] !== "");
-    const body = given.map((name) => [name.replace(/_pem$/, ""), message[name]]);
-    return { ...byCa(message), body: Object.fromEntries(body) };
+    const given = members.map((name) => [name.replace(/_pem$/, ""), message[name]]);
+    return { ...byCa(message), ...Object.fromEntries(given) };
   };
 
-const byCa = (message: Message) => ({ path: { id: textOf(message.ca_id) } });
+const byCa = (message: Message): RpcQuestion => ({ id: textOf(message.ca_id) });
 
 const byShard = (message: Message): RpcQuestion => ({
   ...byCa(message),
-  query: { shard: message.shard === undefined ? undefined : String(message.shard) },
+  shard: message.shard === undefined ? undefined : String(message.shard),
 });
 
 const bySerial = (message: Message): RpcQuestion => ({
-  path: { id: textOf(message.ca_id), serial: textOf(message.serial) },
+  id: textOf(message.ca_id),
+  serial: textOf(message.serial),
 });
 
-function validated({ ca_id, leaf_pem, intermediates_pem, skip_revocation }: Message): RpcQuestion {
-  const given = withBody("certificate", "intermediates", "skip_revocation");
-  const body = { certificate: leaf_pem, intermediates: intermediates_pem, skip_revocation };
-  return { path: {}, body: { ca: textOf(ca_id), ...given(body).body } };
-}
+const validated = (message: Message): RpcQuestion => ({
+  ca: textOf(message.ca_id),
+  certificate: message.leaf_pem,
+  intermediates: message.intermediates_pem,
+  skip_revocation: message.skip_revocation,
+});
 
 function listQuery(message: Message): RpcQuestion {
   const { limit, cursor, status, profile, query, serial_prefix, expires_before } = message;
   return {
     ...byCa(message),
-    query: {
-      limit: limit === undefined ? undefined : String(limit),
-      cursor: textOf(cursor),
-      profile: textOf(profile),
-      q: textOf(query),
-      status: status === "UNSPECIFIED" ? undefined : textOf(status).toLowerCase(),
-      serial_prefix: textOf(serial_prefix),
-      expires_before: textOf(expires_before),
-      public_key_sha256: textOf(message.public_key_sha256),
-    },
+    limit,
+    cursor: textOf(cursor),
+    profile: textOf(profile),
+    q: textOf(query),
+    status: status === "UNSPECIFIED" ? undefined : textOf(status).toLowerCase(),
+    serial_prefix: textOf(serial_prefix),
+    expires_before: textOf(expires_before),
+    public_key_sha256: textOf(message.public_key_sha256),
   };
 }
 

@@ -17,7 +17,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print, note }) => {
       const { all, ...query } = args;
-      const list = await client.list("approval.list", { query }, all);
+      const list = await client.list("approval.list", query, all);
       const keys = ["id", "status", "operation_class", "requested_by", "expires_at", "summary"];
       print(list, columns(rowsAt(list, "items"), keys));
       if (list.enabled === false) note("Approvals are switched off: nothing waits.");
@@ -27,7 +27,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Show a request with everything that would be executed.",
     args: { id: word() },
     run: async ({ args: { id }, client, print }) => {
-      const approval = await client.ask("approval.show", { path: { id } });
+      const approval = await client.ask("approval.show", { id });
       print(approval, approvalText(approval));
     },
   }),
@@ -35,7 +35,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Approve a request; the last approval it needs executes the operation.",
     args: { id: word(), comment: valueOr("Why.", "text", "") },
     run: async ({ args: { id, comment }, client, print }) => {
-      const approval = await client.ask("approval.approve", { path: { id }, body: { comment } });
+      const approval = await client.ask("approval.approve", { id, comment });
       print(approval, approvalText(approval));
       return outcomeOf(approval);
     },
@@ -44,8 +44,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Reject a request for good.",
     args: { id: word(), reason: required("Why, 1 to 500 characters.", "text") },
     run: async ({ args: { id, reason }, client, print }) => {
-      const body = { comment: reason };
-      const approval = await client.ask("approval.reject", { path: { id }, body });
+      const approval = await client.ask("approval.reject", { id, comment: reason });
       print(approval, approvalText(approval));
     },
   }),
@@ -53,8 +52,8 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Withdraw a request of your own.",
     args: { id: word(), reason: required("Why, 1 to 500 characters.", "text") },
     run: async ({ args: { id, reason }, client, print }) => {
-      const body = { comment: reason, withdraw: true };
-      const approval = await client.ask("approval.reject", { path: { id }, body });
+      const members = { id, comment: reason, withdraw: true };
+      const approval = await client.ask("approval.reject", members);
       print(approval, approvalText(approval));
     },
   }),
@@ -62,7 +61,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Execute an approved operation again that failed for a passing reason.",
     args: { id: word() },
     run: async ({ args: { id }, client, print }) => {
-      const approval = await client.ask("approval.retry", { path: { id } });
+      const approval = await client.ask("approval.retry", { id });
       print(approval, approvalText(approval));
       return outcomeOf(approval);
     },
@@ -71,9 +70,9 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     summary: "Print the certificate of a parked issue, once it is approved.",
     args: { id: word(), ...outArgs },
     run: async (invocation) => {
-      const path = { id: invocation.args.id };
+      const { id } = invocation.args;
       const printIssued = issuedPrinter(invocation);
-      printIssued(await invocation.client.ask("approval.certificate", { path }));
+      printIssued(await invocation.client.ask("approval.certificate", { id }));
       return 0;
     },
   }),
@@ -83,7 +82,7 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     local: true,
     run: async ({ args: { id, out }, client, io }) => {
       const write = openOut(io, out, "an approval transcript");
-      write(await client.fetch("approval.transcript", { path: { id } }));
+      write(await client.fetch("approval.transcript", { id }));
     },
   }),
 };

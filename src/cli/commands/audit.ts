@@ -19,8 +19,8 @@ export const auditVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const { all, since, until, ...query } = args;
-      const question = { query: { ...query, from: since, to: until } };
-      const list = await client.list("event.list", question, all);
+      const members = { ...query, from: since, to: until };
+      const list = await client.list("event.list", members, all);
       const keys = ["seq", "timestamp", "actor", "action", "result", "target", "serial"];
       print(list, columns(rowsAt(list, "items"), keys));
     },

@@ -29,10 +29,11 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
       const one = [subject, args.cert, args.csr].filter((given) => given !== undefined);
       if (one.length !== 1) throw new UsageError("Give one of --subject-ca, --cert and --csr.");
       const write = openOut(io, args.out, "a CA certificate");
-      const path = { id: await caIdOf(client, args.issuer) };
+      const id = await caIdOf(client, args.issuer);
       const read = async (file: string | undefined) =>
         file === undefined ? undefined : await readTextArgument(io, file);
-      const body = {
+      const members = {
+        id,
         subject_ca_id: subject === undefined ? undefined : await caIdOf(client, subject),
         certificate_pem:
           args.cert === undefined
@@ -42,7 +43,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
         validity_days: args["validity-days"],
         max_path_len: args["path-len"],
       };
-      const made = await client.ask("ca.cross_sign", { path, body });
+      const made = await client.ask("ca.cross_sign", members);
       const chain = textAt(made, "chain_pem");
       const head = facts(rowOf(made.cross_sign), ["id", "subject", "serial", "not_after"]);
       // What has been signed is told before the file is written, which can still fail.
@@ -54,8 +55,8 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     summary: "List the cross certificates a CA has made; revoke one with revoke cert.",
     args: { ca: word(), ...pageArgs },
     run: async ({ args: { ca, all, ...query }, client, print }) => {
-      const path = { id: await caIdOf(client, ca) };
-      const list = await client.list("ca.cross_signs", { path, query }, all);
+      const id = await caIdOf(client, ca);
+      const list = await client.list("ca.cross_signs", { id, ...query }, all);
       const keys = ["id", "subject", "serial", "status", "source", "not_after"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
@@ -65,7 +66,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     args: { ca: word(), out: value("File to write instead of stdout.", "file") },
     run: async ({ args, client, io, print, globals }) => {
       const write = openOut(io, args.out, "a CA certificate");
-      const list = await client.ask("ca.chains", { path: { id: await caIdOf(client, args.ca) } });
+      const list = await client.ask("ca.chains", { id: await caIdOf(client, args.ca) });
       const paths = rowsAt(list, "items").map((row) => {
         const by = textAt(row, "issuer_label");
         return `# ${row.native === true ? "native" : "cross"}, by ${by}\n${textAt(row, "pem")}`;
@@ -79,9 +80,9 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     destroys: "The CA is gone for good.",
     args: { ca: word(), "destroy-key": toggle("Destroy its key too, for good.") },
     run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca) };
-      const query = { destroy_key: args["destroy-key"] ? "true" : undefined };
-      const deleted = await client.ask("ca.delete", { path, query });
+      const id = await caIdOf(client, args.ca);
+      const destroy_key = args["destroy-key"] || undefined;
+      const deleted = await client.ask("ca.delete", { id, destroy_key });
       print(deleted, facts(deleted, ["status"]));
     },
   }),

@@ -30,14 +30,14 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, io, print }) => {
       const write = openOut(io, args.out, "a request");
       const { label, cn, o, ou, c, st, l } = args;
-      const body = {
+      const members = {
         label,
         subject: { cn, o, ou, c, st, l },
         key_type: args["key-type"] ?? "ecdsa-p384",
         max_path_len: args["path-len"],
         tenant_id: args.tenant,
       };
-      const made = await client.ask("ca.csr", { body });
+      const made = await client.ask("ca.csr", members);
       const pem = textAt(made, "csr_pem");
       const toFile = args.out !== undefined && args.out !== "-";
       if (toFile) write(pem);
@@ -54,15 +54,16 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       replace: toggle("Replace the certificate of an active CA by one for the same key and name."),
     },
     run: async ({ args, client, io, print, note }) => {
-      const path = { id: await caIdOf(client, args.ca) };
+      const id = await caIdOf(client, args.ca);
       const { certificate, rest } = await readCertificateAndChain(io, args.cert);
       const chain = args.chain === undefined ? rest : await readCertificates(io, args.chain);
-      const body = {
+      const members = {
+        id,
         certificate_pem: certificate,
         chain_pem: chain.length === 0 ? undefined : chain.join(""),
         replace: args.replace,
       };
-      const imported = await client.ask("ca.import_cert", { path, body });
+      const imported = await client.ask("ca.import_cert", members);
       const warnings = textAt(imported, "warnings");
       if (warnings !== "") note(`Worth a look: ${warnings.replaceAll(",", ", ")}.`);
       const keys = ["id", "label", "status", "subject", "serial", "not_before", "not_after"];

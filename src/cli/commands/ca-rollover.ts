@@ -21,13 +21,13 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
       "validity-days": number("Validity in days (the old one's when not given).", "days"),
     },
     run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = {
+      const members = {
+        id: await caIdOf(client, args.ca),
         new_label: args["new-label"],
         key_type: args["key-type"],
         validity_days: args["validity-days"],
       };
-      const rotated = await client.ask("ca.rotate", { path, body });
+      const rotated = await client.ask("ca.rotate", members);
       print(rotated, rotatedText(rotated));
     },
   }),
@@ -35,8 +35,8 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
     summary: "Show how far the rollover of a CA has come.",
     args: { ca: word() },
     run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca) };
-      const status = await client.ask("ca.rotation", { path });
+      const id = await caIdOf(client, args.ca);
+      const status = await client.ask("ca.rotation", { id });
       print(status, facts(flat(status), ["id", "label", "status", ...shown]));
     },
   }),
@@ -45,7 +45,7 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
     args: pageArgs,
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
-      const list = await client.list("ca.rotations", { query }, all);
+      const list = await client.list("ca.rotations", query, all);
       print(list, columns(rowsAt(list, "items").map(flat), ["label", ...shown]));
     },
   }),
@@ -58,9 +58,9 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
       force: toggle("Retire although certificates of the key are still valid."),
     },
     run: async ({ args, client, print }) => {
-      const path = { id: await caIdOf(client, args.ca) };
-      const body = { reason: args.reason, force: args.force };
-      const retired = await client.ask("ca.retire", { path, body });
+      const id = await caIdOf(client, args.ca);
+      const { reason, force } = args;
+      const retired = await client.ask("ca.retire", { id, reason, force });
       const ca = rowOf(retired.retired_ca);
       const keys = ["id", "label", "status", "revoked_serial", "crl_number", "outstanding_leaves"];
       print(retired, facts({ ...ca, ...retired }, keys));

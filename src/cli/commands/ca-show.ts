@@ -1,7 +1,7 @@
 /** `pkid ca show`: one CA with its bundle, its rollover, and the addresses it is asked at. */
 
 import { word } from "#cli/args.ts";
-import type { Client } from "#cli/client.ts";
+import type { Client, Members } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { caOf } from "#cli/references.ts";
@@ -17,14 +17,14 @@ export const caShow: Command = command({
   args: { ca: word() },
   run: async ({ args, client, print }) => {
     const ca = await caOf(client, args.ca);
-    const path = { id: textAt(ca, "id") };
-    const rotation = await client.ask("ca.rotation", { path });
+    const id = textAt(ca, "id");
+    const rotation = await client.ask("ca.rotation", { id });
     const { ca: _ca, ...state } = rotation;
     const pending = textAt(ca, "certificate") === "";
     const chain = pending
       ? undefined
-      : new TextDecoder().decode(await client.fetch("ca.chain", { path }));
-    const pointers = await pointersOfNewest(client, path.id);
+      : new TextDecoder().decode(await client.fetch("ca.chain", { id }));
+    const pointers = await pointersOfNewest(client, id);
     const issuer = pointerUrls(textAt(ca, "certificate"));
     const shown = {
       ...ca,
@@ -46,9 +46,9 @@ export const caShow: Command = command({
  * while there is neither.
  */
 async function pointersOfNewest(client: Client, id: string) {
-  const newest = async (name: "cert.list" | "ca.list", question: object) => {
+  const newest = async (name: "cert.list" | "ca.list", members: Members) => {
     try {
-      const [row] = rowsAt(await client.ask(name, question), "items");
+      const [row] = rowsAt(await client.ask(name, members), "items");
       return row === undefined ? undefined : pointerUrls(textAt(row, "certificate"));
     } catch (error) {
       // Who may not read certificates sees the rest.
@@ -57,8 +57,8 @@ async function pointersOfNewest(client: Client, id: string) {
     }
   };
   return (
-    (await newest("cert.list", { path: { id }, query: { limit: 1 } })) ??
-    (await newest("ca.list", { query: { parent_id: id, limit: 1 } }))
+    (await newest("cert.list", { id, limit: 1 })) ??
+    (await newest("ca.list", { parent_id: id, limit: 1 }))
   );
 }
 

@@ -69,7 +69,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
-      const list = await client.list("ca.list", { query }, all);
+      const list = await client.list("ca.list", query, all);
       const keys = ["id", "label", "status", "subject", "not_after", "key_type", "provider"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
@@ -85,8 +85,7 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print, note }) => {
       const tenant = args.tenant === undefined ? {} : { tenant_id: args.tenant };
-      const body = { ...caBody(args, "ecdsa-p384"), ...tenant };
-      const ca = await client.ask("ca.init_root", { body });
+      const ca = await client.ask("ca.init_root", { ...caMembers(args, "ecdsa-p384"), ...tenant });
       print(ca, created(ca));
       noteWarnings(ca, note);
     },
@@ -103,11 +102,12 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print, note }) => {
       const id = await caIdOf(client, args.parent);
       const purposes = args["ext-key-usage"];
-      const body = {
-        ...caBody(args, "ecdsa-p256"),
+      const members = {
+        id,
+        ...caMembers(args, "ecdsa-p256"),
         ...(purposes.length === 0 ? {} : { ext_key_usages: purposes }),
       };
-      const ca = await client.ask("ca.issue_intermediate", { path: { id }, body });
+      const ca = await client.ask("ca.issue_intermediate", members);
       print(ca, created(ca));
       noteWarnings(ca, note);
     },
@@ -121,14 +121,14 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, globals, client, io, print }) => {
       const write = openOut(io, args.out, "a CA certificate");
       const id = await caIdOf(client, args.ca);
-      const pem = new TextDecoder().decode(await client.fetch("ca.chain", { path: { id } }));
+      const pem = new TextDecoder().decode(await client.fetch("ca.chain", { id }));
       if (globals.json && args.out === undefined) print({ chain: pem }, "");
       else write(pem);
     },
   }),
 };
 
-function caBody(
+function caMembers(
   args: Given<typeof subjectArgs> & {
     readonly "key-type": string | undefined;
     readonly "validity-days": number | undefined;

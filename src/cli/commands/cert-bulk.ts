@@ -88,8 +88,8 @@ async function inSlices(
   for (let at = 0; at < items.length; at += sliceMax) {
     const slice = items.slice(at, at + sliceMax);
     const operation_id = `${operation}.${at / sliceMax}`;
-    const body = { ...shared, items: slice, confirm_count: slice.length, operation_id };
-    answers.push(await client.ask("cert.issue_bulk", { path: { id }, body }));
+    const wanted = { items: slice, confirm_count: slice.length, operation_id };
+    answers.push(await client.ask("cert.issue_bulk", { id, ...shared, ...wanted }));
     progress(Math.min(items.length, at + sliceMax));
   }
   const sum = (key: string) => answers.reduce((all, answer) => all + Number(answer[key] ?? 0), 0);

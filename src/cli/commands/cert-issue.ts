@@ -3,7 +3,6 @@
 import { resolve } from "node:path";
 
 import { type Args, keyType, many, number, toggle, value, valueOr } from "#cli/args.ts";
-import type { Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, Refusal, UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
@@ -44,22 +43,20 @@ export const certIssue: Command = command({
     if (given["key-out"] !== undefined) mustBeNew(given["key-out"]);
     const made = given.csr === undefined ? madeRequest(given) : undefined;
     const csr = made?.csr ?? (await readTextArgument(invocation.io, given.csr ?? "-"));
-    const path = { id: await caIdOf(client, given.ca) };
+    const id = await caIdOf(client, given.ca);
     const { profile, "validity-days": validity_days } = given;
     const must_staple = given["must-staple"] || undefined;
-    const body = { csr, profile, validity_days, must_staple };
+    const members = { id, csr, profile, validity_days, must_staple };
     if (given["dry-run"]) {
-      const preview = await client.ask("cert.preview", { path, body });
+      const preview = await client.ask("cert.preview", members);
       print(preview, facts(preview, previewed) + gatesText(preview));
       return preview.would_issue === true ? 0 : 1;
     }
-    printIssued(await issuedFor(invocation, made?.key, () => ask(client, path, body)));
+    const issue = () => client.ask("cert.issue", members);
+    printIssued(await issuedFor(invocation, made?.key, issue));
     return 0;
   },
 });
-
-const ask = (client: Client, path: { id: string }, body: object): Promise<Row> =>
-  client.ask("cert.issue", { path, body: { ...body } });
 
 function checkTogether(given: Issue["args"]): void {
   const named = given.name.length > 0;

@@ -20,13 +20,13 @@ export const lintVerb = command({
     ]),
   },
   run: async ({ args, io, client, print }) => {
-    const body = {
+    const members = {
       certificate: pemOf(await readArgument(io, args.file)),
       profile: args.profile,
       mode: args.mode,
-      ...(args.public ? { public: true } : {}),
+      public: args.public || undefined,
     };
-    const report = await client.ask("cert.lint", { body });
+    const report = await client.ask("cert.lint", members);
     print(report, `${findingsText(rowsAt(report, "findings"))}${textAt(report, "summary")}\n`);
     return report.pass === true ? 0 : 1;
   },

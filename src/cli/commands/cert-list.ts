@@ -34,7 +34,7 @@ export const certList: Command = command({
     if (args.csv && globals.json) throw new UsageError("--csv and --json exclude each other.");
     const key = args["by-public-key"];
     const { status, profile, q, limit, cursor } = args;
-    const query = {
+    const members = {
       status,
       profile,
       q,
@@ -43,17 +43,17 @@ export const certList: Command = command({
       serial_prefix: args["serial-prefix"],
       expires_before: args["expires-before"],
       public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
+      id: await caIdOf(client, args.ca),
     };
-    const path = { id: await caIdOf(client, args.ca) };
     if (args.csv) {
       io.stdout.write(csvLine(csvColumns));
-      for await (const page of client.pages("cert.list", { path, query }, args.all)) {
+      for await (const page of client.pages("cert.list", members, args.all)) {
         const lines = rowsAt(page, "items").map((row) => csvLine(csvColumns.map(cellOf(row))));
         io.stdout.write(lines.join(""));
       }
       return 0;
     }
-    const list = await client.list("cert.list", { path, query }, args.all);
+    const list = await client.list("cert.list", members, args.all);
     print(list, columns(rowsAt(list, "items"), shown));
     if (key !== undefined) noteRevocation(rowsAt(list, "items"), args.ca, key, note);
     return 0;

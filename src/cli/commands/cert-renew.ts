@@ -19,7 +19,7 @@ import { secondsOf } from "#cli/open-reach.ts";
 import { outFile } from "#cli/out-file.ts";
 import { caArg } from "#cli/references.ts";
 import { renewalDue } from "#cli/renewal.ts";
-import { facts, type Row, textAt } from "#cli/rows.ts";
+import { facts, textAt } from "#cli/rows.ts";
 import { printVerdict } from "#cli/verdict.ts";
 
 const args = {
@@ -51,8 +51,8 @@ export const certRenew: Command = command({
     const csr = given.csr === undefined ? undefined : await readTextArgument(io, given.csr);
     const reference = { ca: given.ca, given: given.serial };
     const { id, serial } = await certificateOf(client, io, reference);
-    const body = { serial, csr, validity_days: given["validity-days"] };
-    printIssued(await client.ask("cert.renew", { path: { id }, body }));
+    const validity_days = given["validity-days"];
+    printIssued(await client.ask("cert.renew", { id, serial, csr, validity_days }));
     return 0;
   },
 });
@@ -138,8 +138,8 @@ async function renewedIfDue(
   if (!renewalDue(certificate, within, instant(Date.now())).due) return;
   const write = outFile(file, "a certificate", 0o644);
   const { id, serial } = await certificateOf(client, io, { ca: given.ca, given: file });
-  const body = { serial, validity_days: given["validity-days"] };
-  const issued: Row = await client.ask("cert.renew", { path: { id }, body });
+  const validity_days = given["validity-days"];
+  const issued = await client.ask("cert.renew", { id, serial, validity_days });
   write(textAt(issued, count > 1 ? "chain" : "certificate"));
   note(`${new Date().toISOString()} ${file} was renewed until ${textAt(issued, "not_after")}.`);
   if (given.exec !== undefined) await hook(given.exec, file, { complain, env });

@@ -32,7 +32,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     args: { serial: word(), ca: caArg },
     run: async ({ args, globals, client, io, print, note }) => {
       const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
-      const found = await client.ask("cert.show", { path: { id, serial: written } });
+      const found = await client.ask("cert.show", { id, serial: written });
       const pem = textAt(found, "certificate");
       const events = globals.json
         ? ""
@@ -56,8 +56,8 @@ export const certVerbs: Readonly<Record<string, Command>> = {
         intermediates.push(...(await readCertificates(io, file)));
       }
       const skip_revocation = args["skip-revocation"];
-      const body = { ca: args.ca, certificate, intermediates, skip_revocation };
-      const report = await client.ask("cert.validate", { body });
+      const members = { ca: args.ca, certificate, intermediates, skip_revocation };
+      const report = await client.ask("cert.validate", members);
       const listed = columns(rowsAt(report, "checks"), ["name", "status", "detail"]);
       print(report, `${facts(report, ["decision", "trust_anchor", "valid_until"])}\n${listed}`);
       return report.valid === true ? 0 : 1;
@@ -70,14 +70,13 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const ids =
         args.ca === undefined
-          ? rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items").map(
-              (row) => textAt(row, "id"),
+          ? rowsAt(await client.list("ca.list", { limit: 500 }, true), "items").map((row) =>
+              textAt(row, "id"),
             )
           : [await caIdOf(client, args.ca)];
       const items: unknown[] = [];
       for (const id of ids) {
-        const question = { path: { id }, query: { limit: 500 } };
-        const orphans = await client.list("cert.orphans", question, true);
+        const orphans = await client.list("cert.orphans", { id, limit: 500 }, true);
         items.push(...rowsAt(orphans, "items").map((orphan) => ({ ca_id: id, ...orphan })));
       }
       const list = { items, next_cursor: "", has_more: false, total: items.length };
@@ -98,7 +97,7 @@ async function eventsText(
   note: (sentence: string) => void,
 ): Promise<string> {
   try {
-    const list = await client.ask("event.list", { query: { ca, serial } });
+    const list = await client.ask("event.list", { ca, serial });
     const keys = ["timestamp", "actor", "action", "result", "detail"];
     return String(columns(rowsAt(list, "items"), keys));
   } catch (error) {

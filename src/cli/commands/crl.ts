@@ -20,14 +20,15 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, globals, client, io, print }) => {
       const write = openOut(io, args.out, "a CRL");
       const id = await caIdOf(client, args.ca);
-      const query = args.der ? {} : { format: "pem" };
+      const format = args.der ? undefined : "pem";
       const { shard, delta } = args;
       const crl =
         shard === undefined
-          ? await client.fetch(delta ? "crl.delta" : "crl.read", { path: { id }, query })
+          ? await client.fetch(delta ? "crl.delta" : "crl.read", { id, format })
           : await client.fetch(delta ? "crl.partition_delta" : "crl.partition", {
-              path: { id, shard: String(shard) },
-              query,
+              id,
+              shard,
+              format,
             });
       if (globals.json && args.out === undefined) {
         print(args.der ? { crl_der: crl.toBase64() } : { crl: new TextDecoder().decode(crl) }, "");
@@ -39,7 +40,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
     args: { ca: caArg },
     run: async ({ args, client, print }) => {
       const id = await caIdOf(client, args.ca);
-      const status = await client.ask("crl.status", { path: { id } });
+      const status = await client.ask("crl.status", { id });
       print(status, columns(rowsAt(status, "scopes").flatMap(listsOf), shown));
     },
   }),
@@ -49,7 +50,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
       args: { ca: caArg },
       run: async ({ args, client, print }) => {
         const id = await caIdOf(client, args.ca);
-        const published = await client.ask("crl.publish", { path: { id } });
+        const published = await client.ask("crl.publish", { id });
         print(published, columns(rowsAt(published, "scopes"), ["scope", "number", "delta_number"]));
       },
     }),
@@ -64,7 +65,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
         const octets = await readArgument(io, args.file, fileBytesMax);
         const pem = octets[0] === dash;
         const crl = pem ? new TextDecoder().decode(octets) : octets.toBase64();
-        const counts = await client.ask("crl.import", { path: { id }, body: { crl } });
+        const counts = await client.ask("crl.import", { id, crl });
         print(counts, facts(counts, ["imported", "already_revoked"]));
       },
     }),

@@ -8,7 +8,7 @@ const states = ["pending", "included", "failed", "unknown_log"] as const;
 
 export const ctVerbs: Readonly<Record<string, Command>> = {
   status: command({
-    summary: "List what transparency logs promised, and whether they kept it.",
+    summary: "List the SCTs of transparency logs, and whether they were kept.",
     args: {
       ca: value("Only one CA, by id or label.", "ca"),
       serial: value("Only one certificate.", "serial"),
@@ -17,8 +17,8 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const { all, status, ...filters } = args;
-      const query = { ...filters, status: status === "any" ? undefined : status };
-      const list = await client.list("ct.inclusion", { query }, all);
+      const members = { ...filters, status: status === "any" ? undefined : status };
+      const list = await client.list("ct.inclusion", members, all);
       const keys = ["serial", "log_name", "status", "sct_timestamp", "checks", "last_error"];
       print(list, columns(rowsAt(list, "items"), keys) + facts(rowOf(list.counts), states));
     },
@@ -26,9 +26,9 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
   verify: command({
     summary: "Ask the logs now, and report what they proved.",
     local: true,
-    args: { max: number("Promises to check at most.", "n") },
+    args: { max: number("SCTs to check at most.", "n") },
     run: async ({ args, client, print }) => {
-      const report = await client.ask("ct.verify", { body: { max: args.max } });
+      const report = await client.ask("ct.verify", { max: args.max });
       print(report, facts(report, ["checked", "included", "failed", "unknown"]));
     },
   }),

@@ -22,8 +22,7 @@ export const dnsRecordsVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const id = await caIdOf(client, args.ca);
       const { host, port, protocol, serial } = args;
-      const query = { host, port, protocol, serial };
-      const records = await client.ask("dns.tlsa", { path: { id }, query });
+      const records = await client.ask("dns.tlsa", { id, host, port, protocol, serial });
       print(records, `${textAt(records, "zone")}\n`);
     },
   }),

@@ -26,8 +26,8 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
     summary: "List the grants made on a CA and the rest of its lineage.",
     args: resourceArg,
     run: async ({ args, client, print }) => {
-      const query = { resource: await resourceOf(client, args.resource) };
-      const list = await client.ask("grant.list", { query });
+      const resource = await resourceOf(client, args.resource);
+      const list = await client.ask("grant.list", { resource });
       print(list, columns(rowsAt(list, "items"), shown));
     },
   }),
@@ -35,8 +35,7 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
     summary: "Give a user or group a role on a CA.",
     args: grantArgs,
     run: async ({ args, client, print }) => {
-      const body = await requestOf(client, args);
-      const grant = await client.ask("resource.grant", { body });
+      const grant = await client.ask("resource.grant", await requestOf(client, args));
       print(grant, facts(grant, ["id", "resource", ...shown]));
     },
   }),
@@ -44,8 +43,7 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
     summary: "Take a role on a CA back.",
     args: grantArgs,
     run: async ({ args, client, print }) => {
-      const body = await requestOf(client, args);
-      const result = await client.ask("resource.revoke", { body });
+      const result = await client.ask("resource.revoke", await requestOf(client, args));
       print(result, `${textAt(result, "status")}\n`);
     },
   }),
@@ -54,8 +52,7 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
     args: { ...resourceArg, user: value("Subject, like token:<id>.", "name") },
     run: async ({ args, client, print }) => {
       const resource = await resourceOf(client, args.resource);
-      const query = { resource, subject: args.user };
-      const found = await client.ask("grant.effective", { query });
+      const found = await client.ask("grant.effective", { resource, subject: args.user });
       const members = ["resource", "subject", "tenant_id", "is_root", "platform_roles"];
       const rest = ["tenant_roles", "resource_roles", "capabilities"];
       const grants = columns(rowsAt(found, "grants"), shown);

@@ -27,12 +27,12 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       ),
     },
     run: async ({ args, client, print }) => {
-      const body = {
+      const members = {
         confirm: args.confirm,
         destroy_ca_keys: args["destroy-ca-keys"],
         destroy_retired_keks: args["destroy-retired-keks"],
       };
-      const reset = await client.ask("hsm.factory_reset", { body });
+      const reset = await client.ask("hsm.factory_reset", members);
       print(reset, facts(reset, ["status"]));
     },
   }),
@@ -47,8 +47,7 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args: { combined, from, to, out }, client, io }) => {
       const write = openOut(io, out, "a sign ledger");
       const name = combined ? "hsm.combined_audit_log" : "hsm.signed_audit_log";
-      const query = { from_number: from, to_number: to };
-      write(await client.fetch(name, { query }));
+      write(await client.fetch(name, { from_number: from, to_number: to }));
     },
   }),
   "verify-log": hsmVerifyLog,
@@ -64,7 +63,7 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const { all, signer, from, to, ...query } = args;
       const named = { signer_fingerprint: signer, from_number: from, to_number: to };
-      const list = await client.list("hsm.audit_log", { query: { ...query, ...named } }, all);
+      const list = await client.list("hsm.audit_log", { ...query, ...named }, all);
       const keys = ["number", "timestamp", "kind", "key_label", "operation", "purpose", "result"];
       print(list, columns(rowsAt(list, "items"), keys));
       // An entry that does not recompute is for whoever looks, and for scripts.

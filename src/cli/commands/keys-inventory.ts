@@ -18,11 +18,7 @@ export const keysInventory: Command = command({
   run: async ({ args, client, print, note }) => {
     const { limit, cursor } = args;
     const wanted = args["ledger-key"];
-    const list = await client.list(
-      "inventory.keys",
-      { query: { limit, cursor } },
-      args.all || wanted,
-    );
+    const list = await client.list("inventory.keys", { limit, cursor }, args.all || wanted);
     if (wanted) {
       const key = rowsAt(list, "items").find(
         ({ role, public_key }) => role === "ledger" && public_key,

@@ -25,8 +25,8 @@ export const blockVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, io, client, print, note }) => {
       const key = await namedKey(io, args);
       if (key === undefined) throw new UsageError(oneOfThem);
-      const body = { public_key_sha256: key, reason: args.reason };
-      const record = await client.ask("key.block", { body });
+      const { reason } = args;
+      const record = await client.ask("key.block", { public_key_sha256: key, reason });
       print(record, facts(record, shown));
       const matching = textAt(record, "matching_certificates");
       if (matching !== "0") note(`${matching} unrevoked certificates have this key.`);
@@ -38,8 +38,8 @@ export const blockVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, io, client, print }) => {
       const { q, limit, cursor } = args;
       const public_key_sha256 = await namedKey(io, args);
-      const query = { q, limit, cursor, public_key_sha256 };
-      const list = await client.list("blocked_key.list", { query }, args.all);
+      const members = { q, limit, cursor, public_key_sha256 };
+      const list = await client.list("blocked_key.list", members, args.all);
       const keys = ["id", "public_key_fingerprint", "tenant_id", "source", "reason", "created_at"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
@@ -51,7 +51,7 @@ export const blockVerbs: Readonly<Record<string, Command>> = {
       const key = await namedKey(io, args);
       if ((key === undefined) === (args.id === undefined)) throw new UsageError(orItsId);
       const id = args.id ?? (await rowOf(client, key));
-      const result = await client.ask("key.unblock", { path: { id } });
+      const result = await client.ask("key.unblock", { id });
       print(result, `${textAt(result, "status")}\n`);
     },
   }),
@@ -73,7 +73,7 @@ async function namedKey(
 }
 
 async function rowOf(client: Client, key: string | undefined): Promise<string> {
-  const list = await client.ask("blocked_key.list", { query: { public_key_sha256: key } });
+  const list = await client.ask("blocked_key.list", { public_key_sha256: key });
   const [row, another] = rowsAt(list, "items");
   if (row === undefined) throw new Failure("This key is not blocked.");
   if (another !== undefined) {

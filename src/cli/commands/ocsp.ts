@@ -39,9 +39,8 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
       summary: "Sign OCSP answers ahead, for every certificate or those of one CA.",
       args: { ca: value("Id or label of a CA; without it every CA is swept.", "ca") },
       run: async ({ args, client, print }) => {
-        const id = args.ca === undefined ? undefined : await caIdOf(client, args.ca);
-        const body = id === undefined ? {} : { ca_id: id };
-        const report = await client.ask("ocsp.presign", { body });
+        const ca_id = args.ca === undefined ? undefined : await caIdOf(client, args.ca);
+        const report = await client.ask("ocsp.presign", { ca_id });
         print(report, facts(report, ["responses", "duration_seconds"]));
       },
     }),
@@ -55,7 +54,7 @@ export async function checkStatus(
   about: { id: string; serial: Serial; nonce: boolean; url?: string | undefined },
 ): Promise<Verdict> {
   const { id, serial } = about;
-  const issuer = issuerFrom(await client.fetch("ca.certificate", { path: { id } }));
+  const issuer = issuerFrom(await client.fetch("ca.certificate", { id }));
   const nonce = about.nonce ? crypto.getRandomValues(new Uint8Array(32)) : undefined;
   const request = encodeOcspRequest({
     issuerName: issuer.subject.der,

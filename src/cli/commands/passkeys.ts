@@ -10,7 +10,7 @@ export const passkeysVerbs: Readonly<Record<string, Command>> = {
     args: { subject: word() },
     destroys: "The passkeys are gone for good; the person adds a new one.",
     run: async ({ args: { subject }, client, print }) => {
-      const result = await client.ask("webauthn.reset", { body: { subject } });
+      const result = await client.ask("webauthn.reset", { subject });
       print(result, `${textAt(result, "removed")} passkeys of ${subject} removed\n`);
     },
   }),

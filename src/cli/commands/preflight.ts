@@ -59,15 +59,13 @@ export async function reported(
     }
   }
   return await new Client(async () => running).ask("preflight.run", {
-    body: {
-      deep: request.deep,
-      only: request.only,
-      network: request.network,
-      timeout_seconds: request.timeoutSeconds,
-      audit_sample: request.auditSample,
-      expiry_warn_days: request.expiryWarnDays,
-      expiry_fail_days: request.expiryFailDays,
-    },
+    deep: request.deep,
+    only: request.only,
+    network: request.network,
+    timeout_seconds: request.timeoutSeconds,
+    audit_sample: request.auditSample,
+    expiry_warn_days: request.expiryWarnDays,
+    expiry_fail_days: request.expiryFailDays,
   });
 }
 

@@ -31,12 +31,12 @@ export const publishVerbs: Readonly<Record<string, Command>> = {
         "skip-ocsp": toggle("Leave the OCSP answers out."),
       },
       run: async ({ args, client, print }) => {
-        const body = {
-          ...(args.ca === undefined ? {} : { ca_id: await caIdOf(client, args.ca) }),
-          ...(args.out === undefined ? {} : { out: resolve(args.out) }),
-          ...(args["skip-ocsp"] ? { skip_ocsp: true } : {}),
-        };
-        const report = await client.ask("publish.run", { body });
+        const { ca, out } = args;
+        const report = await client.ask("publish.run", {
+          ca_id: ca === undefined ? undefined : await caIdOf(client, ca),
+          out: out === undefined ? undefined : resolve(out),
+          skip_ocsp: args["skip-ocsp"] || undefined,
+        });
         print(report, facts(report, ["target", "artifacts", "earliest_expiry"]));
       },
     }),

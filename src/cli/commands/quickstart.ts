@@ -52,17 +52,17 @@ export const quickstart = command({
     const files = placesOf(args.issue ?? "localhost", args.csr);
     await ensureConfiguration(invocation);
     // 2. Root and issuing CA, unless an earlier run made them.
-    const root = await ensureCa(client, "root", (body) => client.ask("ca.init_root", { body }), {
+    const root = await ensureCa(client, "root", (as) => client.ask("ca.init_root", as), {
       subject: { cn: `${org} Root CA`, o: org },
       key_type: "ecdsa-p384",
     });
     if (args.org !== undefined) mustBeOf(root, org);
     note(`Root CA ${textAt(root, "label")} (${textAt(root, "id")}).`);
-    const below = { id: textAt(root, "id") };
+    const id = textAt(root, "id");
     const issuing = await ensureCa(
       client,
       "issuing-1",
-      (body) => client.ask("ca.issue_intermediate", { path: below, body }),
+      (as) => client.ask("ca.issue_intermediate", { id, ...as }),
       { subject: { cn: `${org} Issuing CA 1`, o: org }, key_type: "ecdsa-p256" },
     );
     note(`Issuing CA ${textAt(issuing, "label")} (${textAt(issuing, "id")}).`);
@@ -114,15 +114,21 @@ function mustBeOf(root: Row, org: string): void {
   throw new UsageError(`The root is ${subject}, made earlier; --org changes nothing in it.`);
 }
 
+/** What a CA made here is asked for, beside its label. */
+type FoundedCa = {
+  readonly subject: { readonly cn: string; readonly o: string };
+  readonly key_type: string;
+};
+
 async function ensureCa(
   client: Client,
   label: string,
-  create: (body: Record<string, unknown>) => Promise<Row>,
-  body: Record<string, unknown>,
+  create: (as: FoundedCa & { readonly label: string }) => Promise<Row>,
+  as: FoundedCa,
 ): Promise<Row> {
-  const cas = rowsAt(await client.list("ca.list", { query: { limit: 500 } }, true), "items");
+  const cas = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
   const found = cas.find((ca) => textAt(ca, "label") === label);
-  return found ?? create({ label, ...body });
+  return found ?? create({ label, ...as });
 }
 
 interface Files {
@@ -170,9 +176,9 @@ async function firstCertificate(
   const csr =
     key === undefined ? await readTextArgument(io, args.csr ?? "-") : requestFor(key.made, [name]);
   if (key?.isNew === true) writeKeyFile(key.file, key.made);
-  const issued = await client.ask("cert.issue", { path: { id }, body: { csr } });
+  const issued = await client.ask("cert.issue", { id, csr });
   certificate.write(textAt(issued, "chain"));
-  chain.write(await client.fetch("ca.chain", { path: { id } }));
+  chain.write(await client.fetch("ca.chain", { id }));
   const files = { certificate: certificate.file, chain: chain.file };
   const serial = textAt(issued, "serial");
   return key === undefined ? { serial, ...files } : { serial, ...files, key: key.file };
@@ -180,10 +186,10 @@ async function firstCertificate(
 
 /** Fetches the CRL and verifies it under the CA; fails when a relying party would not accept it. */
 async function checkCrl(client: Client, id: string): Promise<void> {
-  await client.ask("crl.publish", { path: { id } });
-  const issuer = issuerFrom(await client.fetch("ca.certificate", { path: { id } }));
+  await client.ask("crl.publish", { id });
+  const issuer = issuerFrom(await client.fetch("ca.certificate", { id }));
   try {
-    const crl = parseCrl(await client.fetch("crl.read", { path: { id } }));
+    const crl = parseCrl(await client.fetch("crl.read", { id }));
     if (verifies(issuer.spki, crl.signatureName, crl.tbs, crl.signature)) return;
   } catch (error) {
     if (!(error instanceof DerError)) throw error;

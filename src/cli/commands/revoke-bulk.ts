@@ -47,9 +47,9 @@ export const revokeBulk: Command = command({
       throw new UsageError("--serial-format is for --serials-file.");
     }
     const id = await caIdOf(invocation.client, given.ca);
-    const order = await orderOf(invocation);
-    if (confirm !== undefined || force) return await execute(invocation, id, order);
-    const plan = await ask(invocation.client, id, { ...order, dry_run: true });
+    const order = await orderOf(invocation, id);
+    if (confirm !== undefined || force) return await execute(invocation, order);
+    const plan = await invocation.client.ask("cert.revoke_bulk", { ...order, dry_run: true });
     invocation.print(plan, planText(plan));
     if (given["dry-run"]) return 0;
     const line = repetition(given, Number(plan.total ?? 0));
@@ -58,15 +58,16 @@ export const revokeBulk: Command = command({
   },
 });
 
-async function execute({ args: given, ...tools }: Bulk, id: string, order: object) {
+async function execute({ args: given, ...tools }: Bulk, order: Order) {
   const { io, globals, print, note } = tools;
   const client = tools.client.untold();
   const operation_id = given["operation-id"] ?? crypto.randomUUID();
   note(`Operation ${operation_id}; repeat it with --operation-id ${operation_id}.`);
   const { confirm: confirm_count, force } = given;
-  const body = { ...order, operation_id, confirm_count, force };
+  const { id } = order;
   const before = await revokedSoFar(client, id).catch(() => undefined);
-  const work = settled(client, id, body);
+  const members = { ...order, operation_id, confirm_count, force };
+  const work = settled(() => client.ask("cert.revoke_bulk", members));
   const result = await (globals.quiet || before === undefined
     ? work
     : watched(io, work, async () => {
@@ -82,11 +83,11 @@ async function execute({ args: given, ...tools }: Bulk, id: string, order: objec
  * same id, which a server that still works on it refuses as running; two in a row mean that nobody
  * is there.
  */
-async function settled(client: Client, id: string, body: object): Promise<Row> {
+async function settled(ask: () => Promise<Row>): Promise<Row> {
   let [lost, waiting] = [0, false];
   for (;;) {
     try {
-      return await ask(client, id, body);
+      return await ask();
     } catch (error) {
       const dropped = error instanceof Failure && error.code === "unreachable";
       const running =
@@ -99,15 +100,15 @@ async function settled(client: Client, id: string, body: object): Promise<Row> {
   }
 }
 
-const ask = (client: Client, id: string, body: object): Promise<Row> =>
-  client.ask("cert.revoke_bulk", { path: { id }, body: { ...body } });
-
 async function revokedSoFar(client: Client, id: string): Promise<number> {
-  const page = await client.ask("revocation.list", { path: { id }, query: { limit: 1 } });
+  const page = await client.ask("revocation.list", { id, limit: 1 });
   return Number(page.total ?? 0);
 }
 
-async function orderOf({ args: given, io }: Bulk): Promise<object> {
+type Order = Awaited<ReturnType<typeof orderOf>>;
+
+/** What every question about this run says. */
+async function orderOf({ args: given, io }: Bulk, id: string) {
   const key = given["by-public-key"];
   const file = given["serials-file"];
   const filter = {
@@ -121,7 +122,7 @@ async function orderOf({ args: given, io }: Bulk): Promise<object> {
   };
   const { reason, all } = given;
   const batch_size = given["batch-size"];
-  return { reason, filter, all: all || undefined, batch_size };
+  return { id, reason, filter, all: all || undefined, batch_size };
 }
 
 function planText(plan: Row): string {

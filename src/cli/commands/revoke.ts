@@ -25,17 +25,14 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
       reason: reason("unspecified"),
     },
     run: async ({ args, globals, io, client, print }) => {
-      const { ca } = args;
+      const { ca, reason } = args;
       const { id, serial } = await certificateOf(client, io, { ca, given: args.serial });
       // A hold of what was never issued is refused by the instance.
-      if (args.reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
+      if (reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
         const sentence = `${ca} has issued no certificate with serial ${serial}; its CRL will list a number that means nothing yet.`;
         await agreed(sentence, globals.yes, io);
       }
-      const result = await client.ask("cert.revoke", {
-        path: { id },
-        body: { serial, reason: args.reason },
-      });
+      const result = await client.ask("cert.revoke", { id, serial, reason });
       print(result, facts(result, shown));
     },
   }),
@@ -50,7 +47,7 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
  */
 async function isKnown(client: Client, id: string, serial: Serial): Promise<boolean> {
   try {
-    await client.ask("cert.show", { path: { id, serial } });
+    await client.ask("cert.show", { id, serial });
     return true;
   } catch (error) {
     if (codeOf(error) !== "not_found") return true;
@@ -59,8 +56,8 @@ async function isKnown(client: Client, id: string, serial: Serial): Promise<bool
     // The inventory shows leaves only; the plan of a bulk revocation knows certificates of CAs and
     // responders too.
     const filter = { serials: [serial], include_expired: true };
-    const body = { filter, reason: "unspecified", dry_run: true };
-    return (await client.ask("cert.revoke_bulk", { path: { id }, body })).unknown !== 1;
+    const members = { id, filter, reason: "unspecified", dry_run: true };
+    return (await client.ask("cert.revoke_bulk", members)).unknown !== 1;
   } catch (error) {
     if (error instanceof Refusal || error instanceof Failure) return false;
     throw error;
@@ -75,7 +72,7 @@ function verb(summary: string, operation: OperationName): Command {
     args: { serial: word(), ca: caArg },
     run: async ({ args, io, client, print }) => {
       const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
-      const result = await client.ask(operation, { path: { id, serial: written } });
+      const result = await client.ask(operation, { id, serial: written });
       print(result, facts(result, shown));
     },
   });

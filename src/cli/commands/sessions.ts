@@ -10,7 +10,7 @@ export const sessionsVerbs: Readonly<Record<string, Command>> = {
     args: pageArgs,
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
-      const list = await client.list("session.list", { query }, all);
+      const list = await client.list("session.list", query, all);
       const keys = ["id", "user_sub", "method", "roles", "ip", "created_at", "expires_at"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
@@ -19,7 +19,7 @@ export const sessionsVerbs: Readonly<Record<string, Command>> = {
     summary: "End a session at once.",
     args: { id: word() },
     run: async ({ args: { id }, client, print }) => {
-      const result = await client.ask("session.end", { path: { id } });
+      const result = await client.ask("session.end", { id });
       print(result, `${textAt(result, "status")}\n`);
     },
   }),

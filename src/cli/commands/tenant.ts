@@ -10,7 +10,7 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
     summary: "List the tenants you are a member of, newest first.",
     args: pageArgs,
     run: async ({ args: { all, ...query }, client, print }) => {
-      const list = await client.list("tenant.list", { query }, all);
+      const list = await client.list("tenant.list", query, all);
       print(list, columns(rowsAt(list, "items"), ["id", "slug", "name", "status", "created_at"]));
     },
   }),
@@ -22,15 +22,16 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
       "kek-label": value("Label of its own key-encryption key.", "label"),
     },
     run: async ({ args, client, print }) => {
-      const body = { slug: args.slug, name: args.name, kek_label: args["kek-label"] };
-      shown(print, await client.ask("tenant.create", { body }));
+      const { slug, name } = args;
+      const kek_label = args["kek-label"];
+      shown(print, await client.ask("tenant.create", { slug, name, kek_label }));
     },
   }),
   show: command({
     summary: "Show one tenant with its quotas.",
     args: { tenant: word() },
     run: async ({ args, client, print }) => {
-      shown(print, await client.ask("tenant.show", { path: { id: args.tenant } }));
+      shown(print, await client.ask("tenant.show", { id: args.tenant }));
     },
   }),
   suspend: setting("suspended", "Stop a tenant issuing, from the next request on."),
@@ -45,8 +46,8 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
       burst: number("Requests at once.", "n"),
     },
     run: async ({ args, client, print }) => {
-      const path = { id: args.tenant };
-      const present = rowOf((await client.ask("tenant.show", { path })).quotas);
+      const id = args.tenant;
+      const present = rowOf((await client.ask("tenant.show", { id })).quotas);
       const wanted = {
         max_certs_per_day: args["certs-per-day"],
         max_active_certs: args["active-certs"],
@@ -55,15 +56,14 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
       };
       const given = Object.entries(wanted).filter(([, limit]) => limit !== undefined);
       const quotas = { ...present, ...Object.fromEntries(given) };
-      shown(print, await client.ask("tenant.update", { path, body: { quotas } }));
+      shown(print, await client.ask("tenant.update", { id, quotas }));
     },
   }),
   usage: command({
     summary: "Show what a tenant has issued and revoked, and what counts against its quotas.",
     args: { tenant: word(), days: number("Days to show (7 when not given).", "n") },
     run: async ({ args, client, print }) => {
-      const path = { id: args.tenant };
-      const usage = await client.ask("tenant.usage", { path, query: { days: args.days } });
+      const usage = await client.ask("tenant.usage", { id: args.tenant, days: args.days });
       const totals = ["slug", "status", "active_certs", "total_issued", "total_revoked", "cas"];
       const days = columns(rowsAt(usage, "days"), ["day", "certs_issued", "certs_revoked"]);
       print(usage, `${facts({ ...usage, ...quotasOf(usage) }, [...totals, ...limits])}${days}`);
@@ -74,7 +74,7 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
     destroys: "The tenant and its tokens are gone for good.",
     args: { tenant: word() },
     run: async ({ args, client, print }) => {
-      const result = await client.ask("tenant.delete", { path: { id: args.tenant } });
+      const result = await client.ask("tenant.delete", { id: args.tenant });
       print(result, `${textAt(result, "status")}\n`);
     },
   }),
@@ -85,8 +85,7 @@ function setting(status: "active" | "suspended", summary: string): Command {
     summary,
     args: { tenant: word() },
     run: async ({ args, client, print }) => {
-      const question = { path: { id: args.tenant }, body: { status } };
-      shown(print, await client.ask("tenant.status", question));
+      shown(print, await client.ask("tenant.status", { id: args.tenant, status }));
     },
   });
 }

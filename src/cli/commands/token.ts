@@ -19,19 +19,17 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print, note }) => {
       if (args.roles.length === 0) throw new UsageError("--roles <role> is required.");
-      const token = await client.ask("token.create", {
-        body: {
-          name: args.name,
-          roles: args.roles,
-          scope: args.scope,
-          tenant_id: args.tenant,
-          description: args.description,
-          expires_at: wholeTime(args["expires-at"]),
-          expires_in_days: args["expires-in-days"],
-        },
+      const apiToken = await client.ask("token.create", {
+        name: args.name,
+        roles: args.roles,
+        scope: args.scope,
+        tenant_id: args.tenant,
+        description: args.description,
+        expires_at: wholeTime(args["expires-at"]),
+        expires_in_days: args["expires-in-days"],
       });
-      print(token, `${textAt(token, "secret")}\n`);
-      note(`Token ${textAt(token, "id")}; the secret is not shown again.`);
+      print(apiToken, `${textAt(apiToken, "secret")}\n`);
+      note(`Token ${textAt(apiToken, "id")}; the secret is not shown again.`);
     },
   }),
   list: command({
@@ -42,7 +40,7 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
-      const list = await client.list("token.list", { query }, all);
+      const list = await client.list("token.list", query, all);
       const keys = ["id", "name", "roles", "scope", "created_by", "expires_at", "revoked"];
       print(list, columns(rowsAt(list, "items"), keys));
     },
@@ -51,7 +49,7 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     summary: "Revoke a token at once.",
     args: { id: word() },
     run: async ({ args: { id }, client, print }) => {
-      const result = await client.ask("token.revoke", { path: { id } });
+      const result = await client.ask("token.revoke", { id });
       print(result, `${textAt(result, "status")}\n`);
     },
   }),

@@ -165,7 +165,7 @@ const profileMembers = {
     false,
   ),
   omit_revocation_pointers: flag(
-    "Stamp no CRL and OCSP URLs; only up to 7 days of validity.",
+    "Put no CRL and OCSP URLs into certificates; only up to 7 days of validity.",
     false,
   ),
   algorithm: word(

@@ -99,7 +99,7 @@ export const server = section("Listeners", {
   host: text("Address the main listener binds to.", "0.0.0.0"),
   port: count("Port of the main listener; 0 takes a free one.", 8443, { max: 65_535 }),
   public_url: baseUrl(
-    "Base of the URLs this service is reached under from outside; without it no URL is stamped into certificates.",
+    "Base of the URLs this service is reached under from outside; without it no URL is put into certificates.",
   ),
   tls_cert: reloadable(existingFile("PEM file with the serving certificate and its path.")),
   tls_key: reloadable(existingFile("PEM file with the key of the serving certificate.")),

@@ -4,30 +4,14 @@
  */
 
 import { sha256Hex } from "#core/crypto.ts";
-import type { Fields } from "#core/shape.ts";
-
-/** Plain JSON. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-export type JsonObject = { readonly [member: string]: Json };
-
-/** One call as it is stored, and replayed when it is approved. */
-export interface StoredInput {
-  readonly path: Readonly<Record<string, string>>;
-  readonly body: JsonObject;
-}
+import type { Json, JsonObject } from "#core/shape.ts";
 
 /**
- * The body in full: every member as it was given, and the defaults of those that were not, so that
- * what approvers read does not depend on what they know by heart. Members without value and default
- * are left out.
+ * One call as it is stored, and read again by the shapes of its operation when it is approved:
+ * every member, written by its own field, with the defaults of those that were not given, so that
+ * what approvers read does not depend on what they know by heart.
  */
-export function completeBody(fields: Fields, given: JsonObject): JsonObject {
-  const members = Object.entries(fields).flatMap(([name, field]): [string, Json][] => {
-    const own = Object.hasOwn(given, name) ? given[name] : plain(field.fallback);
-    return own === undefined ? [] : [[name, own]];
-  });
-  return Object.fromEntries(members);
-}
+export type StoredInput = JsonObject;
 
 /**
  * Lower hex SHA-256 over class, operation, resource, tenant and the whole input; the order of
@@ -41,16 +25,8 @@ export function fingerprintOf(of: {
   readonly input: StoredInput;
 }): string {
   const { operationClass, operation, resourceKey, tenant = "", input } = of;
-  // Plain by its type.
-  const whole = [operationClass, operation, resourceKey, tenant, sorted(input as unknown as Json)];
+  const whole = [operationClass, operation, resourceKey, tenant, sorted(input)];
   return sha256Hex(new TextEncoder().encode(JSON.stringify(whole)));
-}
-
-/** Defaults are plain JSON, or objects whose absent members are undefined. */
-function plain(value: unknown): Json | undefined {
-  if (value === undefined) return undefined;
-  const text = JSON.stringify(value);
-  return text === undefined ? undefined : (JSON.parse(text) as Json); // Just written as JSON.
 }
 
 function sorted(value: Json): Json {

@@ -148,7 +148,9 @@ export const actions = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type Action = keyof typeof actions;
-export type Result = "success" | "error" | "denied";
+/** What came of what was tried. */
+export const results = ["success", "error", "denied"] as const;
+export type Result = (typeof results)[number];
 
 /** An event before it has a place in the chain: what happened, to what, by whom. */
 export interface EventDraft<A extends Action = Action> {

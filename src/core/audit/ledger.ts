@@ -5,20 +5,29 @@ import { chainedHash } from "./chain.ts";
 /** What an entry is about. */
 export const ledgerKinds = ["genesis", "key", "intent", "outcome", "count"] as const;
 export type LedgerKind = (typeof ledgerKinds)[number];
-export type KeyRole = "ca" | "ssh" | "responder" | "tsa" | "kek" | "ledger";
-export type SignPurpose =
-  | "certificate"
-  | "precertificate"
-  | "ca_certificate"
-  | "cross_certificate"
-  | "responder_certificate"
-  | "crl"
-  | "delta_crl"
-  | "ocsp"
-  | "csr"
-  | "ssh_certificate"
-  | "protocol_reply"
-  | "self_test";
+/** What a key is for. */
+export const keyRoles = ["ca", "ssh", "responder", "tsa", "kek", "ledger"] as const;
+export type KeyRole = (typeof keyRoles)[number];
+/** What is signed. */
+export const signPurposes = [
+  "certificate",
+  "precertificate",
+  "ca_certificate",
+  "cross_certificate",
+  "responder_certificate",
+  "crl",
+  "delta_crl",
+  "ocsp",
+  "csr",
+  "ssh_certificate",
+  "protocol_reply",
+  "self_test",
+] as const;
+export type SignPurpose = (typeof signPurposes)[number];
+/** What is done with a key. */
+export const keyOperations = ["sign", "decrypt", "generate", "import", "find", "destroy"] as const;
+/** What came of an operation; `unknown` where a crash took the outcome. */
+export const ledgerResults = ["success", "error", "unknown"] as const;
 
 /** An entry as stored, shown and hashed; absent members are empty text (LED-1). */
 export interface LedgerEntry {
@@ -31,14 +40,14 @@ export interface LedgerEntry {
   readonly keyLabel: string;
   readonly signerFingerprint: string;
   readonly role: KeyRole | "";
-  readonly operation: "sign" | "decrypt" | "generate" | "import" | "find" | "destroy" | "";
+  readonly operation: (typeof keyOperations)[number] | "";
   readonly algorithm: string;
   /** 64 hex: SHA-256 of the exact octets to be signed. */
   readonly digest: string;
   readonly purpose: SignPurpose | "";
   readonly caId: string;
   readonly artifact: string;
-  readonly result: "success" | "error" | "unknown" | "";
+  readonly result: (typeof ledgerResults)[number] | "";
   readonly signatureSha256: string;
   readonly error: string;
   readonly count: string;

@@ -39,11 +39,14 @@ export interface Candidate {
   readonly now: Instant;
 }
 
+/** What comes of a gate. */
+export const gateStatuses = ["pass", "fail", "warn", "skipped"] as const;
+
 /** What a gate says. */
 export interface GateReport {
   readonly name: GateName;
   /** `skipped`: switched off, or not reached because a gate that needs no network has refused. */
-  readonly status: "pass" | "fail" | "warn" | "skipped";
+  readonly status: (typeof gateStatuses)[number];
   readonly reason?: string;
   readonly findings?: readonly Finding[];
   /** What the event of the gate says beside its profile and findings; no answer shows it. */
@@ -107,16 +110,19 @@ interface Checked extends Candidate {
   readonly tbs: Uint8Array;
 }
 
-export type GateName =
-  | "names"
-  | "certificate_policy"
-  | "must_staple"
-  | "lint"
-  | "caa"
-  | "name_constraints"
-  | "keycheck"
-  | "validity"
-  | "approval";
+/** Their names, in the order of the table. */
+export const gateNames = [
+  "names",
+  "certificate_policy",
+  "must_staple",
+  "lint",
+  "caa",
+  "name_constraints",
+  "keycheck",
+  "validity",
+  "approval",
+] as const;
+export type GateName = (typeof gateNames)[number];
 
 // biome-ignore format: the table is read by column.
 export const gates: readonly GateRow[] = [

@@ -42,14 +42,17 @@ export type ImportCheck =
   | "subject"
   | "subject_key_id";
 
-export type ImportWarning =
-  | "key_usage_absent"
-  | "crl_sign_absent"
-  | "digital_signature_absent"
-  | "subject_changed"
-  | "path_length_differs"
-  | "chain_absent"
-  | "chain_without_root";
+/** What is taken, and told. */
+export const importWarnings = [
+  "key_usage_absent",
+  "crl_sign_absent",
+  "digital_signature_absent",
+  "subject_changed",
+  "path_length_differs",
+  "chain_absent",
+  "chain_without_root",
+] as const;
+export type ImportWarning = (typeof importWarnings)[number];
 
 export interface ImportVerdict {
   /** The checks that failed; any one of them refuses. */

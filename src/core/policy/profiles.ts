@@ -1,9 +1,21 @@
 /** The profiles in force: the built-in ones, replaced by configured ones of the same name. */
 
 import { refuse } from "#core/problems.ts";
+import {
+  decimal,
+  flag,
+  integer,
+  many,
+  mapOf,
+  oneOf,
+  optional,
+  shape,
+  type ValueOf,
+  words,
+} from "#core/shape.ts";
 import { secondsPerDay } from "#core/time.ts";
-import type { Algorithm } from "#core/x509/algorithms.ts";
-import type { KeyUsage } from "#core/x509/extensions.ts";
+import { type Algorithm, algorithms, type KeyType, keyTypes } from "#core/x509/algorithms.ts";
+import { type KeyUsage, keyUsages } from "#core/x509/extensions.ts";
 
 import type { Profile } from "./profile.ts";
 import type { CtPolicy } from "./transparency.ts";
@@ -37,8 +49,67 @@ export class ProfileSet {
   }
 }
 
+const count = integer(0, Number.MAX_SAFE_INTEGER);
+const gateModes = ["enforce", "warn"] as const;
+const keyTypeText = oneOf(Object.keys(keyTypes) as KeyType[]); // Keys of the table.
+
+const ctShape = shape({
+  enabled: flag(),
+  logs: many(words()),
+  min_scts: count,
+  fail_open: flag(),
+  timeout_seconds: decimal(),
+  retries: count,
+});
+
+/** A profile as GET /api/profiles shows it. */
+export const profileShape = shape({
+  name: words(),
+  description: words(),
+  builtin: flag(),
+  key_usages: many(oneOf(keyUsages)),
+  ext_key_usages: many(words()),
+  default_validity_days: count,
+  default_validity_seconds: count,
+  max_validity_days: count,
+  max_validity_seconds: count,
+  is_ca: flag(),
+  ct: optional(ctShape),
+  lint: shape({
+    disabled: flag(),
+    mode: oneOf(gateModes),
+    public: flag(),
+    require_must_staple: flag(),
+    overrides: mapOf(oneOf(gateModes)),
+  }),
+  caa: shape({
+    mode: oneOf(["off", "permissive", "enforce"]),
+    identifier: optional(words()),
+    timeout_seconds: decimal(),
+  }),
+  key_checks: shape({
+    disabled: flag(),
+    mode: oneOf(gateModes),
+    detect_duplicates: flag(),
+    min_rsa_bits: count,
+  }),
+  policies: optional(
+    shape({
+      oids: many(words()),
+      cps: optional(words()),
+      critical: flag(),
+      mappings: many(words()),
+    }),
+  ),
+  must_staple: flag(),
+  allow_must_staple_override: flag(),
+  algorithm: oneOf(algorithms),
+  pqc_key_type: optional(keyTypeText),
+  require_approval: flag(),
+});
+
 /** The profile as GET /api/profiles shows it; seconds are exact, days rounded up (PRO-6). */
-export function profileJson(profile: Profile) {
+export function profileJson(profile: Profile): ValueOf<typeof profileShape> {
   const { policies, ct } = profile;
   return {
     name: profile.name,
@@ -86,7 +157,7 @@ export function profileJson(profile: Profile) {
   };
 }
 
-const ctJson = (ct: CtPolicy) => ({
+const ctJson = (ct: CtPolicy): ValueOf<typeof ctShape> => ({
   enabled: ct.enabled,
   logs: ct.logs,
   min_scts: ct.minScts,

@@ -20,13 +20,19 @@ import { parsePublicKey } from "#core/x509/public-keys.ts";
 import { checkKey, strictKeyChecks } from "./key-quality.ts";
 import { pathViolations } from "./name-constraints.ts";
 
+/** What can be known of a revocation; `skipped` where nobody wanted to. */
+export const revocationStates = ["good", "revoked", "held", "unknown", "skipped"] as const;
+
+/** Who may know it. */
+export const revocationSources = ["store", "none"] as const;
+
 /** What is known of a certificate's revocation, and who says it. */
 export interface RevocationState {
-  readonly state: "good" | "revoked" | "held" | "unknown" | "skipped";
+  readonly state: (typeof revocationStates)[number];
   readonly revokedAt?: Instant;
   readonly reason?: string;
   /** `store`: this instance issued it; `none`: nobody here can say. */
-  readonly source: "store" | "none";
+  readonly source: (typeof revocationSources)[number];
 }
 
 export interface JudgedPath {
@@ -37,21 +43,27 @@ export interface JudgedPath {
   readonly now: Instant;
 }
 
+/** What comes of a check. */
+export const checkStatuses = ["pass", "fail", "warn", "skipped"] as const;
+
 export interface Check {
   readonly name: CheckName;
-  readonly status: "pass" | "fail" | "warn" | "skipped";
+  readonly status: (typeof checkStatuses)[number];
   readonly detail?: string;
 }
 
-export type CheckName =
-  | "chain"
-  | "validity"
-  | "revocation"
-  | "name_constraints"
-  | "certificate_policy"
-  | "key_usage"
-  | "weak_key"
-  | "weak_signature";
+/** What is said of a path, by name. */
+export const checkNames = [
+  "chain",
+  "validity",
+  "revocation",
+  "name_constraints",
+  "certificate_policy",
+  "key_usage",
+  "weak_key",
+  "weak_signature",
+] as const;
+export type CheckName = (typeof checkNames)[number];
 
 /** Every check of a path that was built; one that cannot decide fails. */
 export function judgePath(judged: JudgedPath): readonly Check[] {

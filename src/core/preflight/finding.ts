@@ -1,6 +1,8 @@
 /** What one check of preflight found, and how several findings become one. */
 
-export type FindingStatus = "pass" | "warn" | "fail" | "skip";
+/** What comes of a check. */
+export const findingStatuses = ["pass", "warn", "fail", "skip"] as const;
+export type FindingStatus = (typeof findingStatuses)[number];
 
 export interface Finding {
   readonly status: FindingStatus;

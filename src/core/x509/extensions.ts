@@ -41,6 +41,8 @@ export const keyUsageBits = {
   decipherOnly: 8,
 } as const;
 export type KeyUsage = keyof typeof keyUsageBits;
+/** The usages by name. */
+export const keyUsages = Object.keys(keyUsageBits) as readonly KeyUsage[]; // Keys of the table.
 
 /** Names of extended key usages by the words of the configuration; dotted OIDs pass as they are. */
 export const extendedKeyUsages = {

@@ -12,9 +12,12 @@ import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { Grantee, GrantRecord } from "./store.ts";
 
+/** Where grants are kept. */
+export const grantSources = ["database", "config"] as const;
+
 /** A grant in force, and where it comes from. */
 export interface EffectiveGrant extends GrantRecord {
-  readonly source: "database" | "config";
+  readonly source: (typeof grantSources)[number];
 }
 
 /** One grant of the configuration to one user or group. */

@@ -6,24 +6,28 @@ import type { Capability } from "#core/access/roles.ts";
 import { withoutApiTokens } from "#core/access/token-secret.ts";
 import { type Action, actions, type EventDraft } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
-import { Problem, refuse } from "#core/problems.ts";
-import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import type { JsonObject } from "#core/shape.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { requireActive } from "./suspension.ts";
-import { type OperationName, operationOf } from "#operations";
-import { authorOf, type Origin } from "#domain/actor.ts";
-import type { Answer, Authorized, Call, Handler, RawAnswer } from "./call.ts";
+import type { Call } from "./call.ts";
 import { printableName } from "./failed-logins.ts";
-import { type GrantSource, noGrants } from "./grants.ts";
-import { Refusals } from "./refusals.ts";
+import type { GrantSource } from "./grants.ts";
+import type { Mounted } from "./mounted.ts";
+import type { Authorized, Parking } from "./operation.ts";
+import { Document, Outcome } from "./outcome.ts";
+import type { Refusals } from "./refusals.ts";
 import { Rights } from "./rights.ts";
-import { type Asked, bodyTenant, decide, namedCa, type Scope, scopeOf } from "./scope.ts";
+import { type Stays, whileStaying } from "./stays.ts";
 import { type RequireStepUp, stepUpDenial } from "./step-up.ts";
+import { type Asked, decide, type Scope } from "./targets.ts";
 
 /** Runs one operation for one caller; throws a `Problem` for every refusal. */
-export type Perform = (call: Call, handler: Handler) => Promise<Answer | RawAnswer>;
+export type Perform = (call: Call) => Promise<Outcome>;
 
+/** What the pipeline asks on the way; every gate is one of them, open or not. */
 export interface PipelineDeps {
   readonly store: Store;
   readonly clock: Clock;
@@ -31,25 +35,34 @@ export interface PipelineDeps {
   readonly hasRoom: () => boolean;
   /** Told every authorization decision; metrics are its only use. */
   readonly onDecision: (capability: Capability, allowed: boolean) => void;
-  /** Absent: the configuration has no grants. */
-  readonly grants?: GrantSource;
-  /** Step 6; absent: nobody has a passkey. */
-  readonly stepUp?: RequireStepUp;
-  /** Step 8; absent: nothing takes two. */
-  readonly gate?: Gate;
-  /** Writes refusals down; absent: one of its own, whose last repeats nobody folds. */
-  readonly refusals?: Pick<Refusals, "record">;
+  /** The grants of the configuration. */
+  readonly grants: GrantSource;
+  /** Step 6. */
+  readonly stepUp: RequireStepUp;
+  /** Step 8. */
+  readonly gate: Gate;
+  /** Writes refusals down. */
+  readonly refusals: Pick<Refusals, "record">;
+  /** Asked while an answer is sent piece by piece. */
+  readonly stays: Stays;
 }
 
 /**
  * Answers in place of an operation that takes two: that it waits, or what became of it. Undefined
  * lets it be done; what cannot be known refuses.
  */
-export type Gate = (
-  call: Call,
-  handler: Handler,
-  allowed: Authorized<never, never, never>,
-) => Promise<Answer | undefined>;
+export type Gate = (call: GuardedCall) => Promise<Outcome | undefined>;
+
+/** A call of an operation that takes two: authorized, read, and not done yet. */
+export interface GuardedCall extends Scope {
+  readonly operation: Mounted;
+  readonly origin: Origin;
+  /** The parked request whose result the caller asks for. */
+  readonly approval: string | undefined;
+  readonly input: Readonly<Record<string, unknown>>;
+  /** What `said`, its input in JSON, comes to; undefined where nobody else is needed. */
+  describe(said: JsonObject): Promise<Parking | undefined>;
+}
 
 /**
  * Builds the pipeline: steps 4 to 9 of the order of gates (GATE-1); what comes before them is the
@@ -57,30 +70,25 @@ export type Gate = (
  * `denied`.
  */
 export function pipeline(deps: PipelineDeps): Perform {
-  const refusals = deps.refusals ?? new Refusals(deps);
-  return async (call, handler) => {
-    const row = operationOf(call.operation);
+  return async (call) => {
+    const { row } = call.operation;
     const origin = row.needs === "pub" ? (call.origin ?? anonymous) : authenticated(call);
     const { store, onDecision } = deps;
-    const rights = new Rights({
-      principal: origin.principal,
-      store,
-      source: deps.grants ?? noGrants,
-    });
+    const rights = new Rights({ principal: origin.principal, store, source: deps.grants });
     const asked: Asked = {
       store,
       row,
-      call: { ...call, body: once(call.body) },
+      given: call.given,
       rights,
       onDecision,
       capability: row.needs === "pub" || row.needs === "any" ? undefined : row.needs,
     };
     try {
-      return await gated(deps, asked, origin, handler);
+      return await gated(deps, call, asked, origin);
     } catch (error) {
       if (row.writes && error instanceof Problem && error.status === 403) {
-        const denial = await denialOf(asked, origin, error);
-        if (denial !== undefined) await refusals.record(denial);
+        const denial = await denialOf(call, asked, origin, error);
+        if (denial !== undefined) await deps.refusals.record(denial);
       }
       throw error;
     }
@@ -89,53 +97,70 @@ export function pipeline(deps: PipelineDeps): Perform {
 
 async function gated(
   deps: PipelineDeps,
+  { operation, given, approval }: Call,
   asked: Asked,
   origin: Origin,
-  handler: Handler,
-): Promise<Answer | RawAnswer> {
-  const { row, call, rights, capability } = asked;
+): Promise<Outcome> {
+  const { row, rights, capability } = asked;
+  const { definition } = operation;
 
   // 4. The capability, held in any scope at all; nothing of the body has been read.
   if (capability !== undefined) decide(asked, capability, await rights.anywhere(capability));
 
   // 5. The scope: the CA or tenant the operation concerns; a suspended one is refused here.
-  const scope = await scopeOf(asked);
+  const found = await definition.target.resolve(asked);
+  const scope: Scope = found;
   if (row.suspendable && scope.tenant !== undefined) {
     requireActive(await deps.store.read.tenants.named(scope.tenant));
   }
 
   // 6. What a person in a session confirms with a passkey.
-  if (row.stepUp !== undefined) await deps.stepUp?.(row.stepUp, origin);
+  if (row.stepUp !== undefined) await deps.stepUp(row.stepUp, origin);
 
-  // 7. Query, path and body; existence and state of what they name is for the handler.
-  const allowed: Authorized<never, never, never> = {
+  // 7. Query, path and body; existence and state of what they name is for the operation.
+  const call: Authorized = Object.assign({}, found, {
     origin: await speakingFor(origin, asked, scope),
     rights,
-    ...scope,
     reach: await reachOf(asked),
-    // The handler's own shapes read them just now.
-    ...((await inputOf(handler, call)) as Input),
-  };
+    input: await given.read(),
+  });
 
   // 8. Four eyes; what is executed under an approval has been through.
   if (row.takesTwo !== undefined && origin.approval === undefined) {
-    const parked = await deps.gate?.(asked.call, handler, allowed);
+    const parked = await deps.gate(guardedCall(operation, approval, call, scope));
     if (parked !== undefined) return parked;
   }
 
   // 9. The action; what adds records needs room for them.
   if (row.grows && !deps.hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
-  return await handler.run(allowed);
+  const done = await definition.run(exactly(call));
+  if (done instanceof Outcome) return done;
+  if (!(done instanceof Document)) return new Outcome("done", done);
+  const may = () => deps.stays(origin, capability);
+  return new Outcome("done", whileStaying(done, { clock: deps.clock, may }));
 }
 
-type Input = Pick<Authorized<never, never, never>, "path" | "query" | "body">;
-
-async function inputOf(handler: Handler, call: Call) {
-  const query = readQuery(handler.query, call.query);
-  const members = Object.keys(handler.path).map((name) => [name, call.path[name]]);
-  const path = readBody(handler.path, Object.fromEntries(members));
-  return { query, path, body: await bodyOf(handler, call) };
+function guardedCall(
+  operation: Mounted,
+  approval: string | undefined,
+  call: Authorized,
+  scope: Scope,
+): GuardedCall {
+  const { parks } = operation.definition;
+  assert(parks !== undefined, "a row that takes two has a description");
+  return {
+    ...scope,
+    operation,
+    approval,
+    origin: call.origin,
+    // Read by the operation's shapes, member by member.
+    input: call.input as Readonly<Record<string, unknown>>,
+    describe: (said) => parks(exactly(call), said),
+  };
 }
+
+/** What its own target has found and its own shapes have read is what a definition takes. */
+const exactly = (call: Authorized): never => call as never;
 
 /** Lists and filters see grants; a write concerns one object and never asks. */
 async function reachOf({ row, rights, capability }: Asked): Promise<Reach> {
@@ -161,48 +186,26 @@ function authenticated(call: Call): Origin {
   return call.origin;
 }
 
-async function bodyOf(
-  handler: Handler,
-  { operation, body: read }: Pick<Call, "operation" | "body">,
-): Promise<unknown> {
-  if (handler.body === undefined && operationOf(operation).route.startsWith("GET ")) return {};
-  const body = await read();
-  // Who sends members to what takes none means something that would not happen.
-  if (handler.body === undefined) return readBody({}, body ?? {});
-  if (body === undefined && handler.emptyBody) return readBody(handler.body, {});
-  if (body === undefined) throw refuse("malformed_json");
-  return await readBodyInTurns(handler.body, body);
-}
-
-/** A body is read from its connection once; step 5 may need one member of it, step 7 the rest. */
-function once<T>(read: () => Promise<T>): () => Promise<T> {
-  let reading: Promise<T> | undefined;
-  return () => {
-    reading ??= read();
-    return reading;
-  };
-}
-
 /** The event of a refusal; undefined for an operation without an action of its own. */
 async function denialOf(
+  call: Call,
   asked: Asked,
   origin: Origin,
   problem: Problem,
 ): Promise<EventDraft | undefined> {
-  const { call } = asked;
   if (problem.code === "step_up_required") {
     const { operation } = problem.facts;
     return stepUpDenial(origin, { operation: String(operation) });
   }
   const action = actionOf(call.operation);
   if (action === undefined) return undefined;
-  const object = await objectOf(asked);
+  const object = await objectOf(call.operation, asked);
   return {
     action,
     result: "denied",
     ...authorOf(origin, object.tenant),
     ...object,
-    targetName: named(call.path.serial),
+    targetName: named(call.given.named.serial),
     detail: { reason: problem.code },
   };
 }
@@ -212,24 +215,19 @@ async function denialOf(
  * only the id it gave, in its own tenant, so that nobody else reads of the attempt and its record
  * tells nothing either (EVT-1).
  */
-async function objectOf(asked: Asked) {
-  const { row, call, rights } = asked;
+async function objectOf({ definition }: Mounted, asked: Asked) {
+  const { given, rights } = asked;
   const { principal } = rights;
-  if (row.on === "tenant") {
-    // A body that is none names nothing.
-    const tenant = await bodyTenant(asked).catch(() => undefined);
-    if (tenant !== undefined && isMember(principal, tenant.id)) return { tenant: tenant.id };
+  // What cannot be read names nothing.
+  const { ca, tenant } = await definition.target.named(asked).catch((): Scope => ({}));
+  if (ca !== undefined && (await rights.on(ca, "read"))) {
+    return { tenant: ca.tenant, caId: ca.id, target: ca.id };
   }
-  if (row.on === "ca") {
-    const ca = await namedCa(asked).catch(() => undefined); // As above.
-    if (ca !== undefined && (await rights.on(ca, "read"))) {
-      return { tenant: ca.tenant, caId: ca.id, target: ca.id };
-    }
-  }
+  if (ca === undefined && tenant !== undefined && isMember(principal, tenant)) return { tenant };
   const [granted] = await rights.grants();
   const everywhere = principal.isRoot || principal.roles.length > 0;
   const own = Object.keys(principal.tenantRoles)[0] ?? granted?.tenant;
-  const target = named(call.path.id);
+  const target = named(given.named.id);
   // Keys of tenantRoles are ids by its contract.
   return { tenant: everywhere ? undefined : (own as TenantId | undefined), target };
 }
@@ -253,6 +251,6 @@ const anonymous: Origin = {
   requestId: "",
 };
 
-const actionOf = (operation: OperationName): Action | undefined =>
-  operationOf(operation).action ??
-  (Object.hasOwn(actions, operation) ? (operation as Action) : undefined); // A key of the table.
+const actionOf = ({ name, row }: Mounted): Action | undefined =>
+  // A key of the table, where it is one.
+  row.action ?? (Object.hasOwn(actions, name) ? (name as Action) : undefined);

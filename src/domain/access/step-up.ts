@@ -19,6 +19,9 @@ export type RequireStepUp = (
   own?: readonly PasskeyRecord[],
 ) => Promise<void>;
 
+/** For an instance where nobody has a passkey. */
+export const noStepUp: RequireStepUp = async () => {};
+
 export interface StepUpDeps {
   readonly clock: Clock;
   readonly store: Pick<Store, "read">;

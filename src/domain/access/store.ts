@@ -7,6 +7,13 @@ import type { CaId, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
+/** Where a token may be used. */
+export const apiTokenScopes = ["tenant", "platform"] as const;
+/** Who may have a grant. */
+export const granteeTypes = ["user", "group"] as const;
+/** How far down a grant on a CA goes. */
+export const grantScopes = ["self", "subtree"] as const;
+
 /** A token as stored: never its secret, only the lower hex SHA-256 of it. */
 export interface ApiTokenRecord {
   readonly id: string;
@@ -16,7 +23,7 @@ export interface ApiTokenRecord {
   readonly prefix: string;
   readonly tokenHash: string;
   readonly roles: readonly Role[];
-  readonly scope: "tenant" | "platform";
+  readonly scope: (typeof apiTokenScopes)[number];
   readonly tenant: TenantId | undefined;
   readonly createdBy: string;
   readonly createdByName: string;
@@ -32,7 +39,7 @@ export interface ApiTokenRecord {
 
 /** Who a grant is for: a subject or verified e-mail address, or a group of a directory. */
 export interface Grantee {
-  readonly type: "user" | "group";
+  readonly type: (typeof granteeTypes)[number];
   readonly id: string;
 }
 
@@ -43,7 +50,7 @@ export interface GrantRecord extends Grantee {
   readonly lineage: CaId;
   readonly tenant: TenantId;
   readonly role: GrantRole;
-  readonly scope: "self" | "subtree";
+  readonly scope: (typeof grantScopes)[number];
   readonly createdBy: string;
   readonly createdAt: Instant;
 }

@@ -28,7 +28,7 @@ export interface ApiTokenRequest {
   readonly name: string;
   readonly description: string;
   readonly roles: readonly Role[];
-  readonly scope: "tenant" | "platform";
+  readonly scope: ApiTokenRecord["scope"];
   /** Undefined for platform scope. */
   readonly tenant: TenantId | undefined;
   readonly expiresAt: Instant | undefined;

@@ -4,19 +4,21 @@
  */
 
 import { isRetryable } from "#core/approvals/classes.ts";
-import type { JsonObject } from "#core/approvals/input.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
+import type { JsonObject } from "#core/shape.ts";
 import type { Instant } from "#core/time.ts";
 import type { Execution } from "#domain/actor.ts";
-import type { Answer, Call, RawAnswer } from "#domain/access/call.ts";
+import { givenValues } from "#domain/access/given-values.ts";
+import type { Mounted } from "#domain/access/mounted.ts";
+import type { Outcome } from "#domain/access/outcome.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { gone, type PrincipalNow } from "#domain/access/principal-now.ts";
 import { type Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { requireActive } from "#domain/access/suspension.ts";
-import { type OperationName, operationOf } from "#operations";
 import type { ApprovalRecord, Failure, KeptAnswer } from "./store.ts";
 
 export interface ExecutionDeps {
@@ -24,7 +26,9 @@ export interface ExecutionDeps {
   readonly clock: Clock;
   readonly envelopes: Pick<Envelopes, "seal">;
   /** The pipeline every call goes through. */
-  readonly perform: (call: Call) => Promise<Answer | RawAnswer>;
+  readonly perform: Perform;
+  /** The operation of this name; undefined for one that is no more. */
+  readonly operation: (name: string) => Mounted | undefined;
   /** Whoever asked, with the roles of now. */
   readonly now: PrincipalNow;
   /** Told what went wrong without anybody learning why. */
@@ -108,30 +112,29 @@ export class Executions {
     }
   }
 
-  async #execute(approval: ApprovalRecord): Promise<Answer | RawAnswer> {
-    const { id, operation, input, ip, requestId, tenant, operationClass } = approval;
+  async #execute(approval: ApprovalRecord): Promise<Outcome> {
+    const { id, input, ip, requestId, tenant, operationClass } = approval;
     const { store, perform } = this.#deps;
-    const principal = await this.#maker(approval);
+    const operation = this.#deps.operation(approval.operation);
+    assert(operation !== undefined, "it was a row of the table when it was parked");
+    const principal = await this.#maker(approval, operation);
     // What must be possible in an emergency is, for a suspended tenant too.
     if (tenant !== undefined && operationClass !== "revocation.bulk") {
       requireActive(await store.read.tenants.named(tenant));
     }
     const execution: Execution = { id, keepSecret: (secret) => this.#keepSecret(id, secret) };
     return await perform({
-      operation: operation as OperationName, // It was a row of the table when it was parked.
+      operation,
       origin: { principal, ip, requestId, approval: execution },
-      path: input.path,
-      query: new URLSearchParams(),
-      body: async () => input.body,
+      given: givenValues(operation, input),
     });
   }
 
   /**
    * As it is now, and not as it was when it asked: the pipeline asks what it may do by now (APR-2).
    */
-  async #maker({ maker, operation }: ApprovalRecord): Promise<Principal> {
-    const { needs } = operationOf(operation as OperationName); // As above.
-    return (await this.#deps.now(maker)) ?? gone(maker, needs);
+  async #maker({ maker }: ApprovalRecord, { row }: Mounted): Promise<Principal> {
+    return (await this.#deps.now(maker)) ?? gone(maker, row.needs);
   }
 
   async #keepSecret(id: string, secret: string): Promise<(tx: Unit) => Promise<void>> {
@@ -199,16 +202,16 @@ async function claimAbandoned(tx: Unit, id: string, now: Instant): Promise<Appro
   return claimed;
 }
 
-function keptAnswer({ operation }: ApprovalRecord, answer: Answer | RawAnswer): KeptAnswer {
-  assert("body" in answer, "guarded operations answer in JSON");
-  assert(answer.status === 200 || answer.status === 201, "what was approved is not parked again");
-  // Handlers answer JSON objects.
-  const body = JSON.parse(JSON.stringify(answer.body)) as JsonObject;
-  const { secret: _secret, ...shown } = body;
+function keptAnswer({ operation }: ApprovalRecord, outcome: Outcome): KeptAnswer {
+  const { kind, location } = outcome;
+  assert(kind === "done" || kind === "made", "what was approved is not parked again");
+  // Operations that take two answer JSON objects.
+  const output = JSON.parse(JSON.stringify(outcome.output)) as JsonObject;
+  const { secret: _secret, ...shown } = output;
   return {
-    status: answer.status,
-    body: operation === "token.create" ? shown : body,
-    headers: answer.headers ?? {},
+    made: kind === "made",
+    output: operation === "token.create" ? shown : output,
+    ...(location !== undefined && { location }),
   };
 }
 

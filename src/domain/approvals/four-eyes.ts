@@ -11,11 +11,12 @@ import {
   operatorsBeside,
   thresholdOf,
 } from "#core/approvals/classes.ts";
-import { fingerprintOf, type JsonObject, type StoredInput } from "#core/approvals/input.ts";
+import { fingerprintOf, type StoredInput } from "#core/approvals/input.ts";
 import type { Action } from "#core/audit/actions.ts";
 import type { TenantId } from "#core/ids.ts";
 import { Problem, problems, refuse, type ProblemCode } from "#core/problems.ts";
 import { addSeconds, type Instant, timestamp } from "#core/time.ts";
+import type { Parking } from "#domain/access/operation.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
@@ -36,17 +37,11 @@ export interface FourEyesDeps {
 }
 
 /** One call that takes two. */
-export interface ParkableCall {
+export interface ParkableCall extends Parking {
   readonly operationClass: ApprovalClass;
   readonly operation: OperationName;
   readonly tenant: TenantId | undefined;
-  readonly resourceKey: string;
-  readonly resourceName: string;
-  readonly summary: string;
-  readonly details: JsonObject;
   readonly input: StoredInput;
-  /** Refuses what could not be done anyway; asked before a new request is stored. */
-  readonly check: () => Promise<unknown>;
   /** Runs in the unit that marks the result as collected; what it throws keeps it uncollected. */
   readonly also?: (tx: Unit, effect: Effect) => Promise<void>;
 }
@@ -298,7 +293,7 @@ async function collect(
 function lostAnswer({ effect }: ApprovalRecord): KeptAnswer {
   const { action = "", target = "", caId, serial } = effect ?? {};
   const found = { ...(caId === undefined ? {} : { ca_id: caId }), ...(serial && { serial }) };
-  return { status: 200, body: { status: "executed", action, target, ...found }, headers: {} };
+  return { made: false, output: { status: "executed", action, target, ...found } };
 }
 
 /** The refusal the execution met, as the maker would have met it. */

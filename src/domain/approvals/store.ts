@@ -3,8 +3,9 @@
 import type { Person } from "#core/access/person.ts";
 import type { Principal, Reach } from "#core/access/principal.ts";
 import type { ApprovalClass, ApprovalStatus } from "#core/approvals/classes.ts";
-import type { JsonObject, StoredInput } from "#core/approvals/input.ts";
+import type { StoredInput } from "#core/approvals/input.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
+import type { JsonObject } from "#core/shape.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
@@ -39,9 +40,11 @@ export interface Effect {
 
 /** The operation's ordinary answer, without one-time secrets. */
 export interface KeptAnswer {
-  readonly status: 200 | 201;
-  readonly body: JsonObject;
-  readonly headers: Readonly<Record<string, string>>;
+  /** True when something new is there. */
+  readonly made: boolean;
+  readonly output: JsonObject;
+  /** The path of what is new. */
+  readonly location?: string;
 }
 
 /** One operation that waits, or waited, for approval. */

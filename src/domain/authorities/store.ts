@@ -7,7 +7,9 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
-export type CaStatus = "pending" | "active" | "superseded" | "retired";
+/** How far the life of a CA has come. */
+export const caStatuses = ["pending", "active", "superseded", "retired"] as const;
+export type CaStatus = (typeof caStatuses)[number];
 
 /** One CA: a key, its certificate, and its place in the tree. */
 export interface CaRecord {
@@ -135,6 +137,9 @@ export interface Certified extends Pick<CaRecord, "subject" | "maxPathLength" | 
   readonly notAfter: Instant;
 }
 
+/** What told a cross certificate its subject. */
+export const crossSignSources = ["local-ca", "certificate", "csr"] as const;
+
 /**
  * A certificate one CA made for the name and key of another; stored facts beside its row among the
  * certificates.
@@ -147,7 +152,7 @@ export interface CrossSignRecord {
   readonly subjectCa: CaId | undefined;
   /** Lower hex of the SubjectKeyIdentifier it shares with the subject's own certificate. */
   readonly subjectKeyId: string;
-  readonly source: "local-ca" | "certificate" | "csr";
+  readonly source: (typeof crossSignSources)[number];
   readonly createdAt: Instant;
   readonly tenant: TenantId;
   readonly subject: string;

@@ -106,7 +106,7 @@ export class BulkIssue {
     origin: Origin,
     ca: CaRecord,
     order: BulkOrder,
-    gate: ItemGate = async () => undefined,
+    gate: ItemGate,
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);

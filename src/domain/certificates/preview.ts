@@ -2,7 +2,7 @@
 
 import { bitString, oid, sequence } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
-import { type Clearance, type GateReport, gateJson } from "#core/policy/gates.ts";
+import { type Clearance, gateNames, type GateReport, gateJson } from "#core/policy/gates.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
@@ -34,10 +34,13 @@ export interface Preview extends Planned {
   readonly gates: readonly PreviewedGate[];
 }
 
+/** The gates of a certificate, then those of its tenant. */
+export const previewedGates = [...gateNames, "tenant", "quota"] as const;
+
 export type PreviewedGate =
   | GateReport
   | {
-      readonly name: GateReport["name"] | "tenant" | "quota";
+      readonly name: (typeof previewedGates)[number];
       readonly status: "pass" | "fail" | "skipped";
       readonly reason?: string;
     };

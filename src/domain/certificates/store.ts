@@ -7,9 +7,12 @@ import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
+/** What became of asking transparency logs. */
+export const ctStatuses = ["submitted", "failed_open"] as const;
+
 /** What the record of a certificate says about transparency logs. */
 export interface CtFacts {
-  readonly status: "submitted" | "failed_open";
+  readonly status: (typeof ctStatuses)[number];
   readonly sctCount: number;
   /** Distinct operators of the embedded SCTs. */
   readonly operators: readonly string[];

@@ -4,6 +4,9 @@ import type { Instant } from "#core/time.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { Place } from "./places.ts";
 
+/** What a version of the KEK still does. */
+export const kekStatuses = ["active", "retiring", "retired"] as const;
+
 /**
  * One version of the KEK. New values are sealed under the active one; a retired one opens nothing
  * (KEK-4).
@@ -11,7 +14,7 @@ import type { Place } from "./places.ts";
 export interface KekVersion {
   /** Counts up over all label families. */
   readonly version: number;
-  readonly status: "active" | "retiring" | "retired";
+  readonly status: (typeof kekStatuses)[number];
   /** The label without its version. */
   readonly family: string;
   readonly key: KeyRef;

@@ -3,6 +3,7 @@
  * caller is (ROL-5).
  */
 
+import type { Serial } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
@@ -34,6 +35,8 @@ export interface RetireRequest {
 export interface Retired {
   readonly ca: CaRecord;
   readonly parent: CaRecord;
+  /** Of its certificate, which was revoked. */
+  readonly serial: Serial;
   /** Number of the parent's CRL that lists the revoked certificate. */
   readonly crlNumber: number;
   readonly outstanding: number;
@@ -56,14 +59,12 @@ export class Retirement {
     const { store, revoker, publisher } = this.#deps;
     const { old, count } = await this.admit(named, request);
     const parent = old.parent && (await store.read.cas.byId(old.parent));
-    assert(
-      parent && old.serial !== undefined,
-      "only intermediates of this instance are superseded",
-    );
+    const { serial } = old;
+    assert(parent && serial !== undefined, "only intermediates of this instance are superseded");
     await revoker.revoke(
       {
         ca: parent,
-        serial: old.serial,
+        serial,
         origin,
         mayManageCa: true,
         also: (tx, at) => recordRetirement(tx, at, origin, old, request),
@@ -72,7 +73,7 @@ export class Retirement {
     );
     const { base } = await publisher.publish(parent, origin);
     const ca = (await store.read.cas.byId(old.id)) ?? old;
-    return { ca, parent, crlNumber: base.number, outstanding: count };
+    return { ca, parent, serial, crlNumber: base.number, outstanding: count };
   }
 
   /**

@@ -6,6 +6,9 @@ import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 
+/** How keys come to be blocked. */
+export const blockedKeySources = ["api", "revocation", "import"] as const;
+
 /** A public key that is never certified again. */
 export interface BlockedKeyRecord {
   readonly id: string;
@@ -15,7 +18,7 @@ export interface BlockedKeyRecord {
   readonly spkiSha256: string;
   readonly reason: string;
   /** Who asked: a caller, a revocation with reason keyCompromise, or an import. */
-  readonly source: "api" | "revocation" | "import";
+  readonly source: (typeof blockedKeySources)[number];
   readonly createdBy: string;
   readonly createdAt: Instant;
 }

@@ -53,9 +53,18 @@ export interface RevocationRequest {
   readonly also?: (tx: Unit, at: Instant) => Promise<void>;
 }
 
+/** What has become of a serial, or had before. */
+export const revocationResults = [
+  "revoked",
+  "already-revoked",
+  "held",
+  "already-held",
+  "released",
+] as const;
+
 /** What is true of the serial now, and whether this call made it so. */
 export interface RevocationResult {
-  readonly status: "revoked" | "already-revoked" | "held" | "already-held" | "released";
+  readonly status: (typeof revocationResults)[number];
   readonly serial: Serial;
   readonly revokedAt: Instant | undefined;
   readonly reason: RevocationReason | undefined;

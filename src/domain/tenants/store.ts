@@ -21,11 +21,14 @@ export const unlimited: Quotas = {
   rateLimitBurst: 0,
 };
 
+/** Whether a tenant may issue. */
+export const tenantStatuses = ["active", "suspended"] as const;
+
 export interface TenantRecord {
   readonly id: TenantId;
   readonly slug: string;
   readonly name: string;
-  readonly status: "active" | "suspended";
+  readonly status: (typeof tenantStatuses)[number];
   /** Empty when none is named. */
   readonly kekLabel: string;
   readonly quotas: Quotas;

@@ -21,7 +21,9 @@ export interface PrecertificateRecord {
   readonly unsettled: boolean;
 }
 
-export type InclusionStatus = "pending" | "included" | "failed" | "unknown_log";
+/** What is known of the inclusion of an entry. */
+export const inclusionStatuses = ["pending", "included", "failed", "unknown_log"] as const;
+export type InclusionStatus = (typeof inclusionStatuses)[number];
 
 /** One SCT of one log, and whether the log has included its entry. */
 export interface InclusionRecord {

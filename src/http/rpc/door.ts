@@ -3,15 +3,16 @@
  * instead of JSON.
  */
 
-import { Problem, refuse } from "#core/problems.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { Handler } from "#domain/access/call.ts";
+import { givenValues } from "#domain/access/given-values.ts";
+import type { Mounted } from "#domain/access/mounted.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { leavesOctets } from "#http/answer.ts";
 import { readBytes } from "#http/body.ts";
+import type { Catalog } from "#http/catalog.ts";
 import type { Exchange } from "#http/exchange.ts";
-import type { Handlers } from "#http/public.ts";
 import type { OperationName } from "#operations";
 
 import { approvalNamed } from "#http/request.ts";
@@ -20,11 +21,7 @@ import { rpcErrorOf } from "./errors.ts";
 import { plainConnect, protocolOf, type RpcProtocol } from "./protocols.ts";
 
 /** What an operation is asked with, and what it answered: REST members by their names. */
-export interface RpcQuestion {
-  readonly path: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | undefined>>;
-  readonly body?: Readonly<Record<string, unknown>>;
-}
+export type RpcQuestion = Readonly<Record<string, unknown>>;
 export type RpcAnswer = Readonly<Record<string, unknown>>;
 
 /** One method as the twin of one operation; everything but the spelling is the operation's. */
@@ -52,7 +49,7 @@ export interface RpcDoorDeps {
   readonly methods: Readonly<Record<string, RpcMethod>>;
   /** By their paths, without the first slash. */
   readonly open: Readonly<Record<string, OpenRpcMethod>>;
-  readonly handlers: Handlers;
+  readonly catalog: Catalog;
   readonly perform: Perform;
   /** Largest request accepted. */
   readonly bodyBytesMax: number;
@@ -118,23 +115,21 @@ export class RpcDoor {
     const octets = await bodyOf(exchange, bodyBytesMax);
     const [request, response] = method.messages;
     const asked = await protocol.read({ schema, name: request }, octets);
-    const { path, query = {}, body } = method.ask(asked);
+    const mounted = this.#mounted(method.operation);
     const call = {
-      operation: method.operation,
+      operation: mounted,
       origin,
-      path,
-      query: new URLSearchParams(present(query)),
+      given: givenValues(mounted, present(method.ask(asked))),
       approval: approvalNamed(exchange.request.headers),
-      body: async () => body,
     };
-    const answer = await perform(call, this.#handlerOf(method.operation)).catch((thrown) => {
+    const outcome = await perform(call).catch((thrown) => {
       throw inWordsOf(method, thrown);
     });
-    // Handlers answer JSON objects.
-    const told = "body" in answer ? (answer.body as RpcAnswer) : {};
-    if (answer.status === 202) {
-      throw refuse("approval_pending", { approval_id: told.approval_id });
+    if (outcome.kind === "parked") {
+      throw refuse("approval_pending", { approval_id: outcome.approval });
     }
+    // Operations with a twin answer JSON objects.
+    const told = outcome.output as RpcAnswer;
     return protocol.answer({ schema, name: response }, method.answer(told, asked));
   }
 
@@ -164,10 +159,10 @@ export class RpcDoor {
     throw refuse("method_not_allowed", { allow: ["POST"] });
   }
 
-  #handlerOf(operation: OperationName): Handler {
-    const handler = this.#deps.handlers[operation];
-    if (typeof handler === "function") throw new Error("a public operation has no RPC twin");
-    return handler;
+  #mounted(operation: OperationName): Mounted {
+    const mounted = this.#deps.catalog.mounted(operation);
+    assert(mounted !== undefined, "a public operation has no twin");
+    return mounted;
   }
 }
 
@@ -195,12 +190,11 @@ async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array>
   return octets;
 }
 
-function present(query: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => {
-    return entry[1] !== undefined && entry[1] !== "";
-  });
-  return Object.fromEntries(given);
-}
+/** A member without presence is given when it says something. */
+const present = (question: RpcQuestion): RpcQuestion =>
+  Object.fromEntries(
+    Object.entries(question).filter(([, value]) => value !== undefined && value !== ""),
+  );
 
 /** The facts of refusals that name a member or a parameter. */
 const namingFacts = ["field", "parameter"] as const;

@@ -5,8 +5,17 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { completeBody, fingerprintOf, type JsonObject } from "#core/approvals/input.ts";
-import { flag, integer, optional, otherwise, text } from "#core/shape.ts";
+import { fingerprintOf } from "#core/approvals/input.ts";
+import {
+  flag,
+  integer,
+  type JsonObject,
+  optional,
+  otherwise,
+  readBody,
+  text,
+  writeMembers,
+} from "#core/shape.ts";
 
 const about = {
   operationClass: "ca.create",
@@ -15,7 +24,7 @@ const about = {
   tenant: "default",
 };
 const printOf = (body: JsonObject, more: Partial<typeof about> = {}) =>
-  fingerprintOf({ ...about, ...more, input: { path: {}, body } });
+  fingerprintOf({ ...about, ...more, input: body });
 
 test("members that were not given have their defaults, and no others appear", () => {
   const fields = {
@@ -24,9 +33,10 @@ test("members that were not given have their defaults, and no others appear", ()
     days: optional(integer(1, 9)),
     force: otherwise(flag(), false),
   };
-  expect(completeBody(fields, { csr: "x" })).toEqual({ csr: "x", profile: "server", force: false });
+  const complete = (given: object) => writeMembers(fields, readBody(fields, given));
+  expect(complete({ csr: "x" })).toEqual({ csr: "x", profile: "server", force: false });
   const given = { csr: "x", profile: "client", days: 3, force: true };
-  expect(completeBody(fields, given)).toEqual(given);
+  expect(complete(given)).toEqual(given);
 });
 
 test("the order of members says nothing, every value does", () => {

@@ -1,5 +1,6 @@
 /** The order in which a call is refused, each step only by what passed those before (GATE-1). */
 
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
@@ -7,8 +8,7 @@ import type { Role } from "#core/access/roles.ts";
 import { defaultTenant, tenantId } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { text } from "#core/shape.ts";
-import { type Answer, handler, ok } from "#domain/access/call.ts";
-import { pipeline } from "#domain/access/perform.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import { initRoot, issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { tenant } from "#test/support/stores/records.ts";
 
@@ -19,17 +19,18 @@ test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", 
   const { id } = await initRoot(world);
   const steps = { refusesStepUp: true, parks: true };
   let bodiesRead = 0;
-  const perform = pipeline({
+  const perform = openPipeline({
     ...world,
     hasRoom: () => true,
     onDecision: () => {},
     stepUp: async (operation) => {
       if (steps.refusesStepUp) throw refuse("step_up_required", { operation });
     },
-    gate: async () => (steps.parks ? { status: 202, body: {} } : undefined),
+    gate: async () => (steps.parks ? new Outcome("parked", {}) : undefined),
   });
   const ask = (principal: Principal, body: unknown) =>
-    perform(
+    askJson(
+      perform,
       {
         operation: "ca.issue_intermediate",
         origin: { ...rootOrigin, principal },
@@ -70,13 +71,7 @@ test("GATE-1: capability, scope, suspension, step-up, body, four-eyes, action", 
   expect(await ask(admin, { label: "a" })).toBe(200);
 });
 
-const making = handler({
-  summary: "Answers.",
-  path: { id: text({}) },
-  query: {},
-  body: { label: text({}) },
-  run: async (): Promise<Answer> => ok({}),
-});
+const making = stubOf("ca.issue_intermediate", async () => ({}), { label: text({}) });
 
 /** Somebody who holds one role in one tenant. */
 const withRole = (where: ReturnType<typeof tenantId>, role: Role): Principal => ({

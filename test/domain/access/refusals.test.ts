@@ -3,13 +3,12 @@
  * minute.
  */
 
+import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
-import { text } from "#core/shape.ts";
-import { handler, ok } from "#domain/access/call.ts";
-import { type Perform, pipeline } from "#domain/access/perform.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
@@ -23,7 +22,7 @@ const clock = testClock();
 beforeEach(() => {
   store = openMemoryStore();
   refusals = new Refusals({ store, clock });
-  perform = pipeline({ store, clock, refusals, hasRoom: () => true, onDecision: () => {} });
+  perform = openPipeline({ store, clock, refusals });
 });
 
 const nobody = (subject: string): Principal => ({
@@ -41,12 +40,8 @@ async function refused(id: string, subject = "eve", ip = "192.0.2.1", serial = "
   const path = { id, serial };
   const origin = { principal: nobody(subject), ip, requestId: "r" };
   const call = { operation: "cert.suspend" as const, origin, path, query: new URLSearchParams() };
-  const never = handler({
-    summary: "Never.",
-    path: { id: text(), serial: text() },
-    run: async () => ok({}),
-  });
-  const code = await perform({ ...call, body: async () => ({}) }, never).then(
+  const never = stubOf("cert.suspend");
+  const code = await askJson(perform, { ...call, body: async () => ({}) }, never).then(
     () => "done",
     (error) => error.code,
   );

@@ -2,7 +2,6 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
-import type { GuardedName } from "#api/parking.ts";
 import { defaultTenant } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { type OperationName, operations } from "#operations";
@@ -39,6 +38,10 @@ const request = () => csr({ subject: [{ type: "CN", value: "Elsewhere CA" }] });
 const broken = "-----BEGIN CERTIFICATE REQUEST-----\nMAA=\n-----END CERTIFICATE REQUEST-----\n";
 const token = { name: "ci", roles: ["issuer"] };
 const past = "2001-01-01T00:00:00Z";
+
+type GuardedName = {
+  [N in OperationName]: (typeof operations)[N] extends { readonly takesTwo: unknown } ? N : never;
+}[OperationName];
 
 /** Every operation that takes two; one without an entry does not compile. */
 const hopeless: Readonly<Record<GuardedName, readonly Hopeless[]>> = {

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { eachLine, type Ran, ran } from "#test/support/child.ts";
+import { AnswersWatch } from "./answers-watch.ts";
 
 /** Configuration beside the harness's own, as YAML members. */
 export interface InstanceOptions {
@@ -28,6 +29,10 @@ export const binary = process.env.PKID_BINARY ?? join(projectRoot, "dist", "pkid
 
 /** Makes a private directory for one instance. */
 export const newHome = (): string => mkdtempSync(join(tmpdir(), "pkid-test-"));
+
+/** Every answer that a test fetches of an instance is what its description says. */
+const answers = new AnswersWatch();
+globalThis.fetch = answers.watching(globalThis.fetch);
 
 export class Instance {
   private constructor(
@@ -68,6 +73,7 @@ export class Instance {
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
     const { url = "", public_http = "" } = ready;
+    for (const origin of [url, public_http]) if (origin !== "") answers.add(origin);
     return new Instance(home, child, logFile, url, public_http, output, readyMs);
   }
 

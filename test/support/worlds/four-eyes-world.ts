@@ -3,6 +3,7 @@
  * and ways to break it.
  */
 
+import { callOf, type JsonAnswer, jsonOf, mountedRows, openPipeline } from "./asking.ts";
 import { accessHandlers } from "#api/access.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { bulkHandlers } from "#api/bulk.ts";
@@ -18,9 +19,10 @@ import { issuanceHandlers } from "#api/issuance.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
 import type { Profile } from "#core/policy/profile.ts";
-import type { Call, Handler } from "#domain/access/call.ts";
+import type { Call } from "#domain/access/call.ts";
+import type { Mounted } from "#domain/access/mounted.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import type { PrincipalNow } from "#domain/access/principal-now.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { Approvals } from "#domain/approvals/approvals.ts";
@@ -33,6 +35,7 @@ import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
+import type { Answering } from "#http/catalog.ts";
 import type { OperationName } from "#operations";
 import { openMemoryStore } from "#test/support/memory/store.ts";
 import { tenant } from "#test/support/stores/records.ts";
@@ -68,10 +71,18 @@ export async function fourEyesWorld(
   };
   const onFault = (error: unknown) => faults.push(error);
   const replay = (call: Call) => {
-    performed.push(call.operation);
-    return perform(call, handlerOf(call.operation));
+    performed.push(call.operation.name);
+    return perform(call);
   };
-  const executions = new Executions({ store, clock, envelopes, now, onFault, perform: replay });
+  const executions = new Executions({
+    store,
+    clock,
+    envelopes,
+    now,
+    onFault,
+    perform: replay,
+    operation: (name) => mounted.get(name),
+  });
   // Whoever waits here waits to the end.
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
@@ -80,17 +91,15 @@ export async function fourEyesWorld(
   const approvals = new Approvals({ ...common, fourEyes, refusals });
   const gated = { store, issuance: world.issuance, profiles, bulk: world.bulk, fourEyes };
   const gate = fourEyesGate(gated);
-  const handlers: Partial<Record<OperationName, unknown>> = {
+  const handlers: Partial<Record<OperationName, Answering>> = {
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
   };
-  // Every row above is one.
-  const handlerOf = (operation: OperationName) => handlers[operation] as Handler;
-  const onDecision = () => {};
-  const perform = pipeline({ store, clock, hasRoom: () => true, onDecision, gate, refusals });
-  const { ask, raw } = asking(perform, handlerOf);
+  const mounted = mountedRows(handlers);
+  const perform = openPipeline({ store, clock, gate, refusals });
+  const { ask, raw } = asking(perform, mounted);
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
@@ -112,35 +121,26 @@ const oneEverywhere: ApprovalSettings = {
 };
 
 /** Calls as they come through the pipeline; `raw` gives what is not JSON. */
-function asking(
-  perform: ReturnType<typeof pipeline>,
-  handlerOf: (operation: OperationName) => Handler,
-) {
+function asking(perform: Perform, mounted: ReadonlyMap<string, Mounted>) {
   const answer = async (
     operation: OperationName,
     who: Principal,
     { path = {}, query = {}, body, named }: Question & { readonly named?: string } = {},
-  ) => {
+  ): Promise<JsonAnswer> => {
+    const row = mounted.get(operation);
+    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
     const sent = body === undefined ? undefined : JSON.parse(JSON.stringify(body));
-    const call: Call = {
-      operation,
-      origin: { ...rootOrigin, principal: who },
-      path,
-      approval: named,
-      query: new URLSearchParams(query),
-      body: async () => sent,
-    };
-    return await perform(call, handlerOf(operation));
+    const origin = { ...rootOrigin, principal: who };
+    const said = { path, query: new URLSearchParams(query), body: async () => sent };
+    return jsonOf(await perform(callOf(row, { origin, approval: named, ...said })));
   };
   const ask = async (...asked: Parameters<typeof answer>): Promise<Json> => {
-    const given = await answer(...asked);
-    if (!("body" in given)) throw new Error("the answer is not JSON");
-    const { status: code, headers } = given;
-    return { code, headers, ...JSON.parse(JSON.stringify(given.body)) };
+    const { status: code, headers, body } = await answer(...asked);
+    return { code, headers, ...JSON.parse(JSON.stringify(body)) };
   };
   const raw = async (...asked: Parameters<typeof answer>): Promise<string> => {
-    const given = await answer(...asked);
-    return "raw" in given ? String(given.raw) : "";
+    const { document } = await answer(...asked);
+    return document === undefined ? "" : String(document.content);
   };
   return { ask, raw };
 }

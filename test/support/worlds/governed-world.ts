@@ -2,6 +2,7 @@
  * Two tenants with a CA tree each, and every handler of who may do what, behind the real pipeline.
  */
 
+import { callOf, jsonOf, mountedRows, openPipeline } from "./asking.ts";
 import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -20,16 +21,15 @@ import type { Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
-import type { Handler } from "#domain/access/call.ts";
 import { Granting } from "#domain/access/granting.ts";
 import type { ConfiguredGrant, GrantSource } from "#domain/access/grants.ts";
 import { knownPrincipals } from "#domain/access/known.ts";
-import { pipeline } from "#domain/access/perform.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
+import type { Answering } from "#http/catalog.ts";
 import type { OperationName } from "#operations";
 import { noon, tenant } from "#test/support/stores/records.ts";
 import { caRequest, issuanceWorld, rootOrigin } from "./issuance.ts";
@@ -70,7 +70,7 @@ export async function governedWorld() {
   const publisher = { publish: async () => ({ base: { number: 1 } }) } as never;
   const scopes = {} as never; // As above.
   const retirement = new Retirement({ ...world, revoker, publisher } as never); // As above.
-  const handlers: Partial<Record<OperationName, unknown>> = {
+  const handlers: Partial<Record<OperationName, Answering>> = {
     ...authorityHandlers(world),
     ...issuanceHandlers(world),
     ...certificateHandlers(world),
@@ -86,13 +86,15 @@ export async function governedWorld() {
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
   };
-  const perform = pipeline({ ...world, hasRoom: () => true, onDecision: () => {}, grants });
+  const perform = openPipeline({ ...world, grants });
+  const mounted = mountedRows(handlers);
   const ask = async (operation: OperationName, who: Principal, question: Question = {}) => {
     const { path = {}, query = {}, body } = question;
-    const call = { operation, origin: { ...rootOrigin, principal: who }, path };
-    const asked = { ...call, query: new URLSearchParams(query), body: async () => received(body) };
-    const answer = await perform(asked, handlers[operation] as Handler); // Every row above is one.
-    if (!("body" in answer)) throw new Error("the answer is not JSON");
+    const row = mounted.get(operation);
+    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
+    const asked = { path, query: new URLSearchParams(query), body: async () => received(body) };
+    const origin = { ...rootOrigin, principal: who };
+    const answer = jsonOf(await perform(callOf(row, { origin, ...asked })));
     return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
   };
   for (const id of ["web", "lab"]) await foundTenant(world, id);

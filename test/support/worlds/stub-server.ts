@@ -2,21 +2,25 @@
 
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
+import { anything, type Fields, optional } from "#core/shape.ts";
 import { instant } from "#core/time.ts";
 import { usualTlsSuites } from "#core/tls-suites.ts";
 import type { Authenticate } from "#domain/access/authenticate.ts";
-import { handler } from "#domain/access/call.ts";
+import type { Call } from "#domain/access/call.ts";
+import { Outcome } from "#domain/access/outcome.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { LogLevel } from "#domain/ports.ts";
-import { type OperationName, operationOf, operations } from "#operations";
+import { type OperationName, operations, routeOf } from "#operations";
 
 import { accessLog } from "#http/access-log.ts";
+import { type Answering, Catalog } from "#http/catalog.ts";
 import { Cookies } from "#http/cookies.ts";
 import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor, type FrontDoorDeps } from "#http/front-door.ts";
 import { Listeners, type ListenerOptions } from "#http/listener.ts";
 import type { Handlers, PublicHandler } from "#http/public.ts";
+import { stubOf } from "./asking.ts";
 import { personNamed } from "./people.ts";
 
 /** A running stub with everything it was told and said. */
@@ -35,7 +39,7 @@ export interface StubServer {
  */
 export async function startStub(
   options: Partial<ListenerOptions> = {},
-  deps: Partial<Omit<FrontDoorDeps, "handlers">> & { readonly handlers?: Partial<Handlers> } = {},
+  deps: Partial<FrontDoorDeps> & { readonly handlers?: Answers } = {},
 ): Promise<StubServer> {
   const rows: AccessLogRow[] = [];
   const lines: StubServer["lines"] = [];
@@ -50,6 +54,7 @@ export async function startStub(
     logAccess: (row) => rows.push(row),
     counters: { began: () => undefined, ended: () => undefined },
   });
+  const { handlers, ...others } = deps;
   const front = new FrontDoor({
     perform: stubPerform,
     authenticate: stubAuthenticate,
@@ -64,9 +69,9 @@ export async function startStub(
     osUser: "tester",
     limits: { enabled: false, admit: () => {} },
     tenantRate: () => undefined,
-    ownWords: {},
-    ...deps,
-    handlers: { ...stubHandlers(), ...deps.handlers },
+    speeches: { ocsp: () => undefined },
+    catalog: stubCatalog(handlers),
+    ...others,
   });
   const listeners = await Listeners.open(front, {
     host: "127.0.0.1",
@@ -88,6 +93,13 @@ export async function startStub(
   return { listeners, front, origin, rows, lines, stop: () => listeners.close(0) };
 }
 
+/** Definitions and public handlers by the names of their rows. */
+type Answers = Readonly<Record<string, Answering>>;
+
+/** Every row of the table with a stub, but where another definition is given. */
+export const stubCatalog = (handlers: Answers = {}): Catalog =>
+  new Catalog(operations, { ...stubHandlers(), ...handlers });
+
 /** Every row answers its own name, path members, origin and body. */
 export function stubHandlers(): Handlers {
   const names = Object.keys(operations) as OperationName[]; // The table's own keys.
@@ -95,28 +107,40 @@ export function stubHandlers(): Handlers {
   return Object.fromEntries(stubs) as Handlers; // One stub per row of the table.
 }
 
-function stubHandler(name: OperationName) {
+function stubHandler(name: OperationName): Answering {
   if (derRows.includes(name)) return derStub;
-  return handler({
-    summary: `Stub of ${name}.`,
-    run: async () => ({ status: 200, body: { operation: name } }),
-  });
+  const posted = routeOf(name).method === "POST";
+  return stubOf(name, async () => ({ operation: name }), posted ? sentMembers : askedMembers);
 }
+
+/** What tests send to stubs. */
+const sentMembers: Fields = { a: optional(anything()), text: optional(anything()) };
+const askedMembers: Fields = {
+  slow: optional(anything()),
+  hang: optional(anything()),
+  much: optional(anything()),
+};
 
 /**
  * Asks for a principal where the row does, reads the body of a POST, and tells what it was given.
  */
 const stubPerform: Perform = async (call) => {
-  const row = operationOf(call.operation);
-  if (row.needs !== "pub" && call.origin === undefined) throw refuse("unauthenticated");
-  const body = row.route.startsWith("POST") ? await call.body() : undefined;
-  const { operation, path, origin } = call;
+  const { operation, given, origin } = call;
+  const { name, row } = operation;
+  if (row.needs !== "pub" && origin === undefined) throw refuse("unauthenticated");
+  const body = row.route.startsWith("POST") ? await sentIn(call) : undefined;
   const subject = origin?.principal.subject ?? null;
-  return {
-    status: 200,
-    body: { operation, path, subject, ip: origin?.ip ?? null, body, query: `${call.query}` },
-  };
+  const told = { operation: name, path: given.named, subject, ip: origin?.ip ?? null, body };
+  return new Outcome("done", told);
 };
+
+/** The members of the body that were sent; undefined when there are none. */
+async function sentIn({ operation, given }: Call): Promise<object | undefined> {
+  const members = await given.read();
+  const sent = Object.keys(operation.body ?? {}).filter((name) => members[name] !== undefined);
+  if (sent.length === 0) return undefined;
+  return Object.fromEntries(sent.map((name) => [name, members[name]]));
+}
 
 /** `root:secret` and `pki_pat_good` are known. */
 const stubAuthenticate: Authenticate = async ({ authorization, localUser }) => {

@@ -38,7 +38,7 @@ export function accessReads(connection: Connection): AccessReads {
         .orderBy(desc(createdAt), desc(id))
         .limit(limit + 1);
       const [sum] = await db.select({ total: counted }).from(t.tokens).where(where);
-      const keyOf = (token: ApiTokenRecord) => ({ at: token.createdAt, id: token.id });
+      const keyOf = (apiToken: ApiTokenRecord) => ({ at: apiToken.createdAt, id: apiToken.id });
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
     ...grantReads(connection),
@@ -57,8 +57,8 @@ export function accessWrites(connection: Connection): AccessWrites {
   const { db, t } = connection;
   const insertToken = inserter(connection, t.tokens);
   return {
-    insertApiToken: async (token) => {
-      await insertToken(row(token));
+    insertApiToken: async (apiToken) => {
+      await insertToken(row(apiToken));
     },
     revokeApiToken: async (id, at, by) => {
       const revoked = await db

@@ -184,8 +184,8 @@ function record(row: Connection["t"]["certificates"]["$inferSelect"]): Certifica
   const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
-  const stamp = { crlPartition: row.crlPartition ?? undefined, crlUrl: row.crlUrl ?? undefined };
-  return { ...facts, ...revocation, ...stamp, ct } as CertificateRecord; // See above.
+  const shard = { crlPartition: row.crlPartition ?? undefined, crlUrl: row.crlUrl ?? undefined };
+  return { ...facts, ...revocation, ...shard, ct } as CertificateRecord; // See above.
 }
 
 /** As `record`, for intents. */

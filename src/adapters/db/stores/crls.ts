@@ -127,10 +127,10 @@ function shardUrlWrite(connection: Connection): RevocationWrites["keepShardUrl"]
   const [ca, partition, url, until] = [1, 2, 3, 4].map((at) => placeholder(connection, at));
   const text = `insert into crl_stamps (ca_id, partition, url, not_after) values (${ca}, ${partition}, ${url}, ${until})
 on conflict (ca_id, partition, url) do update set not_after = excluded.not_after where crl_stamps.not_after < excluded.not_after`;
-  return async (stamp) => {
+  return async (named) => {
     const day = secondsPerDay * 1000;
-    const end = Math.ceil(stamp.notAfter / day) * day;
-    await connection.run(text, [stamp.caId, stamp.partition, stamp.url, end]);
+    const end = Math.ceil(named.notAfter / day) * day;
+    await connection.run(text, [named.caId, named.partition, named.url, end]);
   };
 }
 

@@ -71,8 +71,8 @@ export function envelopeWrites(connection: Connection, owner: number): EnvelopeW
       if (active?.version !== replaced) return false;
       if (replaced !== undefined) await setStatus(replaced, "retiring");
       const { key, spkiSha256 = null, ...facts } = next;
-      const held = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id };
-      await insert({ ...facts, ...held, spkiSha256 });
+      const location = { keyProvider: key.provider, keyLabel: key.label, keyId: key.id };
+      await insert({ ...facts, ...location, spkiSha256 });
       return true;
     },
     put: async (value) => {

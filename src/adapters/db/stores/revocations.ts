@@ -48,9 +48,9 @@ export function revocationReads(
     responder: async (ca, at) => {
       const begun = at === undefined ? undefined : lte(t.responders.notBefore, at);
       const own = and(eq(t.responders.caId, ca), begun);
-      const held = db.select().from(t.responders).where(own);
+      const responders = db.select().from(t.responders).where(own);
       const newest = desc(t.responders.notBefore);
-      const [row] = await held.orderBy(newest, desc(t.responders.serial)).limit(1);
+      const [row] = await responders.orderBy(newest, desc(t.responders.serial)).limit(1);
       return row as ResponderRecord | undefined; // Only `putResponder` fills the table.
     },
   };

@@ -41,8 +41,8 @@ export type Work =
 
 export type Outcome =
   | { readonly status: "signed"; readonly signature: Uint8Array; readonly elapsedMs: number }
-  | { readonly status: "held"; readonly held: KeyHandle }
-  | { readonly status: "kek"; readonly held: KekHandle }
+  | { readonly status: "found"; readonly keyHandle: KeyHandle }
+  | { readonly status: "kek"; readonly kekHandle: KekHandle }
   | { readonly status: "wrapped"; readonly wrapped: WrappedDek }
   | { readonly status: "unwrapped"; readonly dek: Uint8Array }
   | { readonly status: "listed"; readonly keys: readonly ListedKey[] }

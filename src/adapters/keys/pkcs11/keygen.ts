@@ -23,7 +23,7 @@ interface Pair {
 /**
  * Makes a pair under `label` in a read-write token session. Refuses `already_exists` for a label in
  * use, and `key_type_unsupported` when the token cannot; refuses `not_supported`, with the key
- * destroyed, when the token does not keep its promises (KEY-2).
+ * destroyed, when its attributes are not those asked for (KEY-2).
  */
 export function generateOnHsmToken(
   p11: P11,

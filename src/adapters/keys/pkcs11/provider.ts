@@ -78,11 +78,11 @@ class Pkcs11Provider implements SigningProvider {
     if (!this.#hsmToken.keyTypes.includes(keyType)) {
       throw refuse("key_type_unsupported", { key_type: keyType });
     }
-    return this.#held(await this.#pool.run({ operation: "generate", label, keyType }));
+    return this.#keyHandle(await this.#pool.run({ operation: "generate", label, keyType }));
   }
 
   async find(ref: LocalRef): Promise<KeyHandle> {
-    return this.#held(await this.#pool.run({ operation: "find", ref }));
+    return this.#keyHandle(await this.#pool.run({ operation: "find", ref }));
   }
 
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array> {
@@ -106,7 +106,7 @@ class Pkcs11Provider implements SigningProvider {
 
   async generateKek(label: string): Promise<KekHandle> {
     const outcome = await this.#pool.run({ operation: "kek.generate", label });
-    if (outcome.status === "kek") return outcome.held;
+    if (outcome.status === "kek") return outcome.kekHandle;
     throw this.#failure(outcome);
   }
 
@@ -138,8 +138,8 @@ class Pkcs11Provider implements SigningProvider {
     if (this.#missed) this.#deps.restart("a key that was missing is looked for again");
   }
 
-  #held(outcome: Outcome): KeyHandle {
-    if (outcome.status === "held") return outcome.held;
+  #keyHandle(outcome: Outcome): KeyHandle {
+    if (outcome.status === "found") return outcome.keyHandle;
     throw this.#failure(outcome);
   }
 

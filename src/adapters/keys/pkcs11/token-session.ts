@@ -20,7 +20,7 @@ import { returnValueOf } from "./rv.ts";
 
 /** A key on the token, found. */
 export interface HsmTokenKey {
-  readonly held: KeyHandle;
+  readonly keyHandle: KeyHandle;
   readonly privateKey: Handle;
   readonly publicKey: Handle | undefined;
 }
@@ -60,7 +60,7 @@ export class TokenSession {
   find(ref: LocalRef): KeyHandle {
     return this.#healing(() => {
       this.#found.delete(nameOf(ref));
-      return this.#key(ref).held;
+      return this.#key(ref).keyHandle;
     });
   }
 
@@ -72,9 +72,9 @@ export class TokenSession {
   /** One signature, as X.509 carries it. */
   sign(ref: LocalRef, algorithm: SignatureName, message: Uint8Array): Uint8Array {
     return this.#healing(() => {
-      const { held, privateKey } = this.#key(ref);
-      checkFits(held.keyType, algorithm);
-      const { mechanism, input, finish } = hsmTokenSignature(held.keyType, algorithm, message);
+      const { keyHandle, privateKey } = this.#key(ref);
+      checkFits(keyHandle.keyType, algorithm);
+      const { mechanism, input, finish } = hsmTokenSignature(keyHandle.keyType, algorithm, message);
       this.#p11.C_SignInit(this.#current(), mechanism, privateKey);
       return finish(this.#p11.C_Sign(this.#current(), input, this.#output));
     });
@@ -195,8 +195,8 @@ export class TokenSession {
       throw refuse("key_unavailable", { retry_after: 2 });
     }
     const found = { provider: "pkcs11", label: ref.label, id: ref.id } as const;
-    const held = { ref: found, ...half, deviceSerial: this.#serial };
-    return { held, privateKey, publicKey };
+    const keyHandle = { ref: found, ...half, deviceSerial: this.#serial };
+    return { keyHandle, privateKey, publicKey };
   }
 
   /** Exactly one object of this id and label; searched each time, because it is rarely used. */
@@ -209,9 +209,9 @@ export class TokenSession {
     if (key === undefined) {
       // An RSA key is found as every other pair is, and its id is proven to be that of its public
       // half.
-      const { held, privateKey, publicKey } = this.#search(ref);
+      const { keyHandle, privateKey, publicKey } = this.#search(ref);
       this.#seen.add(nameOf(ref));
-      return { kind: "rsa", key: privateKey, publicKey, spki: held.spki };
+      return { kind: "rsa", key: privateKey, publicKey, spki: keyHandle.spki };
     }
     if (second !== undefined) throw refuse("key_unavailable", { retry_after: 2 });
     this.#seen.add(nameOf(ref));

@@ -59,7 +59,7 @@ function attempt(p11: P11, tokenSession: TokenSession, serial: string, work: Wor
       return { status: "signed", signature: new Uint8Array(signature), elapsedMs };
     }
     case "find":
-      return { status: "held", held: tokenSession.find(work.ref) };
+      return { status: "found", keyHandle: tokenSession.find(work.ref) };
     case "list":
       return { status: "listed", keys: tokenSession.list() };
     case "destroy":
@@ -67,15 +67,15 @@ function attempt(p11: P11, tokenSession: TokenSession, serial: string, work: Wor
       return { status: "done" };
     case "generate": {
       const { label, keyType } = work;
-      const held = tokenSession.writing((writable) =>
+      const keyHandle = tokenSession.writing((writable) =>
         generateOnHsmToken(p11, writable, { label, keyType, serial }),
       );
-      return { status: "held", held };
+      return { status: "found", keyHandle };
     }
     case "kek.generate":
       return {
         status: "kek",
-        held: tokenSession.writing((writable) =>
+        kekHandle: tokenSession.writing((writable) =>
           generateKekOnHsmToken(p11, writable, { label: work.label, serial }),
         ),
       };

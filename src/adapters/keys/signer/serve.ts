@@ -10,8 +10,8 @@ import {
 import {
   type CallRequest,
   faultBody,
-  heldKekBody,
-  heldKeyBody,
+  kekHandleBody,
+  keyHandleBody,
   hybridHeaderBody,
   readHybridHeader,
   readHybridRequest,
@@ -88,14 +88,14 @@ export class SignerService {
   async #run(call: CallRequest): Promise<unknown> {
     switch (call.operation) {
       case "generate":
-        return heldKeyBody(await this.#provider.generate(call.label, call.keyType));
+        return keyHandleBody(await this.#provider.generate(call.label, call.keyType));
       case "find":
-        return heldKeyBody(await this.#provider.find(call.key));
+        return keyHandleBody(await this.#provider.find(call.key));
       case "destroy":
         await this.#provider.destroy(call.key);
         return null;
       case "kek.generate":
-        return heldKekBody(await this.#provider.generateKek(call.label));
+        return kekHandleBody(await this.#provider.generateKek(call.label));
       case "kek.wrap":
         return wrappedBody(
           await this.#provider.wrap(call.key, Uint8Array.fromBase64(call.dek), "value"),

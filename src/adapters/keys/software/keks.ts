@@ -36,8 +36,8 @@ export class SealedKeks {
 
   /** Every KEK file, unopened. */
   list(): ListedKey[] {
-    const held = { keyType: "aes-256", extractable: false, sensitive: true };
-    return this.#files.list().map((ref) => ({ provider: "software", ...ref, ...held }));
+    const attributes = { keyType: "aes-256", extractable: false, sensitive: true };
+    return this.#files.list().map((ref) => ({ provider: "software", ...ref, ...attributes }));
   }
 
   /** The data key wrapped for one use. Refuses `key_unavailable` when the KEK is not there. */

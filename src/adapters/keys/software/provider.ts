@@ -72,12 +72,12 @@ class SoftwareProvider implements SigningProvider {
   async generate(label: string, keyType: KeyType): Promise<KeyHandle> {
     const slow = slhDsaSet(keyType);
     const secret = slow ? await this.#slow.generate(slow) : await newSecret(keyType);
-    return (await this.#store.add(label, keyType, secret)).held;
+    return (await this.#store.add(label, keyType, secret)).keyHandle;
   }
 
   async find(ref: LocalRef): Promise<KeyHandle> {
     this.#forget(ref);
-    return (await this.#load(ref)).held;
+    return (await this.#load(ref)).keyHandle;
   }
 
   sign(ref: LocalRef, algorithm: SignatureName, message: Buffer): Uint8Array | Promise<Uint8Array> {
@@ -92,13 +92,13 @@ class SoftwareProvider implements SigningProvider {
     algorithm: SignatureName,
     message: Buffer,
   ): Uint8Array | Promise<Uint8Array> {
-    checkFits(key.held.keyType, algorithm);
+    checkFits(key.keyHandle.keyType, algorithm);
     const { secret } = key;
     if (secret instanceof SlhDsaSecret) return this.#slow.sign(secret, message);
     const { hash } = schemeOf(algorithm);
     // P-256 and Ed25519 take about 20 µs, less than handing them to a thread; the others go to the
     // pool.
-    if (inline.has(key.held.keyType)) return sign(hash ?? null, message, secret);
+    if (inline.has(key.keyHandle.keyType)) return sign(hash ?? null, message, secret);
     const copy = Buffer.from(message);
     return new Promise((resolve, reject) => {
       const parameters = signParameters(secret, algorithm);

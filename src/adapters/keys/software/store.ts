@@ -42,7 +42,7 @@ import { unseal } from "./seal.ts";
 
 /** A key, opened. */
 export interface OpenKey {
-  readonly held: KeyHandle;
+  readonly keyHandle: KeyHandle;
   readonly secret: Secret;
 }
 
@@ -103,7 +103,7 @@ export class SealedKeys {
         // A rotation that began meanwhile has looked for keys of the old version already.
         if (this.ring.active?.version !== kek.version) continue;
         createDurably(this.#path(file.id), encodeKeyFile({ ...file, sealed }));
-        return { held: this.#held(file, spki), secret };
+        return { keyHandle: this.#keyHandle(file, spki), secret };
       }
     } finally {
       this.#adding.delete(label);
@@ -120,7 +120,7 @@ export class SealedKeys {
     content.fill(0);
     const spki = spkiOf(secret);
     if (keyIdOf(spki) !== ref.id) throw absent();
-    return { held: this.#held(file, spki), secret };
+    return { keyHandle: this.#keyHandle(file, spki), secret };
   }
 
   /** Destroys a key for good. Refuses when it is not there under this label. */
@@ -248,7 +248,7 @@ export class SealedKeys {
     }
   }
 
-  #held(
+  #keyHandle(
     { id, label, keyType }: Pick<KeyFile, "id" | "label" | "keyType">,
     spki: Uint8Array,
   ): KeyHandle {

@@ -29,7 +29,7 @@ const fileOf = ({ id }: Pick<KeyRef, "id">) => join(settings.keystoreDir, `${id}
 const read = (ref: Pick<KeyRef, "id">) => JSON.parse(readFileSync(fileOf(ref), "utf8"));
 const versionsOf = (at: SealedKeys) =>
   at.list().flatMap(({ keyType, kekVersion }) => (keyType === "aes-256" ? [] : [kekVersion]));
-const made = async (label: string) => (await store.add(label, "ecdsa-p256", p256())).held;
+const made = async (label: string) => (await store.add(label, "ecdsa-p256", p256())).keyHandle;
 
 /** A rotation begins: the next version seals, the one before still opens. */
 function begin(at: SealedKeys): KekInUse[] {
@@ -58,13 +58,13 @@ describe("a rotation", () => {
     expect(after).toEqual({ ...before, envelope: { ...before.envelope, ...header } });
     expect(await store.reseal(2)).toEqual({ changed: 0, left: 0 });
     store.ring.use(next === undefined ? [] : [next]);
-    expect((await store.open(held.ref)).held).toEqual(held);
+    expect((await store.open(held.ref)).keyHandle).toEqual(held);
   });
 
   test("before it has come to a key, that opens under its old version; retired, it does not", async () => {
     const held = await made("ca");
     const [next] = begin(store);
-    expect((await store.open(held.ref)).held).toEqual(held);
+    expect((await store.open(held.ref)).keyHandle).toEqual(held);
     store.ring.use(next === undefined ? [] : [next]);
     await expect(store.open(held.ref)).rejects.toMatchObject(shut);
   });
@@ -106,7 +106,7 @@ describe("a rotation", () => {
       writeFileSync(fileOf(lost.ref), backup);
     }
     await expect(store.open(lost.ref)).rejects.toMatchObject(shut);
-    expect((await store.open(kept.ref)).held).toEqual(kept);
+    expect((await store.open(kept.ref)).keyHandle).toEqual(kept);
   });
 
   test("to a version that is not the active one is refused", async () => {
@@ -127,13 +127,13 @@ describe("a key of a release before envelopes", () => {
   test("opens as it is, and is brought into an envelope; nothing of the old seal stays", async () => {
     const legacy = { label: "old", keyType: "ecdsa-p256", secret: p256() } as const;
     const ref = writeLegacyKey(settings, legacy);
-    const { held } = await store.open(ref);
+    const { keyHandle: held } = await store.open(ref);
     expect(versionsOf(store)).toEqual([undefined]);
     const { sealed } = read(ref);
     expect(await store.reseal(1)).toEqual({ changed: 1, left: 0 });
     expect(versionsOf(store)).toEqual([1]);
     expect(readFileSync(fileOf(ref), "utf8")).not.toContain(sealed);
-    expect((await sealedStore(settings).open(ref)).held).toEqual(held);
+    expect((await sealedStore(settings).open(ref)).keyHandle).toEqual(held);
   });
 
   test("that is damaged is left as it is and holds up nothing", async () => {
@@ -143,7 +143,7 @@ describe("a key of a release before envelopes", () => {
     const file = read(bad);
     writeFileSync(fileOf(bad), JSON.stringify({ ...file, label: "renamed" }));
     expect(await store.reseal(1)).toEqual({ changed: 1, left: 0 });
-    expect((await store.open(good)).held.ref).toEqual(good);
+    expect((await store.open(good)).keyHandle.ref).toEqual(good);
     await expect(store.open({ ...bad, label: "renamed" })).rejects.toMatchObject(shut);
   });
 

@@ -43,7 +43,7 @@ const refused = (ref: Pick<KeyRef, "id" | "label">) => expect(opened(ref)).rejec
 
 describe("a sealed key file", () => {
   test("opens again, under its id and label", async () => {
-    expect((await opened(first.held.ref)).held).toEqual(first.held);
+    expect((await opened(first.keyHandle.ref)).keyHandle).toEqual(first.keyHandle);
   });
 
   test("is an envelope of the active version, with a data key of its own", () => {
@@ -51,7 +51,7 @@ describe("a sealed key file", () => {
     expect(one.envelope).toMatchObject({ v: 1, kek: "kek", kek_version: 1, wrap: "AES-256-GCM" });
     expect(one.envelope.wrapped_dek).not.toBe(two.envelope.wrapped_dek);
     expect(one.envelope.commit).not.toBe(two.envelope.commit);
-    const { id, label } = first.held.ref;
+    const { id, label } = first.keyHandle.ref;
     const context = ["keys/private_key", store.storeId, id, "ecdsa-p256", label].join("/");
     expect(one.envelope.context).toBe(context);
   });
@@ -99,7 +99,7 @@ describe("a sealed key file", () => {
         fc.asyncProperty(change, async (altered) => {
           const envelope = { ...file.envelope, [member]: Buffer.from(altered).toString("base64") };
           writeFileSync(fileOf(first), JSON.stringify({ ...file, envelope }));
-          await refused(first.held.ref);
+          await refused(first.keyHandle.ref);
         }),
         { numRuns: 40 },
       );
@@ -123,7 +123,7 @@ describe("a sealed key file", () => {
     ]) {
       const text = JSON.stringify({ ...file, envelope: { ...file.envelope, ...change } });
       writeFileSync(fileOf(first), text);
-      await refused(first.held.ref);
+      await refused(first.keyHandle.ref);
     }
   });
 
@@ -131,29 +131,29 @@ describe("a sealed key file", () => {
     const content = readFileSync(fileOf(first));
     for (const wrong of [content.subarray(0, 100), "", "key", Buffer.alloc(1 << 20, "{")]) {
       writeFileSync(fileOf(first), wrong);
-      await refused(first.held.ref);
+      await refused(first.keyHandle.ref);
     }
   });
 
   test("is refused under the name of another key", async () => {
     copyFileSync(fileOf(second), fileOf(first));
-    await refused(first.held.ref);
+    await refused(first.keyHandle.ref);
   });
 
   test("is refused when it claims the id of another key", async () => {
     const file = JSON.parse(readFileSync(fileOf(second), "utf8"));
-    const { id, label } = first.held.ref;
+    const { id, label } = first.keyHandle.ref;
     writeFileSync(fileOf(first), JSON.stringify({ ...file, id, label }));
-    await refused(first.held.ref);
+    await refused(first.keyHandle.ref);
   });
 
   test("is refused when it claims another label or type", async () => {
     const file = JSON.parse(readFileSync(fileOf(first), "utf8"));
-    const relabelled = { ...first.held.ref, label: "root" };
+    const relabelled = { ...first.keyHandle.ref, label: "root" };
     writeFileSync(fileOf(first), JSON.stringify({ ...file, label: "root" }));
     await refused(relabelled);
     writeFileSync(fileOf(first), JSON.stringify({ ...file, key_type: "ecdsa-p384" }));
-    await refused(first.held.ref);
+    await refused(first.keyHandle.ref);
   });
 
   test("is refused in another key store, even with the same KEK", async () => {
@@ -162,14 +162,14 @@ describe("a sealed key file", () => {
     const elsewhere = { ...envelope.envelope };
     elsewhere.context = elsewhere.context.replace(store.storeId, other.storeId);
     writeFileSync(fileOf(first), JSON.stringify({ ...envelope, envelope: elsewhere }));
-    await refused(first.held.ref);
+    await refused(first.keyHandle.ref);
     writeFileSync(join(settings.keystoreDir, "store-id"), other.storeId);
     rmSync(join(settings.keystoreDir, "master.check"));
     expect(() => sealedStore(settings)).toThrow("known value is gone");
   });
 
   test("is not found by a wrong label, and a path is not an id", async () => {
-    await refused({ ...first.held.ref, label: "second" });
+    await refused({ ...first.keyHandle.ref, label: "second" });
     await refused({ id: "../master", label: "first" });
   });
 
@@ -183,9 +183,9 @@ describe("a sealed key file", () => {
   test("none is made and none opens before the KEK is known, or after its version is retired", async () => {
     const untold = new SealedKeys(settings, noLink);
     await expect(untold.add("third", "ecdsa-p256", p256())).rejects.toEqual(shut);
-    await expect(untold.open(first.held.ref)).rejects.toEqual(shut);
+    await expect(untold.open(first.keyHandle.ref)).rejects.toEqual(shut);
     store.ring.use([newVersion(store, 2)]);
-    await expect(store.open(first.held.ref)).rejects.toEqual(shut);
+    await expect(store.open(first.keyHandle.ref)).rejects.toEqual(shut);
   });
 });
 
@@ -232,7 +232,7 @@ describe("a passphrase instead of the file", () => {
   test("opens what it sealed, and writes no master key", async () => {
     const derived = withPassphrase("correct horse");
     const key = await sealedStore(derived).add("ca", "ecdsa-p256", p256());
-    expect((await sealedStore(derived).open(key.held.ref)).held).toEqual(key.held);
+    expect((await sealedStore(derived).open(key.keyHandle.ref)).keyHandle).toEqual(key.keyHandle);
     expect(() => statSync(derived.masterKeyFile)).toThrow("ENOENT");
   });
 
@@ -252,7 +252,7 @@ describe("a passphrase instead of the file", () => {
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.held.ref.id}.key`);
+const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.keyHandle.ref.id}.key`);
 const newVersion = (at: SealedKeys, version: number): KekInUse => ({
   version,
   family: "kek",
