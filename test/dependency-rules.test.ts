@@ -39,6 +39,8 @@ describe("an import is refused", () => {
     ["config imports domain",                "src/config/a.ts",             'import { b } from "#domain/b.ts"',                "config may not import domain"],
     ["api imports the composition root",     "src/api/a.ts",                'import { b } from "#app"',                        "api may not import app"],
     ["web takes a value of api",             "web/a.ts",                    'import { b } from "#api/b.ts"',                   "only types of api"],
+    ["cli takes a value of api",             "src/cli/a.ts",                'import { b } from "#api/b.ts"',                   "cli may import only types of api"],
+    ["cli takes a value beside a type",      "src/cli/a.ts",                'import { b, type C } from "#api/b.ts"',           "cli may import only types of api"],
     ["web imports domain",                   "web/a.ts",                    'import type { B } from "#domain/b.ts"',           "web may not import domain"],
     ["SQL leaves the database adapter",      "src/adapters/keys/a.ts",      'import { Database } from "bun:sqlite"',           "only adapters/db"],
     ["drizzle leaves the database adapter",  "src/adapters/telemetry/a.ts", 'import { sql } from "drizzle-orm"',               "the package drizzle-orm"],
@@ -83,6 +85,7 @@ describe("an import is accepted", () => {
     ["the composition root takes anything",  "src/app.ts",                  'import { b } from "#adapters/db/b.ts"'],
     ["the shell opens the application",      "src/cli/a.ts",                'import { openApp } from "#app"'],
     ["web takes a type of api",              "web/a.ts",                    'import type { B } from "#api/b.ts"'],
+    ["cli takes a type of api",              "src/cli/a.ts",                'import type { B } from "#api/b.ts"'],
     ["a neighbour is called by its name",    "src/domain/a.ts",             'import { b } from "./b.ts"'],
   ] as const;
   test.each(accepted)("when %s", async (_what, path, text) => {

@@ -2,7 +2,7 @@
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import type { RoleMappingSetting } from "#config/sections/access.ts";
 import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";

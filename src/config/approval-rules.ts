@@ -2,7 +2,7 @@
 
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { ApprovalsSetting } from "#config/sections/approvals.ts";
 
 /** V-23; an unknown class is refused in a disabled block too. */

@@ -5,7 +5,7 @@ import { isVisible, reservedSubject } from "#core/access/subject.ts";
 import { parseRole, roles } from "#core/access/roles.ts";
 
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import {
   type BindingSetting,

@@ -12,7 +12,7 @@ import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";

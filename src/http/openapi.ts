@@ -4,10 +4,10 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
+import { sampleOf } from "#core/shape/described.ts";
 import type { Definition } from "#domain/access/operation.ts";
 import { type OperationName, routesOf } from "#operations";
 
-import { exampleOf } from "./openapi-examples.ts";
 import { refusalsOf } from "./openapi-refusals.ts";
 import type { Catalog, Entry } from "./catalog.ts";
 import { mayBeEmpty } from "./given.ts";
@@ -166,7 +166,7 @@ function requestBody({ body, takes, mayBeEmpty }: OperationShape): Json {
   }
   if (body === undefined) return {};
   const schema = objectSchema(body);
-  const content = { "application/json": { schema, example: exampleOf(schema) } };
+  const content = { "application/json": { schema, example: sampleOf({ schema }) } };
   return { requestBody: { required: !mayBeEmpty, content } };
 }
 
@@ -179,7 +179,7 @@ function success({ gives, output }: OperationShape): Json {
 
 function contentOf(type: string, output: Field<unknown> | undefined): Json {
   if (type === "application/json" && output !== undefined) {
-    return { schema: output.schema, example: exampleOf(output.schema) };
+    return { schema: output.schema, example: sampleOf(output) };
   }
   const isText = type.startsWith("text/") || type.includes("pem");
   return { schema: isText ? { type: "string" } : octets() };

@@ -7,7 +7,7 @@ import { faultLine } from "#config/load.ts";
 import { type Config, configSchema } from "#config/schema.ts";
 import { isPostgresUrl } from "#config/rules.ts";
 import { isLocal, type SecretSetting } from "#config/secret.ts";
-import { isPlain, leaves } from "#config/section.ts";
+import { leaves } from "#config/section.ts";
 import { withoutCredentials } from "#config/sections/database.ts";
 import { valueAt } from "#config/show.ts";
 import { judgeConfigFile, readableByOthers } from "#core/preflight/files.ts";
@@ -20,6 +20,7 @@ import {
   warned,
 } from "#core/preflight/finding.ts";
 import { judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
+import { isObject } from "#core/shape.ts";
 import type { Checks } from "#domain/preflight/run.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -135,7 +136,7 @@ function secretsOf(config: Config): readonly ConfiguredSecret[] {
   return leaves(configSchema).flatMap(({ path, field }) => {
     const setting = field.source && valueAt(config, path);
     // The value of a field with a source is a secret setting, by its declaration.
-    return isPlain(setting) ? [{ path, setting: setting as SecretSetting }] : [];
+    return isObject(setting) ? [{ path, setting: setting as SecretSetting }] : [];
   });
 }
 

@@ -16,12 +16,13 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
 import { secret } from "#config/secret-field.ts";
 import { maybeDerived, section, type Values } from "#config/section.ts";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
 import { isVisible } from "#core/access/subject.ts";
 import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
+import { oneOf } from "#core/shape.ts";
+import { checkedText, dnsName, textual } from "#core/shape/texts.ts";
 
 import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
@@ -75,7 +76,7 @@ const issuer = checkedText("issuer URL", "https://id.example.com", (value) => {
   return undefined;
 });
 
-const rolesKind = listKind(oneWord(roles));
+const rolesKind = listKind(oneOf(roles));
 
 /** The keys under `oidc`. */
 export const oidc = section("Tokens of an OpenID provider", {
@@ -176,7 +177,7 @@ export const auth = section("Authentication", {
     }),
     step_up_operations: list(
       "What is confirmed, by name; registering a further passkey and removing one always are.",
-      oneWord(configurableStepUps),
+      oneOf(configurableStepUps),
       [...usualStepUps],
     ),
   }),

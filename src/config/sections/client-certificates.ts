@@ -14,7 +14,6 @@ import {
   reloadable,
   text,
 } from "#config/fields.ts";
-import { checkedText, type Kind, textual } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 import {
   type Binding,
@@ -23,6 +22,8 @@ import {
   selects,
 } from "#core/access/client-bindings.ts";
 import { parseRole, type Role } from "#core/access/roles.ts";
+import type { Kind } from "#core/shape.ts";
+import { checkedText, textual } from "#core/shape/texts.ts";
 import { canonicalDnsName } from "#core/x509/addresses.ts";
 import { parseNameText } from "#core/x509/name-text.ts";
 

@@ -3,10 +3,10 @@
  * their SCTs.
  */
 
+import { absoluteUrl, label, lines, textual } from "#core/shape/texts.ts";
 import type { CtPolicy } from "#core/policy/transparency.ts";
 
 import { count, existingFile, field, flag, items, list, text, word } from "#config/fields.ts";
-import { absoluteUrl, label, lines, textual } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 
 const operator = textual("operator", "Example", { max: 200 });
