@@ -265,24 +265,46 @@ function edge(file: Parsed): Finding[] {
 
 const wireWords: ReadonlySet<string> = new Set(["URLSearchParams", "Headers", "Response"]);
 
-/** Inside a unit of work there is no key, network or clock: it holds the only writer. */
+/**
+ * Inside a unit of work there is no key, network or clock: it holds the only writer. A unit is what
+ * `atomically` is given, and every function that takes a `tx` first.
+ */
 function atomic(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
-  const found: Finding[] = [];
+  const found = new Map<number, Finding>();
   visit(file.ast, (node) => {
-    if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return;
-    if (node.expression.name.text !== "atomically") return;
-    for (const body of node.arguments) {
+    for (const body of unitsIn(node)) {
       visit(body, (inner) => {
         if (!isCallExpression(inner)) return;
         const callee = inner.expression.getText(file.ast);
         if (!/(^|[.#])(keys|clock|outbound|resolver|fetch)(\.|$)/.test(callee)) return;
         if (/^tx\./.test(callee)) return;
-        found.push(at(file, lineOf(file, inner), `${callee} is called inside atomically.`));
+        const line = lineOf(file, inner);
+        found.set(inner.pos, at(file, line, `${callee} is called inside atomically.`));
       });
     }
   });
-  return found;
+  return [...found.values()];
+}
+
+function unitsIn(node: Node): readonly Node[] {
+  if (isArrowFunction(node) || isFunctionDeclaration(node) || isMethodDeclaration(node)) {
+    const [first] = node.parameters;
+    const takesTx = first !== undefined && isIdentifier(first.name) && first.name.text === "tx";
+    return takesTx && node.body !== undefined ? [node.body] : [];
+  }
+  if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return [];
+  return node.expression.name.text === "atomically" ? [...node.arguments] : [];
+}
+
+/** A ticket that is only claimed would let a key sign what no ledger knows of. */
+function licences(file: Parsed): Finding[] {
+  if (!file.path.startsWith("src/")) return [];
+  return collect(file, (node) => {
+    if (!isAsExpression(node)) return undefined;
+    if (!/\bSignTicket\b/.test(node.type.getText(file.ast))) return undefined;
+    return "nothing is cast to a SignTicket: domain/signing makes them.";
+  });
 }
 
 /**
@@ -429,6 +451,7 @@ const rules: readonly Rule[] = [
   edge,
   atomic,
   casts,
+  licences,
   comments,
   docstrings,
   testNames,

@@ -35,7 +35,7 @@ import { reconcileIntents } from "#domain/certificates/reconcile.ts";
 import { ClockWatch, stepFacts } from "#domain/clock-watch.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
 import { openSealing } from "#domain/envelopes/open.ts";
-import { prepareInstance } from "#domain/instance.ts";
+import { prepareInstance } from "#domain/instance/prepare.ts";
 import type { Log, PathWork } from "#domain/ports.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";

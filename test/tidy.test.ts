@@ -54,6 +54,8 @@ describe("style refuses", () => {
     ["a query string in domain",                 "src/domain/a.ts",  "const a = (b: URLSearchParams) => b;",                    "ends at the edge"],
     ["a signature inside a unit of work",        "src/domain/a.ts",  "store.atomically(async (tx) => { await deps.keys.sign(b); });", "inside atomically"],
     ["a clock inside a unit of work",            "src/domain/a.ts",  "store.atomically(async (tx) => clock.now());",            "inside atomically"],
+    ["a clock in what takes a unit of work",     "src/domain/a.ts",  "signed.close(async (tx) => this.#deps.clock.now());",     "inside atomically"],
+    ["a ticket that is only claimed",            "src/domain/a.ts",  "// It is one.\nconst a = b as unknown as SignTicket;",    "cast to a SignTicket"],
     ["a claim about a type without a reason",    "src/core/a.ts",    "\n\n\nconst a = b as C;",                                 "`as` without"],
     ["unfinished work",                          "src/core/a.ts",    "// TODO later",                                           "unfinished work"],
     ["an exported function without a docstring", "src/core/a.ts",    "export function a() {}",                                  "without a docstring"],

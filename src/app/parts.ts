@@ -17,11 +17,11 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
-import { Authorities } from "#domain/authorities/create.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import { ExternalAuthorities } from "#domain/authorities/external.ts";
-import { Retirement } from "#domain/authorities/retire.ts";
-import { Serving } from "#domain/authorities/serving.ts";
+import { Authorities } from "#domain/hierarchy/create.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
+import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
+import { Retirement } from "#domain/hierarchy/retire.ts";
+import { Serving } from "#domain/hierarchy/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
@@ -38,9 +38,10 @@ import type { Publishing } from "#domain/publishing/publish.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { LogRegistry } from "#domain/transparency/logs.ts";
-import { openTransparency, type Transparency } from "#domain/transparency/open.ts";
+import { openTransparency, type Transparency } from "#domain/inclusion/open.ts";
 
 export interface PartsDeps {
   readonly config: Config;
@@ -93,7 +94,8 @@ export function domainParts(deps: PartsDeps): Parts {
   const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const transparency = logsOf(deps, () => revocation.revoker);
   const caa = new CaaGate({ resolver: deps.resolver, clock, caa: config.caa });
-  const used = { store, keys, clock, random };
+  const signs = { store, keys, clock, random };
+  const used = { ...signs, signing: new Signing(signs) };
   const ceremony = new Ceremony({
     ...used,
     caa,

@@ -17,7 +17,7 @@ import { hostIn } from "#core/policy/host-names.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
-import type { Serving, ServingRequest } from "#domain/authorities/serving.ts";
+import type { Serving, ServingRequest } from "#domain/hierarchy/serving.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { TlsMaterial } from "#http/port.ts";

@@ -12,6 +12,7 @@ import { parseCrl } from "#core/x509/crl.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import { revocationDefaults, rootOrigin, smallCa } from "#test/support/worlds/small-ca.ts";
@@ -30,6 +31,7 @@ async function replicas(shards = 0) {
   await rememberShards(stores[0], shards);
   const { keys, clock, ca } = small;
   const crl = { ...revocationDefaults.crl, shards, base_url: "http://crl.example" };
+  const random = seededRandom();
   const open = (store: Store): Revocation =>
     openRevocation(
       { ...revocationDefaults, crl },
@@ -38,7 +40,8 @@ async function replicas(shards = 0) {
         store,
         keys,
         clock,
-        random: seededRandom(),
+        random,
+        signing: new Signing({ store, keys, clock, random }),
         wake: () => {},
         clockAhead: () => false,
         clockBelieved: () => true,

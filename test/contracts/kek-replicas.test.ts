@@ -6,7 +6,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { startSigners } from "#adapters/keys/start.ts";
-import type { KeyRef, Keys } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";

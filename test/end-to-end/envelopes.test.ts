@@ -8,7 +8,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from
 import { join } from "node:path";
 
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 import { binary, Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
 import { sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";

@@ -1,7 +1,8 @@
 /** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, SignTicket } from "#domain/keys.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { Keys } from "#domain/keys.ts";
 
 import type { GuardSettings } from "./settings.ts";
 

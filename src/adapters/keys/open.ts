@@ -3,7 +3,8 @@
 import type { RemoteSource, SecretSetting, Secrets } from "#config/secret.ts";
 import { SecretUnavailable } from "#config/secret.ts";
 import { type KekSections, kekPlace } from "#domain/envelopes/place.ts";
-import type { ListedKey, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { ListedKey } from "#domain/keys.ts";
 import type {
   GuardSettings,
   KeyHooks,

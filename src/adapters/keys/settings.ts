@@ -4,7 +4,8 @@
  */
 
 import type { RemoteSource } from "#config/secret.ts";
-import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekInUse } from "#domain/keys.ts";
 
 /**
  * Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. A remote

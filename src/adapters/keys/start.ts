@@ -1,7 +1,8 @@
 /** Starts the key adapter: signers, and around them what every key operation passes. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, ListedKey, ProviderName } from "#domain/keys.ts";
+import type { Keys, ListedKey } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 
 import { SignerClient } from "./client.ts";
 import { guarded, Turns } from "./guard.ts";

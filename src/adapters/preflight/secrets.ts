@@ -13,7 +13,8 @@ import { readableByOthers } from "#core/preflight/files.ts";
 import { failed, type Finding, gathered, warned } from "#core/preflight/finding.ts";
 import { judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
 import type { Part } from "#domain/preflight/part.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import { fileFacts } from "./host.ts";
 
 export interface SecretPremises {

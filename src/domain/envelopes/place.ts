@@ -1,6 +1,6 @@
 /** Where the key-encryption key is made. */
 
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 
 /** `secret` and `key_provider`, as far as they say so. */
 export interface KekSections {

@@ -8,7 +8,7 @@ import { judgeRoot } from "#core/preflight/profiles.ts";
 import { judgeQuorum, type QuorumFacts } from "#core/preflight/quorum.ts";
 import { type Instant, parseTimestamp } from "#core/time.ts";
 import type { AccessSections } from "#domain/access/sections.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 
 /** What says who they are. */

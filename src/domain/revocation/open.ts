@@ -8,6 +8,7 @@ import type { CaId } from "#core/ids.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import type { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher } from "./crl.ts";
@@ -27,6 +28,7 @@ export interface RevocationDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly signing: Signing;
   readonly counts: Pick<KeyCounts, "add">;
   /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
   readonly clockAhead: () => boolean;
@@ -64,7 +66,7 @@ export interface Revocation {
 /** Opens it from its sections of the configuration; nothing is read or started yet. */
 export function openRevocation(config: RevocationSections, deps: RevocationDeps): Revocation {
   const { store, keys, clock, random, publicProfile, onFailure } = deps;
-  const common = { store, keys, clock, random, config };
+  const common = { store, keys, clock, random, signing: deps.signing, config };
   const scopes = new CrlScopes({ store, clock, config });
   const publisher = new CrlPublisher({
     ...common,
@@ -92,8 +94,8 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
-  const signing = new OcspSigning({ ...common, counts: deps.counts });
-  const presigner = new Presigner({ store, clock, responders, signing, config });
+  const answers = new OcspSigning({ ...common, counts: deps.counts });
+  const presigner = new Presigner({ store, clock, responders, signing: answers, config });
   const bulk = new BulkRevocation({
     ...common,
     publisher,
@@ -109,7 +111,7 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
     responders,
     config,
     publicProfile,
-    signing,
+    signing: answers,
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });

@@ -25,9 +25,10 @@ import {
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
-import type { KeyHandle, KeyRef, Keys } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";

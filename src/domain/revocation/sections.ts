@@ -1,7 +1,7 @@
 /** What revocation reads of the configuration, in the members' own names. */
 
 import type { KeyType } from "#core/x509/algorithms.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 
 /** Lists, answers signed now and ahead, and who signs them. */
 export interface RevocationSections {

@@ -8,7 +8,8 @@ import { measured, publicKeyOf } from "#adapters/keys/measure.ts";
 import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
 import { refuse } from "#core/problems.ts";
-import type { KeyHandle, Keys, SignTicket } from "#domain/keys.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { ticketFor } from "#test/support/keys/signing.ts";
 
@@ -117,7 +118,7 @@ describe("the guard", () => {
     keys.beforeSign = () => {};
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded", status: 503 });
     for (const purpose of ["crl", "delta_crl", "responder_certificate"] as const) {
-      const licence = { ...ticketFor(held, "ecdsa-sha256", message), purpose };
+      const licence = ticketFor(held, "ecdsa-sha256", message, { purpose });
       expect((await guard.sign(licence, message)).length).toBeGreaterThan(0);
     }
     expect(await guard.find(held.ref)).toEqual(held);

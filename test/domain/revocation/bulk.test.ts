@@ -16,6 +16,7 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { BulkRevocationOrder } from "#domain/revocation/bulk.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { somebody } from "#test/support/worlds/governed-world.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
@@ -538,12 +539,14 @@ function reopened(
   },
 ) {
   const { store, keys, clock } = small;
+  const random = seededRandom();
   return openRevocation(revocationDefaults, {
     stillMay,
     store,
     keys,
     clock,
-    random: seededRandom(),
+    random,
+    signing: new Signing({ store, keys, clock, random }),
     publicProfile: () => false,
     counts: { add: () => {} },
     clockAhead: () => false,

@@ -323,6 +323,20 @@ test("openssl accepts answers signed by the CA itself, which the ledger lists", 
   ]);
 });
 
+test("an answer of the CA itself that cannot be closed is not given, and is left to the next start", async () => {
+  small = await smallCa({ ocsp: { delegated: false } });
+  const { serial } = await small.issue();
+  let entries = 0;
+  small.store.beforeWrite = (write) => {
+    // As a commit whose answer is lost: it may have happened.
+    if (write !== "audit.appendLedger" || ++entries === 1) return;
+    throw refuse("storage_unavailable", { retry_after: 2 });
+  };
+  expect(await ask(serial)).toMatchObject({ status: "tryLater" });
+  expect([...small.store.state.ledger.values()].map(({ kind }) => kind)).toEqual(["intent"]);
+  expect(entries).toBe(2);
+});
+
 /** Lets openssl make the question and judge the answer, nonce included. */
 async function opensslVerdict(serial: Serial, hash: string): Promise<string> {
   const ca = bench.write(

@@ -19,6 +19,7 @@ import {
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { fullScope, partitionNumber, rememberShards } from "#domain/revocation/scopes.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
   revocationDefaults,
@@ -172,6 +173,7 @@ async function restart(world: World, shards: number): Promise<void> {
   if (shards > 0) world.used.add(shards);
   await rememberShards(store, shards);
   const crl = { ...revocationDefaults.crl, shards, base_url: "http://crl.example" };
+  const random = seededRandom();
   world.running = openRevocation(
     { ...revocationDefaults, crl },
     {
@@ -179,7 +181,8 @@ async function restart(world: World, shards: number): Promise<void> {
       store,
       keys,
       clock,
-      random: seededRandom(),
+      random,
+      signing: new Signing({ store, keys, clock, random }),
       wake: () => {},
       publicProfile: () => false,
       signCertificate: () => Promise.reject(new Error("no responder here")),

@@ -6,7 +6,8 @@ import { join } from "node:path";
 
 import { startSigners } from "#adapters/keys/start.ts";
 import type { KeyHooks, KeySettings } from "#adapters/keys/settings.ts";
-import type { KekInUse, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KekInUse, Keys } from "#domain/keys.ts";
 
 /** The signer of the tests, from source. */
 export const signerCommand = [process.execPath, join(import.meta.dir, "signer-entry.ts")];

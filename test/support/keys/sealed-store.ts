@@ -13,7 +13,7 @@ import { SealedKeys } from "#adapters/keys/software/store.ts";
 import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 
 /** Nobody holds a KEK but the store itself. */
 export const noLink = {

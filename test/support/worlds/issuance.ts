@@ -24,20 +24,21 @@ import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/actor.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { Authorities, type CaRequest } from "#domain/authorities/create.ts";
-import { ExternalAuthorities } from "#domain/authorities/external.ts";
-import { Serving } from "#domain/authorities/serving.ts";
+import { Authorities, type CaRequest } from "#domain/hierarchy/create.ts";
+import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
+import { Serving } from "#domain/hierarchy/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { ClockWatch } from "#domain/clock-watch.ts";
 import { Issuance, type IssueRequest } from "#domain/certificates/issue.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
-import { openTransparency } from "#domain/transparency/open.ts";
+import { openTransparency } from "#domain/inclusion/open.ts";
 import { openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
@@ -94,12 +95,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
+  const used = { store, keys, clock, random };
+  const signing = new Signing(used);
   const ceremony = new Ceremony({
+    ...used,
+    signing,
     refusals,
-    store,
-    keys,
-    clock,
-    random,
     caa,
     scts: transparency.scts,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
@@ -107,7 +108,7 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, config, activated };
+  const shared = { ...used, signing, signers, ceremony, profiles, config, activated };
   const authorities = new Authorities(shared);
   const external = new ExternalAuthorities(shared);
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });

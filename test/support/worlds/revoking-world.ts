@@ -37,6 +37,7 @@ export function revokingWorld(options: RevokingOptions = {}) {
     keys,
     clock,
     random,
+    signing: world.signing,
     wake: () => {},
     stillMay: world.stillMay,
     publicProfile: () => false,

@@ -15,16 +15,15 @@ import {
 } from "#core/x509/extensions.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import { sha256Hex } from "#core/crypto.ts";
 import type { Origin } from "#domain/actor.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { SignTicket } from "#domain/keys.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import type { RevocationSections } from "#domain/revocation/sections.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
+import { ticketFor } from "#test/support/keys/signing.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { noRollover } from "#test/support/stores/records.ts";
@@ -86,7 +85,8 @@ export async function smallCaOn<S extends Store>(
   const woken: SmallCa["woken"] = { kinds: [] };
   const leapt = { ahead: false, believed: true };
   const drawSerial = () => serialFromBytes(random.bytes(15));
-  const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
+  const signing = new Signing({ store, keys, clock, random });
+  const ceremony = memoryCeremony(signing, clock, drawSerial);
   const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
     const ca = await selfSigned(keys, clock.now(), drawSerial(), random.uuid(), keyType, lineage);
     await store.atomically((tx) => tx.cas.insert(ca));
@@ -100,6 +100,7 @@ export async function smallCaOn<S extends Store>(
       keys,
       clock,
       random,
+      signing,
       signCertificate: ceremony,
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
@@ -165,16 +166,8 @@ async function selfSigned(
       subjectKeyIdentifier(keyId),
     ],
   });
-  const ticket: SignTicket = {
-    opId: id,
-    key: handle.ref,
-    role: "ca",
-    algorithm,
-    digest: sha256Hex(tbs),
-    purpose: "ca_certificate",
-    caId: caId(id),
-    brand: "SignTicket",
-  };
+  const about = { opId: id, purpose: "ca_certificate", caId: caId(id) } as const;
+  const ticket = ticketFor(handle, algorithm, tbs, about);
   const certificate = assembleSigned(tbs, algorithm, await keys.sign(ticket, tbs));
   return {
     id: caId(id),
@@ -229,48 +222,35 @@ function certificateRow(
 }
 
 /** The ceremony in short: intent and ledger, signature, row of kind `responder`. */
-function memoryCeremony(
-  store: Store,
-  keys: MemoryKeys,
-  clock: TestClock,
-  drawSerial: () => Serial,
-  uuid: () => string,
-) {
+function memoryCeremony(signing: Signing, clock: TestClock, drawSerial: () => Serial) {
   return async (wanted: ResponderRequest): Promise<void> => {
     const { ca, spki, notBefore, notAfter, extensions } = wanted;
-    const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
+    const [serial, algorithm] = [drawSerial(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;
     const subject = responderSubject({ subject: issuer, constraints: [] });
     const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
     const message = encodeTbsCertificate({ ...fields, signature: algorithm });
-    const intent: SigningIntent = {
-      opId,
-      key: ca.key,
-      spki: ca.spki,
-      deviceSerial: "software:memory",
-      role: "ca",
-      algorithm,
-      message,
-      purpose: "responder_certificate",
-      caId: ca.id,
-      artifact: serial,
-    };
+    const purpose = "responder_certificate" as const;
     const now = clock.now();
-    const ticket = await store.atomically(async (tx) => {
-      const row = { opId, caId: ca.id, serial, tbsDigest: sha256Hex(message), requestedBy: "" };
-      const purpose = "responder_certificate" as const;
-      await tx.certificates.intend({ ...row, purpose, createdAt: now, state: "intended" });
-      return await openTicket(tx, intent, now);
-    });
-    const signature = await keys.sign(ticket, message);
-    const certificate = assembleSigned(message, algorithm, signature);
+    const key = { ref: ca.key, spki: ca.spki, deviceSerial: "software:memory" };
+    const what = { key, role: "ca", algorithm, message, purpose, caId: ca.id } as const;
+    const intended = await signing.intend(
+      { ...what, artifact: serial },
+      {
+        intended: async (tx, { opId, digest }) => {
+          const row = { opId, caId: ca.id, serial, tbsDigest: digest, requestedBy: "" };
+          await tx.certificates.intend({ ...row, purpose, createdAt: now, state: "intended" });
+        },
+      },
+    );
+    const signed = await intended.sign();
+    const certificate = assembleSigned(message, algorithm, signed.signature);
     const base = certificateRow({ ca, kind: "responder", profile: "" }, now, serial);
     const facts = { certificate, notBefore, notAfter, spkiSha256: spkiSha256(spki) };
     const record = { ...base, ...facts, subject: nameText(subject) };
-    await store.atomically(async (tx) => {
-      await tx.certificates.activate(opId, record);
+    await signed.close(async (tx) => {
+      await tx.certificates.activate(intended.opId, record);
       await wanted.also(tx, record);
-      await closeTicket(tx, intent, { signature }, now);
     });
   };
 }

@@ -23,7 +23,8 @@ import fc from "fast-check";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { type OpenKey, SealedKeys } from "#adapters/keys/software/store.ts";
-import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekInUse } from "#domain/keys.ts";
 import { newKeyStore } from "#test/support/keys/keystore.ts";
 import { noLink, sealedStore } from "#test/support/keys/sealed-store.ts";
 

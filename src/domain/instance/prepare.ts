@@ -7,10 +7,10 @@ import { defaultTenant } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
-import { discarded } from "./discard.ts";
-import type { Keys } from "./keys.ts";
-import type { Clock, Random } from "./ports.ts";
-import type { Store } from "./store.ts";
+import { discarded } from "#domain/discard.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
 import { unlimited } from "#domain/tenants/store.ts";
 
 export interface InstanceDeps {

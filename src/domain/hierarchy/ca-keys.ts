@@ -6,12 +6,13 @@
 import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import { discarded } from "#domain/discard.ts";
-import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { AlternativeKey } from "./store.ts";
+import type { AlternativeKey } from "#domain/authorities/store.ts";
 
 /** One key, or the two of a hybrid CA. */
 export interface CaKeys {

@@ -8,7 +8,7 @@ import { Problem } from "#core/problems.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Store } from "#domain/store.ts";
-import type { PrecertificateRecord } from "./store.ts";
+import type { PrecertificateRecord } from "#domain/transparency/store.ts";
 
 export interface LostDeps {
   readonly store: Store;

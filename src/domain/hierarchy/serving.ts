@@ -19,11 +19,11 @@ import { leafEvents } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { certificatePem, pemBundle } from "./bundle.ts";
+import { certificatePem, pemBundle } from "#domain/authorities/bundle.ts";
 import type { Authorities } from "./create.ts";
-import { activeMember } from "./resolve.ts";
-import { type CaSigners, certificatesOf } from "./signers.ts";
-import type { CaRecord } from "./store.ts";
+import { activeMember } from "#domain/authorities/resolve.ts";
+import { type CaSigners, certificatesOf } from "#domain/authorities/signers.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 
 export interface ServingDeps {
   readonly store: Store;

@@ -8,13 +8,13 @@ import { assert, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Origin } from "#domain/actor.ts";
-import { aboutCa } from "#domain/certificates/events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { oldestSuperseded } from "./rollover.ts";
-import type { CaRecord } from "./store.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 
 interface Deps {
   readonly store: Store;

@@ -3,12 +3,12 @@
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
-import { aboutCa } from "#domain/certificates/events.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { CaRecord } from "./store.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 
 interface Deps {
   readonly store: Store;

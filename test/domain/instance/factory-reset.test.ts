@@ -3,9 +3,9 @@
 import { beforeEach, expect, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
-import { factoryReset, type FactoryResetRequest } from "#domain/factory-reset.ts";
+import { factoryReset, type FactoryResetRequest } from "#domain/instance/factory-reset.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const serial = "token 7";

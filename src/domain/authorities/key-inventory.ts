@@ -1,9 +1,12 @@
 /** What keys the providers hold, which of them belong to a CA, and which could leave. */
 
 import type { KeyRole } from "#core/audit/ledger.ts";
-import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
-import type { KeyRef, Keys, ListedKey, ProviderName } from "./keys.ts";
-import type { Store } from "./store.ts";
+import type { PageKey } from "#domain/page.ts";
+import type { CaRecord } from "./store.ts";
+import { ledgerKey } from "#domain/signing/document.ts";
+import type { KeyRef, ProviderName } from "#domain/key-ref.ts";
+import type { Keys, ListedKey } from "#domain/keys.ts";
+import type { Store } from "#domain/store.ts";
 
 /** A key with its place in the instance. */
 export interface InventoriedKey extends ListedKey {
@@ -68,13 +71,6 @@ async function keyOwners(store: Store): Promise<ReadonlyMap<string, Owner>> {
   // A retired one opens nothing any more, but backups from before its rotation need it.
   for (const { key } of await store.read.envelopes.versions()) own(key, "kek");
   return owners;
-}
-
-/** The key the genesis entry of the ledger names. */
-export async function ledgerKey({ read }: Pick<Store, "read">) {
-  const id = await read.instance.value("ledger_key_id");
-  const label = `ledger-${await read.instance.value("ledger_id")}`;
-  return id === undefined ? undefined : { provider: "software" as const, label, id };
 }
 
 /** Those that sign, the internal one among them, and those that only wait or have retired. */

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { refuse } from "#core/problems.ts";
 import { spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
-import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance.ts";
+import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance/prepare.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";

@@ -5,15 +5,16 @@
 
 import { effectiveRoles } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
-import type { Origin } from "./actor.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import type { Origin } from "#domain/actor.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { announceKek } from "#domain/envelopes/keks.ts";
 import type { KekVersion } from "#domain/envelopes/store.ts";
-import { type InventoriedKey, keyInventory } from "./key-inventory.ts";
-import type { KeyHandle, KeyRef, Keys, ProviderName } from "./keys.ts";
-import type { Clock } from "./ports.ts";
-import type { Store } from "./store.ts";
+import { type InventoriedKey, keyInventory } from "#domain/authorities/key-inventory.ts";
+import type { KeyRef, ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
 
 export interface FactoryResetDeps {
   readonly store: Store;

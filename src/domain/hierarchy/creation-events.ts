@@ -5,11 +5,12 @@ import { sha256Hex } from "#core/crypto.ts";
 import type { Problem } from "#core/problems.ts";
 import { type Name, nameText } from "#core/x509/names.ts";
 import type { Origin } from "#domain/actor.ts";
-import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
+import { refusingGates } from "#domain/certificates/events.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 
 import type { Succeeded } from "./rollover.ts";
-import type { CaSigner } from "./signers.ts";
+import type { CaSigner } from "#domain/authorities/signers.ts";
 
 /** What events say of a creation. */
 interface ToldCreation {

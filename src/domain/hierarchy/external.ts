@@ -26,17 +26,19 @@ import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/actor.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
-import { aboutCa } from "#domain/certificates/events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
 import type { KeyHandle } from "#domain/keys.ts";
-import { nothingWritten } from "#domain/store.ts";
-import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
+import type { Signing } from "#domain/signing/signing.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import type { AuthoritiesDeps, CaRequest } from "./create.ts";
-import { externalCertificates } from "./signers.ts";
-import type { CaRecord, Certified } from "./store.ts";
+import { externalCertificates } from "#domain/authorities/signers.ts";
+import type { CaRecord, Certified } from "#domain/authorities/store.ts";
 
-type Deps = Omit<AuthoritiesDeps, "ceremony" | "signers">;
+interface Deps extends Omit<AuthoritiesDeps, "ceremony" | "signers"> {
+  readonly signing: Signing;
+}
 
 /** What a CA below an external root shall be; its life is the other side's to decide. */
 export type ExternalRequest = Pick<CaRequest, "label" | "subject" | "keyType" | "maxPathLength">;
@@ -142,47 +144,33 @@ export class ExternalAuthorities {
     handle: KeyHandle,
     id: CaRecord["id"],
   ): Promise<CaRecord> {
-    const { store, clock, random, keys } = this.#deps;
+    const { signing } = this.#deps;
     const subject = encodeName(request.subject);
     const message = this.#requestInfo(request, subject.der, handle);
     const algorithm = defaultSignature(handle.keyType);
-    const intent: SigningIntent = {
-      opId: random.uuid(),
-      key: handle.ref,
-      spki: handle.spki,
-      deviceSerial: handle.deviceSerial,
+    const createdAt = this.#deps.clock.now();
+    const intended = await signing.intend({
+      key: handle,
       role: "ca",
       algorithm,
       message,
       purpose: "csr",
       caId: id,
       artifact: id,
-    };
-    const began = clock.now();
-    const ticket = await store.atomically((tx) => openTicket(tx, intent, began));
-    const close = async (error: unknown) => {
-      const word = error instanceof Problem ? error.code : "internal";
-      const at = clock.now();
-      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
-    };
-    try {
-      const signature = await keys.sign(ticket, message);
-      const ca = pendingCa({ ...request, id, tenant, handle, subject: nameText(subject) }, began, {
-        csr: assembleSigned(message, algorithm, signature),
-      });
-      const at = clock.now();
-      await store.atomically(async (tx) => {
-        await requireTenant(tx, tenant);
-        await tx.cas.insert(ca);
-        await closeTicket(tx, intent, { signature }, at);
-        await tx.audit.appendEvent(requestEvent(origin, ca), at);
-      });
-      return ca;
-    } catch (error) {
-      // When the database is away the start-up reconciliation closes it.
-      if (nothingWritten(error)) await close(error);
-      throw error;
-    }
+    });
+    const signed = await intended.sign();
+    const pending = { ...request, id, tenant, handle, subject: nameText(subject) };
+    const ca = await signed.prepare(() =>
+      pendingCa(pending, createdAt, {
+        csr: assembleSigned(message, algorithm, signed.signature),
+      }),
+    );
+    await signed.close(async (tx, at) => {
+      await requireTenant(tx, tenant);
+      await tx.cas.insert(ca);
+      await tx.audit.appendEvent(requestEvent(origin, ca), at);
+    });
+    return ca;
   }
 
   #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: KeyHandle): Uint8Array {

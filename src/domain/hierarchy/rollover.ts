@@ -8,7 +8,7 @@ import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import type { Reads, Unit } from "#domain/store.ts";
-import type { CaReads, CaRecord } from "./store.ts";
+import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
 
 /** How the successor may differ; undefined takes what the predecessor has. */
 export interface RotationRequest {

@@ -8,8 +8,8 @@ import { Problem } from "#core/problems.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { chainsOf } from "#domain/authorities/chains.ts";
-import { CrossSigning, type CrossSubject } from "#domain/authorities/cross-sign.ts";
-import { deleteCa } from "#domain/authorities/delete.ts";
+import { CrossSigning, type CrossSubject } from "#domain/hierarchy/cross-sign.ts";
+import { deleteCa } from "#domain/hierarchy/delete.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { addSeconds } from "#core/time.ts";
 import {

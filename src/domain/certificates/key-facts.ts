@@ -13,9 +13,8 @@ import type { Instant } from "#core/time.ts";
 import { nameText } from "#core/x509/names.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { keyDigests } from "#core/x509/public-keys.ts";
-import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { CertificateRecord } from "./store.ts";
 import type { Reads } from "#domain/store.ts";
-import type { KeyStatus } from "./store.ts";
 
 /** What is to be certified, as far as its key is concerned. */
 export interface KeyRequest {
@@ -41,19 +40,21 @@ export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promi
   const { plan, kind, profile, tenant, now } = request;
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
   const holder = { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now };
-  const statuses: KeyStatus[] = [];
+  const found = { blocked: false, own: false, duplicate: false };
   for (const digest of keyDigests(plan.publicKey.spki)) {
     const duplicate = asksDuplicate ? holder : undefined;
     const question = { spkiSha256: digest, tenant, duplicate };
-    statuses.push(await deps.store.read.keyChecks.keyStatus(question));
+    const status = await deps.store.read.keyChecks.keyStatus(question);
+    found.blocked ||= status.blocked;
+    found.own ||= status.own;
+    found.duplicate ||= status.duplicate;
   }
   const { publicKey } = plan;
   return {
+    ...found,
     prime: mayBePrime(publicKey) && (await isPrime(publicKey.modulus)),
     weak: isListedWeak(publicKey, deps.weakKeys()),
-    blocked: statuses.some(({ blocked }) => blocked),
     // CAs, responders and the listener are certified with exactly these keys.
-    own: kind === "leaf" && statuses.some(({ own }) => own),
-    duplicate: statuses.some(({ duplicate }) => duplicate),
+    own: kind === "leaf" && found.own,
   };
 }

@@ -8,7 +8,7 @@ import type { Clock, Random } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store } from "#domain/store.ts";
 import { InclusionMonitor, type InclusionSection } from "./inclusion.ts";
-import type { LogClient, LogRegistry } from "./logs.ts";
+import type { LogClient, LogRegistry } from "#domain/transparency/logs.ts";
 import { revokeLost } from "./lost.ts";
 
 export interface TransparencyDeps {

@@ -9,8 +9,14 @@ import { continues, includes, type TreeHead } from "#core/transparency/merkle.ts
 import { consistencySpans, inclusionSpans, type Span, spanHash } from "#core/transparency/tiles.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import { type CtLog, type Limits, type LogClient, LogFault, type LogRegistry } from "./logs.ts";
-import type { InclusionRecord, LogHeadRecord } from "./store.ts";
+import {
+  type CtLog,
+  type Limits,
+  type LogClient,
+  LogFault,
+  type LogRegistry,
+} from "#domain/transparency/logs.ts";
+import type { InclusionRecord, LogHeadRecord } from "#domain/transparency/store.ts";
 
 export interface InclusionDeps {
   readonly store: Store;

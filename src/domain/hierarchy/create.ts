@@ -36,13 +36,15 @@ import { encodeName, type Name, type NameAttribute, nameText } from "#core/x509/
 import { parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { requireActive, requireTenant } from "#domain/tenants/quotas.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import { requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { creationEvents } from "./creation-events.ts";
-import { acrossRollover, activeMember } from "./resolve.ts";
+import { acrossRollover, activeMember } from "#domain/authorities/resolve.ts";
 import {
   nextLabel,
   type Rotation,
@@ -51,8 +53,8 @@ import {
   type Succeeded,
   succeed,
 } from "./rollover.ts";
-import type { CaSigner, CaSigners } from "./signers.ts";
-import type { CaRecord } from "./store.ts";
+import type { CaSigner, CaSigners } from "#domain/authorities/signers.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import { Turns } from "./turns.ts";
 
 /** What a new CA shall be. */

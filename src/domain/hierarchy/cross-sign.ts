@@ -33,14 +33,15 @@ import { type PublicKey, parsePublicKey, spkiSha256 } from "#core/x509/public-ke
 import { signedByOffThread } from "#core/x509/signed-by.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
-import { aboutCa, refusingGates } from "#domain/certificates/events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
+import { refusingGates } from "#domain/certificates/events.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { pathLengthBelow } from "./create.ts";
 import { readCertificate } from "./external.ts";
-import { acrossRollover, activeMember } from "./resolve.ts";
-import type { CaSigner, CaSigners } from "./signers.ts";
-import type { CaRecord, CrossSignRecord } from "./store.ts";
+import { acrossRollover, activeMember } from "#domain/authorities/resolve.ts";
+import type { CaSigner, CaSigners } from "#domain/authorities/signers.ts";
+import type { CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 
 interface Deps {
   readonly store: Store;

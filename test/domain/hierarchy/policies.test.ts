@@ -10,8 +10,8 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { Problem } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { parseExtendedKeyUsage } from "#core/x509/extensions.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import type { CaRequest } from "#domain/authorities/create.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issued } from "#domain/certificates/issue.ts";
 import {

@@ -7,8 +7,8 @@ import { oids } from "#core/asn1/oids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import { rotationStatus } from "#domain/authorities/rollover.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
+import { rotationStatus } from "#domain/hierarchy/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { caRequest, csr, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
 import {

@@ -14,7 +14,7 @@ import type { KeyType } from "#core/x509/algorithms.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { subjectKeyId } from "#core/x509/extensions.ts";
 import { chainBundle, pemBundle } from "#domain/authorities/bundle.ts";
-import type { CaRequest } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import {
