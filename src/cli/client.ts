@@ -4,7 +4,13 @@
  */
 
 import type { Answers, Questions } from "#api/answers.ts";
-import { askedOf, type Operation, type OperationName, operationOf } from "#operations";
+import {
+  askedOf,
+  type Operation,
+  type OperationName,
+  operationOf,
+  type operations,
+} from "#operations";
 
 import { Failure, Refusal } from "./failure.ts";
 import type { Reach, RequestBody } from "./reach.ts";
@@ -16,18 +22,28 @@ import { type Row, rowOf, rowsAt, textAt } from "./rows.ts";
  */
 export type Members<Name extends OperationName> = {
   readonly [M in keyof Questions[Name]]?: Said;
-};
+} & { readonly [M in InPath<(typeof operations)[Name]["route"]>]: string | number };
+
+/** What stands in a route as `{name}` or `{name*}`; a question without it has no address. */
+type InPath<Route extends string> = Route extends `${string}{${infer Member}}${infer Rest}`
+  ? (Member extends `${infer Bare}*` ? Bare : Member) | InPath<Rest>
+  : never;
 
 /** Any JSON; what is undefined, here or within, is left out. */
 type Said = string | number | boolean | null | undefined | object;
 
-/** Members whose names have been held against the operation. */
+/** Any members, once their names have been held against the operation. */
 type Unread = Readonly<Record<string, unknown>>;
 
-/** Members without one that no such operation has, also where they come from a variable. */
+/** Members without any that the operation does not have, also where they come in a variable. */
 type Only<Name extends OperationName, M> = M & {
   readonly [Other in Exclude<keyof M, keyof Questions[Name]>]: never;
 };
+
+/** The members, which only an operation without any in its route may be asked without. */
+type Given<Name extends OperationName, M> =
+  | readonly [members: Only<Name, M>]
+  | (Record<never, never> extends Members<Name> ? readonly [] : never);
 
 /** What an operation answers, by the names of its members. */
 export type Answer<Name extends OperationName> = Row<
@@ -70,7 +86,7 @@ export class Client {
    */
   async ask<Name extends OperationName, M extends Members<Name>>(
     name: Name,
-    members?: Only<Name, M>,
+    ...[members]: Given<Name, M>
   ): Promise<Answer<Name>> {
     return rowOf(await this.#answer(name, members));
   }
@@ -78,7 +94,7 @@ export class Client {
   /** The answer as octets, for certificates, bundles and CRLs. */
   async fetch<Name extends OperationName, M extends Members<Name>>(
     name: Name,
-    members?: Only<Name, M>,
+    ...[members]: Given<Name, M>
   ): Promise<Uint8Array> {
     const response = await this.#send(name, members);
     return new Uint8Array(await this.#patiently(response.arrayBuffer()));

@@ -92,6 +92,15 @@ describe("a name that an operation does not have does not compile", () => {
     expect(sent).toHaveLength(2);
   });
 
+  test("nor does a question whose route lacks a member", async () => {
+    const { sent, client } = recording();
+    // @ts-expect-error: nobody is named.
+    await client.ask("cert.show", { id });
+    // @ts-expect-error: neither here.
+    await client.ask("ca.show");
+    expect(sent).toHaveLength(2);
+  });
+
   test("of what it answers, and of what stands within that", async () => {
     const { client } = recording({ items: [{ label: "a" }] }, { ca: { label: "b" } });
     const list = await client.ask("ca.list");
