@@ -116,7 +116,7 @@ function spreads(file: Parsed): Finding[] {
  * another: a noun takes its section, with the members' own names.
  */
 function composition(file: Parsed): Finding[] {
-  if (!/^src\/app(\.ts$|\/)/.test(file.path) || stillCopying.has(file.path)) return [];
+  if (!/^src\/app(\.ts$|\/)/.test(file.path)) return [];
   const copies = collect(file, (node) => {
     if (!isPropertyAssignment(node) && !isBindingElement(node)) return undefined;
     const [to, from] = isPropertyAssignment(node)
@@ -137,9 +137,6 @@ const camelCase = (name: string): string =>
   name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
 const rootLinesMax = 300;
-
-/** Handlers take single values of their sections until each brings a definition of its own. */
-const stillCopying = new Set(["src/app/handlers.ts"]);
 
 /** Preflight has one home in each layer, and is nowhere else. */
 function preflightHome(file: Parsed): Finding[] {

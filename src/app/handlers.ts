@@ -120,7 +120,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
-    ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
+    ...crlHandlers({ store, clock, publisher, scopes, crl: config.crl }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
@@ -136,8 +136,7 @@ function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {
   const answers = ocspHandlers({
     ocsp: parts.revocation.ocsp,
     clock,
-    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
-    urlsMax: config.server.ocsp_cache_entries,
+    config,
     onAnswer: ocspCounter(metrics),
   });
   return { "ocsp.get": answers.get, "ocsp.post": answers.post };
@@ -159,7 +158,3 @@ function peopleHandlers({ store, clock, access, governance }: HandlerDeps) {
     ...grantHandlers({ store, granting: governance.granting }),
   };
 }
-
-const maxAge = (section: { readonly http_max_age_seconds: number }) => ({
-  httpMaxAgeSeconds: section.http_max_age_seconds,
-});

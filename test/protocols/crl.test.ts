@@ -15,9 +15,9 @@ import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca
 let small: SmallCa;
 let handlers: ReturnType<typeof crlHandlers>;
 let read: PublicHandler;
-async function open(options?: Parameters<typeof smallCa>[0], httpMaxAgeSeconds = 0) {
+async function open(options?: Parameters<typeof smallCa>[0], http_max_age_seconds = 0) {
   small = await smallCa(options);
-  handlers = crlHandlers({ ...small, httpMaxAgeSeconds });
+  handlers = crlHandlers({ ...small, crl: { http_max_age_seconds } });
   read = handlers["crl.read"];
 }
 beforeEach(() => open());
@@ -70,7 +70,7 @@ test("a list that two newer ones pushed out while it was being fetched is no ref
         throw refuse("crl_unavailable", { retry_after: 5 });
       },
     };
-    read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+    read = crlHandlers({ ...small, publisher, crl: { http_max_age_seconds: 0 } })["crl.read"];
     const { number } = await small.publisher.current(small.ca);
     const octets = await (await get(format)).bytes();
     const der = format === "" ? octets : decodePem(new TextDecoder().decode(octets), ["X509 CRL"]);
@@ -88,7 +88,7 @@ test("a list whose octets cannot be had, and that none replaces, is refused at o
       throw refuse("crl_unavailable", { retry_after: 5 });
     },
   };
-  read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+  read = crlHandlers({ ...small, publisher, crl: { http_max_age_seconds: 0 } })["crl.read"];
   expect(await codeOf(get())).toBe("crl_unavailable");
   expect(asked).toBe(1);
 });
