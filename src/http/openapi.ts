@@ -6,7 +6,7 @@ import { type ProblemCode, problems } from "#core/problems.ts";
 import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
 import { sampleOf } from "#core/shape/described.ts";
 import type { Definition } from "#domain/access/operation.ts";
-import { type OperationName, routesOf } from "#operations";
+import { namesIn, type OperationName, routesOf } from "#operations";
 
 import { refusalsOf } from "./openapi-refusals.ts";
 import type { Catalog, Entry } from "./catalog.ts";
@@ -143,7 +143,7 @@ function answerOf({ output }: Definition) {
 }
 
 function pathParameters(path: string, fields: Fields): readonly Json[] {
-  return [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => ({
+  return namesIn(path).map((name) => ({
     name,
     in: "path",
     required: true,
