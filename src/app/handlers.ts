@@ -3,6 +3,7 @@
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
+import { parkedShape } from "#api/approval-json.ts";
 import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
 import { approvalHandlers } from "#api/approvals.ts";
@@ -81,7 +82,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   return {
-    ...descriptionHandlers(catalog, build.version),
+    ...descriptionHandlers(catalog, build.version, parkedShape),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),

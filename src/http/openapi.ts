@@ -45,8 +45,11 @@ export function describedOperations({ entries }: Catalog): readonly Described[] 
 const summaryOf = (entry: Entry): string | undefined =>
   entry.kind === "public" ? entry.handler.summary : entry.mounted.definition.summary;
 
-/** The OpenAPI 3.1 document of the handlers served. */
-export function openapiDocument(catalog: Catalog, version: string): Json {
+/**
+ * The OpenAPI 3.1 document of a catalogue; `parked` is what an operation answers that waits for
+ * approval.
+ */
+export function openapiDocument(catalog: Catalog, version: string, parked: Field<unknown>): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const described of describedOperations(catalog)) {
     const path = described.path.replace("*}", "}");
@@ -61,7 +64,10 @@ export function openapiDocument(catalog: Catalog, version: string): Json {
     openapi: "3.1.0",
     info: { title: "pkid", version, description: "A certificate authority appliance." },
     paths,
-    components: { securitySchemes, schemas: { Problem: problemSchema() } },
+    components: {
+      securitySchemes,
+      schemas: { Problem: problemSchema(), Parked: parked.schema },
+    },
   };
 }
 
@@ -82,6 +88,7 @@ function operationObject(described: Described, entry: Entry): Json {
     ...requestBody(shape),
     responses: {
       ...success(shape),
+      ...(entry.row.takesTwo === undefined ? {} : waiting),
       ...Object.fromEntries(
         refusalsOf(entry.row, taken).map(([status, codes]) => [status, refusal(codes)]),
       ),
@@ -169,6 +176,14 @@ function requestBody({ body, takes, mayBeEmpty }: OperationShape): Json {
   const content = { "application/json": { schema, example: sampleOf({ schema }) } };
   return { requestBody: { required: !mayBeEmpty, content } };
 }
+
+/** What takes two answers so while it waits. */
+const waiting: Json = {
+  "202": {
+    description: "It waits for another person's approval, where approvals guard it.",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Parked" } } },
+  },
+};
 
 /** Without a media type the browser is sent elsewhere. */
 function success({ gives, output }: OperationShape): Json {
