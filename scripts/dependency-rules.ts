@@ -1,5 +1,5 @@
 /**
- * Checks who imports whom: the nine rules that keep callers, domain, ports, adapters and core
+ * Checks who imports whom: the rules that keep callers, domain, ports, adapters and core
  * apart.
  */
 
@@ -21,18 +21,18 @@ const asn1 = ["asn1js", "pkijs", "@peculiar/*", "@noble/*"];
 /** WHO MAY IMPORT WHOM. */
 // biome-ignore format: the table is read by column.
 const table: Readonly<Record<string, Layer>> = {
-  core:        { layers: [],                                                     packages: asn1,                        runtime: false },
-  operations:  { layers: ["core"],                                               packages: [],                          runtime: false },
-  domain:      { layers: ["core", "operations"],                                 packages: [],                          runtime: false },
-  config:      { layers: ["core"],                                               packages: ["yaml"],                    runtime: true  },
-  http:        { layers: ["core", "operations", "domain"],                       packages: ["hono"],                    runtime: true  },
-  api:         { layers: ["core", "operations", "domain", "http"],               packages: [],                          runtime: false },
-  jobs:        { layers: ["core", "operations", "domain"],                       packages: [],                          runtime: false },
-  protocols:   { layers: ["core", "operations", "domain", "http"],               packages: ["hono", ...asn1],           runtime: false },
-  adapters:    { layers: ["core", "operations", "domain", "config"],             packages: [],                          runtime: true  },
-  cli:         { layers: ["core", "operations", "domain", "config", "app"],      packages: ["citty"],                   runtime: true  },
-  web:         { layers: ["core", "operations", "api"],                          packages: ["preact"],                  runtime: false },
-  main:        { layers: ["core", "cli", "app", "adapters/keys"],                packages: [],                          runtime: true  },
+  core:        { layers: [],                                                       packages: asn1,                        runtime: false },
+  operations:  { layers: ["core"],                                                 packages: [],                          runtime: false },
+  domain:      { layers: ["core", "operations"],                                   packages: [],                          runtime: false },
+  config:      { layers: ["core"],                                                 packages: ["yaml"],                    runtime: true  },
+  http:        { layers: ["core", "operations", "domain"],                         packages: ["hono"],                    runtime: true  },
+  api:         { layers: ["core", "operations", "domain", "http"],                 packages: [],                          runtime: false },
+  jobs:        { layers: ["core", "operations", "domain"],                         packages: [],                          runtime: false },
+  protocols:   { layers: ["core", "operations", "domain", "http"],                 packages: ["hono", ...asn1],           runtime: false },
+  adapters:    { layers: ["core", "operations", "domain", "config"],               packages: [],                          runtime: true  },
+  cli:         { layers: ["core", "operations", "domain", "config", "app", "api"], packages: ["citty"],                   runtime: true  },
+  web:         { layers: ["core", "operations", "api"],                            packages: ["preact"],                  runtime: false },
+  main:        { layers: ["core", "cli", "app", "adapters/keys"],                  packages: [],                          runtime: true  },
 };
 
 /** Packages that live in one adapter only. */
@@ -61,14 +61,52 @@ const exceptions: Readonly<Record<string, Partial<Layer>>> = {
   "src/core/protobuf/wire.ts": protobuf,
 };
 
+/**
+ * THE NOUNS OF THE DOMAIN, lowest first. A noun imports lower ones, itself, and the files straight
+ * below src/domain, so that no two import each other.
+ */
+const nouns: readonly string[] = [
+  "signing",
+  "envelopes",
+  "audit",
+  "authorities",
+  "access",
+  "tenants",
+  "transparency",
+  "certificates",
+  "key-checks",
+  "revocation",
+  "hierarchy",
+  "inclusion",
+  "publishing",
+  "approvals",
+  "preflight",
+  "instance",
+];
+
+/**
+ * The files straight below src/domain are under all nouns and import none, but for two types:
+ * `store.ts` is the sum of what each noun keeps, one port of each, and `keys.ts` names the ticket
+ * that a signature takes. Whoever holds the store can thus read what a higher noun has written, in
+ * the words of its port; what that noun does stays out of reach.
+ */
+const portFile = /[/-]store\.ts$/;
+const ticketFile = "src/domain/signing/ticket.ts";
+
 /** These import what they like: the composition root, and what is not part of the product. */
 const free = new Set(["app", "test", "scripts"]);
+
+/** These ask over the wire: what operations take and answer they know by type alone. */
+const clients = new Set(["cli", "web"]);
 
 /** `bun:sqlite` is SQL: it stays with the database adapter. */
 const sqlRuntime = "bun:sqlite";
 
 /** What an adapter may know of the configuration: declarations and secrets, never the loader. */
 const ownConfig = /^src\/config\/(sections\/|secret\.ts$)/;
+
+/** The one way to use a CA-class key. */
+const signing = "src/domain/signing/";
 
 /** Applies every rule to the files; `aliases` is `"imports"` of package.json. */
 export function dependencyFindings(
@@ -82,8 +120,10 @@ export function dependencyFindings(
 function objections(one: Import): Finding[] {
   const sentences = [
     ...layerObjection(one),
+    ...nounObjection(one),
     ...packageObjection(one),
     ...runtimeObjection(one),
+    ...ticketObjection(one),
     ...formObjection(one),
   ];
   return sentences.map((sentence) => ({ path: one.from, line: one.line, sentence }));
@@ -98,13 +138,34 @@ function layerObjection({ from, target, typeOnly }: Import): string[] {
   if (!allowed.includes(theirs) && !allowed.includes(theirs.split("/")[0] ?? "")) {
     return [`${mine} may not import ${theirs} (${target.path}).`];
   }
-  if (mine === "web" && theirs === "api" && !typeOnly) {
-    return [`web may import only types of api (${target.path}).`];
+  if (theirs === "api" && clients.has(mine) && !typeOnly) {
+    return [`${mine} may import only types of api (${target.path}).`];
   }
   if (mine.startsWith("adapters/") && theirs === "config" && !ownConfig.test(target.path)) {
     return [`an adapter may import only its section and secrets of config (${target.path}).`];
   }
   return [];
+}
+
+function nounObjection({ from, target, typeOnly }: Import): string[] {
+  if (target.kind !== "file" || layerOf(from) !== "domain") return [];
+  const [mine, theirs] = [nounOf(from), nounOf(target.path)];
+  const unknown = [mine, theirs].find((noun) => noun !== undefined && !nouns.includes(noun));
+  if (unknown !== undefined) return [`${unknown} has no place in the order of nouns.`];
+  if (theirs === undefined || theirs === mine) return [];
+  if (mine !== undefined) {
+    if (nouns.indexOf(theirs) < nouns.indexOf(mine)) return [];
+    return [`${mine} stands below ${theirs} and may not import it (${target.path}).`];
+  }
+  if (from === "src/domain/store.ts" && typeOnly && portFile.test(target.path)) return [];
+  if (from === "src/domain/keys.ts" && typeOnly && target.path === ticketFile) return [];
+  return [`${from} stands below all nouns and may not import ${theirs} (${target.path}).`];
+}
+
+/** The folder below src/domain; undefined for a file straight there, and for other layers. */
+function nounOf(path: string): string | undefined {
+  const [, layer, noun, file] = path.split("/");
+  return layer === "domain" && file !== undefined ? noun : undefined;
 }
 
 function packageObjection({ from, target }: Import): string[] {
@@ -122,6 +183,14 @@ function runtimeObjection({ from, target, specifier }: Import): string[] {
   }
   if (permissionsOf(from).runtime) return [];
   return [`${layerOf(from)} may not import the runtime (${specifier}); it has ports for that.`];
+}
+
+/** Whoever could make a ticket could use a CA key without the sign ledger. */
+function ticketObjection({ from, target, names }: Import): string[] {
+  if (target.kind !== "file" || target.path !== ticketFile) return [];
+  if (from.startsWith(signing) || !from.startsWith("src/")) return [];
+  const makes = names === undefined || names.includes("ticketOf");
+  return makes ? [`only ${signing} makes tickets: nobody else may import ticketOf.`] : [];
 }
 
 function formObjection({ from, specifier, target, passesOn }: Import): string[] {

@@ -7,6 +7,7 @@ import {
   isArrayLiteralExpression,
   isArrowFunction,
   isAsExpression,
+  isBindingElement,
   isCallExpression,
   isClassDeclaration,
   isDecorator,
@@ -19,6 +20,7 @@ import {
   isObjectLiteralExpression,
   isParenthesizedExpression,
   isPropertyAccessExpression,
+  isPropertyAssignment,
   isSetAccessorDeclaration,
   isSpreadAssignment,
   isSpreadElement,
@@ -107,6 +109,40 @@ function spreads(file: Parsed): Finding[] {
       ? "a literal is spread: write its members out."
       : undefined;
   });
+}
+
+/**
+ * The composition root says in which order and fits on a few pages; it copies no setting into
+ * another: a noun takes its section, with the members' own names.
+ */
+function composition(file: Parsed): Finding[] {
+  if (!/^src\/app(\.ts$|\/)/.test(file.path)) return [];
+  const copies = collect(file, (node) => {
+    if (!isPropertyAssignment(node) && !isBindingElement(node)) return undefined;
+    const [to, from] = isPropertyAssignment(node)
+      ? [node.name.getText(file.ast), memberOf(node.initializer)]
+      : [node.name?.getText(file.ast), node.propertyName?.getText(file.ast)];
+    if (from === undefined || !from.includes("_") || to !== camelCase(from)) return undefined;
+    return `${from} is copied into ${to}: let the noun take its section.`;
+  });
+  const lines = file.text.trimEnd().split("\n").length;
+  if (file.path !== "src/app.ts" || lines <= rootLinesMax) return copies;
+  return [...copies, at(file, rootLinesMax, `the root has ${lines} lines; at most 300.`)];
+}
+
+const memberOf = (node: Node): string | undefined =>
+  isPropertyAccessExpression(node) ? node.name.text : undefined;
+
+const camelCase = (name: string): string =>
+  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+const rootLinesMax = 300;
+
+/** Preflight has one home in each layer, and is nowhere else. */
+function preflightHome(file: Parsed): Finding[] {
+  if (!/^src\/(app|core|domain|adapters)\/.*preflight/.test(file.path)) return [];
+  const home = /^src\/[a-z]+\/preflight\/[^/]+$/.test(file.path);
+  return home ? [] : [at(file, 1, "preflight lives in the folder `preflight` of its layer.")];
 }
 
 /** What is read by people fits their screen; what a tool reads stays on one line. */
@@ -226,24 +262,46 @@ function edge(file: Parsed): Finding[] {
 
 const wireWords: ReadonlySet<string> = new Set(["URLSearchParams", "Headers", "Response"]);
 
-/** Inside a unit of work there is no key, network or clock: it holds the only writer. */
+/**
+ * Inside a unit of work there is no key, network or clock: it holds the only writer. A unit is what
+ * `atomically` is given, and every function that takes a `tx` first.
+ */
 function atomic(file: Parsed): Finding[] {
   if (!isProduct(file)) return [];
-  const found: Finding[] = [];
+  const found = new Map<number, Finding>();
   visit(file.ast, (node) => {
-    if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return;
-    if (node.expression.name.text !== "atomically") return;
-    for (const body of node.arguments) {
+    for (const body of unitsIn(node)) {
       visit(body, (inner) => {
         if (!isCallExpression(inner)) return;
         const callee = inner.expression.getText(file.ast);
         if (!/(^|[.#])(keys|clock|outbound|resolver|fetch)(\.|$)/.test(callee)) return;
         if (/^tx\./.test(callee)) return;
-        found.push(at(file, lineOf(file, inner), `${callee} is called inside atomically.`));
+        const line = lineOf(file, inner);
+        found.set(inner.pos, at(file, line, `${callee} is called inside atomically.`));
       });
     }
   });
-  return found;
+  return [...found.values()];
+}
+
+function unitsIn(node: Node): readonly Node[] {
+  if (isArrowFunction(node) || isFunctionDeclaration(node) || isMethodDeclaration(node)) {
+    const [first] = node.parameters;
+    const takesTx = first !== undefined && isIdentifier(first.name) && first.name.text === "tx";
+    return takesTx && node.body !== undefined ? [node.body] : [];
+  }
+  if (!isCallExpression(node) || !isPropertyAccessExpression(node.expression)) return [];
+  return node.expression.name.text === "atomically" ? [...node.arguments] : [];
+}
+
+/** A ticket that is only claimed would let a key sign what no ledger knows of. */
+function licences(file: Parsed): Finding[] {
+  if (!file.path.startsWith("src/")) return [];
+  return collect(file, (node) => {
+    if (!isAsExpression(node)) return undefined;
+    if (!/\bSignTicket\b/.test(node.type.getText(file.ast))) return undefined;
+    return "nothing is cast to a SignTicket: domain/signing makes them.";
+  });
 }
 
 /**
@@ -381,6 +439,8 @@ const rules: readonly Rule[] = [
   functionLength,
   state,
   spreads,
+  composition,
+  preflightHome,
   commentWidth,
   names,
   calls,
@@ -388,6 +448,7 @@ const rules: readonly Rule[] = [
   edge,
   atomic,
   casts,
+  licences,
   comments,
   docstrings,
   testNames,

@@ -225,6 +225,10 @@ export function routesOf({ route, aliases = [] }: Operation): readonly Route[] {
   return [own, ...aliases.map((path) => ({ method: own.method, path }))];
 }
 
+/** The members that a path names, in their order. */
+export const namesIn = (path: string): readonly string[] =>
+  [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => name);
+
 /** A request as HTTP has it; what the operation takes stands where its row says. */
 export interface Asked {
   readonly method: string;
@@ -241,7 +245,7 @@ export interface Asked {
 export function askedOf(row: Operation, members: Readonly<Record<string, unknown>>): Asked {
   const { method, path } = routeIn(row.route);
   const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  const inPath = new Set([...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name]) => name));
+  const inPath = new Set(namesIn(path));
   const filled = path.replace(/\{([a-z_]+)\*?\}/g, (_, name: string) =>
     encodeURIComponent(String(members[name] ?? "")),
   );

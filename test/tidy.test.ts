@@ -54,9 +54,16 @@ describe("style refuses", () => {
     ["a query string in domain",                 "src/domain/a.ts",  "const a = (b: URLSearchParams) => b;",                    "ends at the edge"],
     ["a signature inside a unit of work",        "src/domain/a.ts",  "store.atomically(async (tx) => { await deps.keys.sign(b); });", "inside atomically"],
     ["a clock inside a unit of work",            "src/domain/a.ts",  "store.atomically(async (tx) => clock.now());",            "inside atomically"],
+    ["a clock in what takes a unit of work",     "src/domain/a.ts",  "signed.close(async (tx) => this.#deps.clock.now());",     "inside atomically"],
+    ["a ticket that is only claimed",            "src/domain/a.ts",  "// It is one.\nconst a = b as unknown as SignTicket;",    "cast to a SignTicket"],
     ["a claim about a type without a reason",    "src/core/a.ts",    "\n\n\nconst a = b as C;",                                 "`as` without"],
     ["unfinished work",                          "src/core/a.ts",    "// TODO later",                                           "unfinished work"],
     ["an exported function without a docstring", "src/core/a.ts",    "export function a() {}",                                  "without a docstring"],
+    ["a root of 301 lines",                      "src/app.ts",       `${"\n".repeat(299)}const a = 1;`,                        "the root has 301 lines"],
+    ["a setting copied into a setting",          "src/app/a.ts",     "const a = { maxConns: database.max_conns };",             "max_conns is copied into maxConns"],
+    ["a setting renamed on its way",             "src/app/a.ts",     "const { max_conns: maxConns } = database;",               "max_conns is copied into maxConns"],
+    ["preflight outside its home",               "src/domain/keys/preflight.ts", "const a = 1;",                                "preflight lives in the folder"],
+    ["preflight in a room of its own",           "src/app/preflight/rooms/a.ts", "const a = 1;",                                "preflight lives in the folder"],
     ["a test without a sentence",                "test/a.test.ts",   'test("works", () => {});',                                "not a sentence"],
   ] as const;
   test.each(refusals)("%s", async (_what, path, text, words) => {
@@ -76,6 +83,9 @@ describe("style refuses", () => {
 describe("style accepts", () => {
   // biome-ignore format: the table is read by column.
   const accepted = [
+    ["a root of 300 lines",                   "src/app.ts",         `${"\n".repeat(298)}const a = 1;`],
+    ["a section handed on as it is",          "src/app/a.ts",       "const a = { database: config.database, host: server.host };"],
+    ["preflight in its home",                 "src/app/preflight/a.ts", "const a = 1;"],
     ["a function of 60 lines",                "src/core/a.ts",      `function a() {\n${"\n".repeat(58)}}`],
     ["a ceremony whose steps are numbered",   "src/core/a.ts",      `function a() {\n// 1. Load.\n// 2. Admit.\n// 3. Sign.\n${"\n".repeat(70)}}`],
     ["a spread value that has a name",        "src/core/a.ts",      "const a = { ...b, ...(c && { d }) };"],

@@ -4,8 +4,7 @@
  */
 
 import type { Answers, Questions } from "#api/answers.ts";
-import type { Json } from "#core/shape.ts";
-import { type OperationName, routeOf } from "#operations";
+import { askedOf, type OperationName, operationOf } from "#operations";
 
 /** What the server said no with; `code` is of the closed list of refusals. */
 export interface Refusal {
@@ -20,19 +19,6 @@ export interface Refusal {
 export type Reply<Answer> =
   | { readonly answered: true; readonly answer: Answer }
   | { readonly answered: false; readonly refusal: Refusal };
-
-/** What fills the route, the query string and the body: members of the operation's own input. */
-export interface Question<Name extends keyof Answers> extends Place<Member<Name>> {
-  readonly body?: { readonly [M in Member<Name>]?: Json };
-}
-
-/** What fills the route and the query string. */
-interface Place<M extends string> {
-  readonly path?: { readonly [N in M]?: string };
-  readonly query?: { readonly [N in M]?: string };
-}
-
-type Member<Name extends keyof Answers> = keyof Questions[Name] & string;
 
 /** What proves who asks: an API token, or the session whose cookie only the browser knows. */
 export type Credential =
@@ -52,27 +38,26 @@ export type Credential =
  */
 export async function ask<Name extends keyof Answers>(
   name: Name,
-  question: Question<Name>,
+  members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
-  const reply = await askOnce(name, question, credential, signal);
+  const reply = await askOnce(name, members, credential, signal);
   if (reply.answered || reply.refusal.code !== "step_up_required") return reply;
   if (credential?.kind !== "session") return reply;
   if (!(await credential.confirm(reply.refusal.operation ?? name))) return reply;
   // The time of the first attempt went by while the person confirmed.
-  return askOnce(name, question, credential, AbortSignal.timeout(30_000));
+  return askOnce(name, members, credential, AbortSignal.timeout(30_000));
 }
 
 async function askOnce<Name extends keyof Answers>(
   name: Name,
-  question: Question<Name>,
+  members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
-  const { method } = routeOf(name);
-  const { body } = question;
-  const response = await fetch(addressOf(name, question), {
+  const { method, path, body } = askedOf(operationOf(name), members);
+  const response = await fetch(path, {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     headers: {
@@ -98,19 +83,11 @@ async function askOnce<Name extends keyof Answers>(
   return { answered: false, refusal };
 }
 
-/** The address of an operation, for links and for `ask`. */
-export function addressOf(
-  name: OperationName,
-  { path = {}, query = {} }: Place<string> = {},
-): string {
-  const filled = routeOf(name).path.replaceAll(/\{(\w+)\*?\}/g, (_whole, member: string) =>
-    encodeURIComponent(path[member] ?? ""),
-  );
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(given.map(([member, value = ""]) => [member, value]));
-  const text = search.toString();
-  return text === "" ? filled : `${filled}?${text}`;
-}
+/** The address of an operation that is read, for links. */
+export const addressOf = <Name extends OperationName>(
+  name: Name,
+  members?: Questions[Name],
+): string => askedOf(operationOf(name), members ?? {}).path;
 
 /** A cookie changes nothing without the session's token; reading needs none. */
 function proof(credential: Credential | undefined, method: string): Record<string, string> {

@@ -29,13 +29,13 @@ export async function registerPasskey(
   if (made === "known") return known;
   if (!(made?.response instanceof AuthenticatorAttestationResponse)) return abandoned;
   const { clientDataJSON, attestationObject } = made.response;
-  const body = {
+  const members = {
     name,
     id: text(made.rawId),
     clientDataJSON: text(clientDataJSON),
     attestationObject: text(attestationObject),
   };
-  const ended = await replied(ask("webauthn.register", { body }, credential, soon()));
+  const ended = await replied(ask("webauthn.register", members, credential, soon()));
   return ended.answered ? undefined : ended.refusal;
 }
 
@@ -56,13 +56,13 @@ export async function stepUp(credential: Credential): Promise<Refusal | undefine
   if (signed === "known") return abandoned;
   if (!(signed?.response instanceof AuthenticatorAssertionResponse)) return abandoned;
   const { clientDataJSON, authenticatorData, signature } = signed.response;
-  const body = {
+  const members = {
     id: text(signed.rawId),
     clientDataJSON: text(clientDataJSON),
     authenticatorData: text(authenticatorData),
     signature: text(signature),
   };
-  const ended = await replied(ask("webauthn.step_up", { body }, credential, soon()));
+  const ended = await replied(ask("webauthn.step_up", members, credential, soon()));
   return ended.answered ? undefined : ended.refusal;
 }
 

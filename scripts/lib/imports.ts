@@ -22,6 +22,8 @@ export interface Import {
   readonly specifier: string;
   /** Erased by the compiler; still a dependency of the design. */
   readonly typeOnly: boolean;
+  /** What it takes by name; undefined when it takes the whole module. */
+  readonly names: readonly string[] | undefined;
   /** `export … from`: passes somebody else's names on. */
   readonly passesOn: boolean;
   readonly target: Target;
@@ -43,6 +45,7 @@ export function importsOf(file: Parsed, aliases: Readonly<Record<string, string>
       line: lineOf(file, node),
       specifier: named.specifier,
       typeOnly: named.typeOnly,
+      names: named.names,
       passesOn: isExportDeclaration(node),
       target: targetOf(named.specifier, file.path, aliases),
     });
@@ -50,25 +53,35 @@ export function importsOf(file: Parsed, aliases: Readonly<Record<string, string>
   return found;
 }
 
-function specifierOf(node: Node): { specifier: string; typeOnly: boolean } | undefined {
+type Specified = Pick<Import, "specifier" | "typeOnly" | "names">;
+
+function specifierOf(node: Node): Specified | undefined {
   if (isImportDeclaration(node) && isStringLiteral(node.moduleSpecifier)) {
     const clause = node.importClause;
     const typeOnly =
       clause?.phaseModifier === SyntaxKind.TypeKeyword ||
       (clause !== undefined && !clause.name && onlyTypes(clause.namedBindings));
-    return { specifier: node.moduleSpecifier.text, typeOnly };
+    const bindings = clause?.namedBindings;
+    const names =
+      bindings !== undefined && isNamedImports(bindings)
+        ? bindings.elements.map((element) => (element.propertyName ?? element.name).text)
+        : undefined;
+    return { specifier: node.moduleSpecifier.text, typeOnly, names };
   }
   if (isExportDeclaration(node) && node.moduleSpecifier && isStringLiteral(node.moduleSpecifier)) {
-    return { specifier: node.moduleSpecifier.text, typeOnly: node.isTypeOnly };
+    const { text: specifier } = node.moduleSpecifier;
+    return { specifier, typeOnly: node.isTypeOnly, names: undefined };
   }
   if (isImportTypeNode(node) && isLiteralTypeNode(node.argument)) {
     const literal = node.argument.literal;
-    return isStringLiteral(literal) ? { specifier: literal.text, typeOnly: true } : undefined;
+    return isStringLiteral(literal)
+      ? { specifier: literal.text, typeOnly: true, names: [] }
+      : undefined;
   }
   if (isCallExpression(node) && loads(node.expression)) {
     const [argument] = node.arguments;
     return argument && isStringLiteral(argument)
-      ? { specifier: argument.text, typeOnly: false }
+      ? { specifier: argument.text, typeOnly: false, names: undefined }
       : undefined;
   }
   return undefined;

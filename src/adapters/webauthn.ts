@@ -15,11 +15,35 @@ import {
   type Refused,
 } from "#domain/access/ceremonies.ts";
 
+/** `auth.webauthn`, as far as it says whom passkeys are for. */
 export interface RelyingParty {
-  readonly rpId: string;
+  readonly rp_id: string;
   /** Exactly as browsers write them. */
   readonly origins: readonly string[];
-  readonly userVerification: "required" | "preferred";
+  readonly user_verification: "required" | "preferred";
+}
+
+/** `auth.webauthn`. */
+export interface WebAuthnSection extends Omit<RelyingParty, "rp_id"> {
+  readonly enabled: boolean;
+  readonly rp_id: string | undefined;
+  readonly rp_name: string;
+}
+
+/** The checks, and what browsers are told of the relying party; undefined while there is none. */
+export function openWebAuthn({ enabled, rp_id, rp_name, ...section }: WebAuthnSection) {
+  // V-8 has made sure that an enabled block has it.
+  if (!enabled || rp_id === undefined) return undefined;
+  const { origins, user_verification } = section;
+  return {
+    checks: new WebAuthn({ rp_id, origins, user_verification }),
+    shown: {
+      rpId: rp_id,
+      rpName: rp_name,
+      userVerification: user_verification,
+      algorithms: passkeyAlgorithms,
+    },
+  };
 }
 
 /** COSE algorithms of passkeys: ES256, EdDSA, RS256. */
@@ -80,7 +104,7 @@ export class WebAuthn implements PasskeyChecks {
   };
 
   #expected(challenge: string) {
-    const { rpId, origins, userVerification } = this.#party;
+    const { rp_id: rpId, origins, user_verification: userVerification } = this.#party;
     return {
       expectedChallenge: challenge,
       expectedOrigin: [...origins],
@@ -95,7 +119,7 @@ export class WebAuthn implements PasskeyChecks {
     authData: Uint8Array<ArrayBuffer>,
     challenge: string,
   ): Promise<CeremonyFault | undefined> {
-    const { rpId, origins, userVerification } = this.#party;
+    const { rp_id: rpId, origins, user_verification: userVerification } = this.#party;
     const told = clientData(clientDataJson);
     if (told.type !== type || told.challenge !== challenge) return "challenge";
     // Never from within another site's page.

@@ -45,9 +45,11 @@ export type Answers = { readonly [N in JsonName]: AnswerOf<Handlers[N]> };
 
 /**
  * Operation by operation: the members it is asked with, wherever the route has them. Of a public
- * one only its description knows them.
+ * one, and of those that devices speak, only the description knows them.
  */
-export type Questions = { readonly [N in JsonName]: QuestionOf<Handlers[N]> };
+export type Questions = {
+  readonly [N in OperationName]: QuestionOf<N extends keyof Handlers ? Handlers[N] : unknown>;
+};
 
 type JsonName = {
   [N in keyof Handlers & OperationName]: unknown extends AnswerOf<Handlers[N]> ? never : N;

@@ -13,7 +13,7 @@ import { type Definition, guarded, operation } from "#domain/access/operation.ts
 import { Document, made } from "#domain/access/outcome.ts";
 import { anyScope, theCa, theTenant } from "#domain/access/targets.ts";
 import { certificatePem, chainBundle } from "#domain/authorities/bundle.ts";
-import type { Authorities } from "#domain/authorities/create.ts";
+import type { Authorities } from "#domain/hierarchy/create.ts";
 import { type CaRecord, caStatuses } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
@@ -88,7 +88,8 @@ export function authorityHandlers(deps: Deps) {
       input: caFields,
       output: madeCaShape,
       refuses: ["key_type_unsupported", "gate_refused", "already_exists", "not_supported"],
-      parks: async ({ input }, said) => parkedCa(store, undefined, rootRequestOf(input), said),
+      parks: async ({ input }, said) =>
+        parkedCa(store, undefined, rootRequestOf(input), said, () => {}),
       run: async (call) => {
         const ca = await authorities.initRoot(call.origin, call.tenant, rootRequestOf(call.input));
         return madeCa(deps, ca);

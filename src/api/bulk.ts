@@ -40,8 +40,8 @@ import { codeText, count, pemText, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly bulk: BulkIssue;
-  /** Holds items that take two; absent: none does. */
-  readonly itemGate?: ItemGate;
+  /** Parks items that take two. */
+  readonly itemGate: ItemGate;
 }
 
 /** The handler for `cert.issue_bulk`. */

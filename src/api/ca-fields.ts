@@ -28,7 +28,7 @@ import type { NameConstraints, Subtrees } from "#core/x509/name-constraints.ts";
 import { isDnsBase, isEmailBase, isUriBase } from "#core/x509/subtree-forms.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
-import type { CaRequest } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 
 /** How a CA is called in this instance. */
 export const labelField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });

@@ -20,7 +20,7 @@ import { type Definition, guarded, operation } from "#domain/access/operation.ts
 import { Document, made } from "#domain/access/outcome.ts";
 import { theCa, theTenant } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import type { ExternalAuthorities } from "#domain/authorities/external.ts";
+import type { ExternalAuthorities } from "#domain/hierarchy/external.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";

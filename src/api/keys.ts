@@ -16,10 +16,11 @@ import {
 import { fingerprint } from "#core/x509/public-keys.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
-import { factoryReset } from "#domain/factory-reset.ts";
-import { type InventoriedKey, keyInventory } from "#domain/key-inventory.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { Page, PageKey } from "#domain/page.ts";
+import { factoryReset } from "#domain/instance/factory-reset.ts";
+import { type InventoriedKey, keyInventory } from "#domain/authorities/key-inventory.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";

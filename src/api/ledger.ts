@@ -7,7 +7,7 @@ import { fingerprintOf } from "#core/x509/public-keys.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { LedgerExportDeps } from "#domain/audit/ledger-export.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { OperationName } from "#operations";
 import { entryJson, entryShapes } from "./ledger-json.ts";
 import { listMembers, pageFields, sequencePageOf } from "./pages.ts";

@@ -17,7 +17,7 @@ import {
   WrongValue,
 } from "#core/shape.ts";
 import type { Asking } from "#domain/access/operation.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 
 /** `limit` 1..500, above clamped; `cursor` as the last page gave it. */

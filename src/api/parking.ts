@@ -17,7 +17,7 @@ import { nameText } from "#core/x509/names.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import type { Parking } from "#domain/access/operation.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { CaRequest } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 import { activeMember } from "#domain/authorities/resolve.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
@@ -37,7 +37,7 @@ export function parkedCa(
   parent: CaRecord | undefined,
   { label, keyType }: Pick<CaRequest, "label" | "keyType">,
   said: JsonObject,
-  admit: () => unknown = () => {},
+  admit: () => unknown,
 ): Parking {
   const kind = parent === undefined ? "root CA" : `CA under ${parent.label},`;
   return {

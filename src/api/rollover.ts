@@ -17,14 +17,14 @@ import { type Definition, guarded, operation } from "#domain/access/operation.ts
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, theCa } from "#domain/access/targets.ts";
 import { chainBundle } from "#domain/authorities/bundle.ts";
-import type { Authorities } from "#domain/authorities/create.ts";
-import type { Retirement } from "#domain/authorities/retire.ts";
+import type { Authorities } from "#domain/hierarchy/create.ts";
+import type { Retirement } from "#domain/hierarchy/retire.ts";
 import {
   type RotationStatus,
   oldestSuperseded,
   rotatable,
   rotationStatus,
-} from "#domain/authorities/rollover.ts";
+} from "#domain/hierarchy/rollover.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";

@@ -5,7 +5,7 @@ import { integer, oneOf, shape, words } from "#core/shape.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { type KeyType, keyTypes } from "#core/x509/algorithms.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
-import { providerNames } from "#domain/keys.ts";
+import { providerNames } from "#domain/key-ref.ts";
 
 /** A time of the wire: RFC 3339, UTC, six decimals (API-6). */
 export const time = words({ format: "date-time" });

@@ -36,7 +36,7 @@ import {
   SignOperations,
 } from "#domain/audit/sign-operations.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
-import { providerNames } from "#domain/keys.ts";
+import { providerNames } from "#domain/key-ref.ts";
 import { entryJson, entryShapes } from "./ledger-json.ts";
 import { count, fingerprintText, pemText, serialText, time } from "./shapes.ts";
 

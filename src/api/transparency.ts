@@ -18,7 +18,7 @@ import { type Definition, operation } from "#domain/access/operation.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
 import { type CertificateRecord, ctStatuses } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import type { InclusionMonitor } from "#domain/transparency/inclusion.ts";
+import type { InclusionMonitor } from "#domain/inclusion/inclusion.ts";
 import {
   type InclusionFilter,
   type InclusionRecord,

@@ -7,11 +7,19 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { type HeldDirectory, holdDirectory } from "#adapters/data-directory.ts";
-import type { StoreOptions } from "#adapters/db/open.ts";
+import { openStore, type StoreOptions } from "#adapters/db/open.ts";
+import { keysOnToken } from "#adapters/keys/token-keys.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
 import { NoInstance } from "#cli/failure.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { Secrets } from "#config/secret.ts";
+import { recordingEffects } from "#domain/approvals/effects.ts";
 import type { Store } from "#domain/store.ts";
+import { PlaceIdentity } from "./identity.ts";
+import { keyPorts, privateDirectory } from "./keys.ts";
+import type { AppOptions } from "./options.ts";
+import { describe } from "./parts.ts";
 
 /**
  * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory
@@ -41,7 +49,7 @@ export function mustHaveDatabase(address: StoreOptions): void {
 }
 
 /** Throws `NoInstance` for a database in which no instance has begun, unless `mayFound`. */
-export async function mustBeFounded(store: Store, mayFound: boolean): Promise<void> {
+async function mustBeFounded(store: Store, mayFound: boolean): Promise<void> {
   if (mayFound) return;
   if ((await store.read.instance.value("instance_id")) === undefined) throw new NoInstance();
 }
@@ -54,4 +62,34 @@ export async function mustBeFounded(store: Store, mayFound: boolean): Promise<vo
 export function mustBeSomething({ loaded, fileName }: Read): void {
   if (fileName !== undefined || !loaded.ok) return;
   if (!existsSync(loaded.config.data_dir)) throw new NoInstance();
+}
+
+/**
+ * Opens the database, which data directory and keys must be parts of one instance with. Throws
+ * `InstanceSplit` where they are not, and `NoInstance` unless `mayFound`; then it is closed again.
+ */
+export async function openPlace(
+  { config, log, workerUrl, mayFound, foundAnew = false }: AppOptions,
+  address: StoreOptions,
+  secrets: Secrets,
+) {
+  const ports = keyPorts(secrets, () => config);
+  const token = keysOnToken(config, ports, () => privateDirectory(config));
+  const place = PlaceIdentity.of(config, token);
+  await place.mayOpen(address, foundAnew);
+  const store = await openStore(address, {
+    clock: systemClock,
+    random: systemRandom,
+    workerUrl,
+    beforeFilling: () => place.mayBegin("the database", foundAnew),
+    onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
+  });
+  try {
+    await mustBeFounded(store, mayFound);
+    const instanceId = await place.settled(store, foundAnew);
+    return { store: recordingEffects(store), place, instanceId };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
 }

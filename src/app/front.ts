@@ -1,6 +1,9 @@
 /** Composes the front door: the pipeline, what answers each operation, and who watches. */
 
-import { osUser, systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import type { FreeSpace } from "#adapters/free-space.ts";
+import type { OpenKeys } from "#adapters/keys/start.ts";
+import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import type { Metrics } from "#adapters/telemetry/families.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { processorMs } from "#adapters/telemetry/resources.ts";
 import { isReady, type Probes } from "#api/health.ts";
@@ -9,6 +12,9 @@ import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, PathWork } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
 import { TenantRates } from "#domain/tenants/rates.ts";
 import { accessLog } from "#http/access-log.ts";
 import { Catalog } from "#http/catalog.ts";
@@ -16,6 +22,7 @@ import { consolePages } from "#http/console.ts";
 import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
+import type { RateLimits } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { operations } from "#operations";
 import type { Access } from "./access.ts";
@@ -24,12 +31,25 @@ import type { FourEyesParts } from "./four-eyes.ts";
 import { handlersOf } from "./handlers.ts";
 import { describe, type Parts } from "./parts.ts";
 import { rpcDoor } from "./rpc.ts";
+import type { Schedules } from "./running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
-import { keyRoles } from "./settings.ts";
-import type { Opened } from "./opened.ts";
+import type { AppOptions } from "./options.ts";
 
 /** What the front door leads to. */
-export interface Rooms {
+export interface FrontDeps extends AppOptions {
+  /** After the last reload. */
+  readonly inForce: () => Config;
+  readonly store: Store;
+  readonly keys: Keys;
+  /** The providers themselves, for what is no operation of a key. */
+  readonly signers: Pick<OpenKeys, "load">;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly rates: RateLimits;
+  readonly space: FreeSpace;
+  /** Judges chains that strangers bring. */
+  readonly paths: PathWork;
+  readonly schedules: Schedules;
   readonly parts: Parts;
   readonly probes: Probes;
   readonly access: Access;
@@ -39,23 +59,21 @@ export interface Rooms {
 }
 
 /** Puts the door together: pipeline, handlers, limits, and the watch on the serving thread. */
-export function frontDoor(opened: Opened, rooms: Rooms) {
-  const { config, build, log, store, keys, metrics } = opened;
-  const { probes, access, governance, fourEyes } = rooms;
-  const clock = systemClock;
+export function frontDoor(deps: FrontDeps) {
+  const { config, log, store, keys, clock, metrics, probes, access, fourEyes } = deps;
   // 1. The pipeline: what every call goes through.
   const perform = pipeline({
     store,
     clock,
-    hasRoom: () => opened.space.enough,
-    grants: governance.grants,
+    hasRoom: () => deps.space.enough,
+    grants: access.grants,
     stepUp: access.requireStepUp ?? noStepUp,
     gate: fourEyes.gate,
-    refusals: rooms.refusals,
+    refusals: deps.refusals,
     stays: stays({
       store,
       sessions: access.sessions,
-      grants: governance.grants,
+      grants: access.grants,
       now: access.principalNow,
     }),
     onDecision: (action, allowed) => {
@@ -66,26 +84,19 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
   // 2. What answers each operation.
   const handlers = handlersOf(
     {
-      config,
-      build,
-      store,
-      keys,
-      clock,
-      metrics,
-      ...rooms,
-      roles: keyRoles(config),
+      ...deps,
+      roles: config.key_provider.roles,
       draining: () => front.draining,
-      paths: opened.paths,
-      keyLoad: () => opened.opened.load(),
+      keyLoad: () => deps.signers.load(),
       preflight: (request) =>
         preflightRunning(
           {
-            config: () => opened.limits.inForce,
-            read: opened.read,
+            config: deps.inForce,
+            read: deps.read,
             store,
             keys,
-            server: () => opened.schedules.look,
-            workerUrl: opened.workerUrl,
+            server: () => deps.schedules.look,
+            workerUrl: deps.workerUrl,
           },
           request,
         ),
@@ -99,7 +110,7 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     stopwatch: systemStopwatch,
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
-  const watch = loopWatch(opened);
+  const watch = loopWatch(deps);
   const ready = async () => isReady(await probes.components(), front.draining);
   const rpc = rpcDoor(config, catalog, perform, ready);
   const front: FrontDoor = new FrontDoor({
@@ -112,23 +123,21 @@ export function frontDoor(opened: Opened, rooms: Rooms) {
     cookies: access.cookies,
     ownPages: ownPages(config),
     ...(rpc === undefined ? {} : { rpc }),
-    limits: opened.limits.rates,
+    limits: deps.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
     speeches: { ocsp: ocspRefusal },
     observer: watch,
-    trustedProxies: config.server.trusted_proxies,
-    bodyBytesMax: config.server.max_body_bytes,
-    bulkBodyBytesMax: config.server.max_bulk_body_bytes,
+    ...config.server,
     osUser: osUser(),
   });
   return { front, perform, catalog, watch };
 }
 
 /** Observes every request, and what holds the thread that serves them. */
-function loopWatch({ config, log, store, metrics }: Opened): LoopWatch {
+function loopWatch({ config, clock, log, store, metrics }: FrontDeps): LoopWatch {
   return new LoopWatch({
     next: accessLog({
-      clock: systemClock,
+      clock,
       log,
       counters: requestCounters(metrics),
       ...(config.access_log.enabled ? { logAccess: (row) => store.logAccess(row) } : {}),

@@ -1,8 +1,9 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
-import type { OpenKeys } from "#adapters/keys/open.ts";
+import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
+import { parkedShape } from "#api/approval-json.ts";
 import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
 import { approvalHandlers } from "#api/approvals.ts";
@@ -39,7 +40,8 @@ import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
 import type { PathWork } from "#domain/ports.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Catalog } from "#http/catalog.ts";
@@ -80,7 +82,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   return {
-    ...descriptionHandlers(catalog, build.version),
+    ...descriptionHandlers(catalog, build.version, parkedShape),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
@@ -119,7 +121,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
-    ...crlHandlers({ store, clock, publisher, scopes, ...maxAge(config.crl) }),
+    ...crlHandlers({ store, clock, publisher, scopes, crl: config.crl }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
@@ -135,8 +137,7 @@ function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {
   const answers = ocspHandlers({
     ocsp: parts.revocation.ocsp,
     clock,
-    httpMaxAgeSeconds: config.ocsp.http_max_age_seconds,
-    urlsMax: config.server.ocsp_cache_entries,
+    config,
     onAnswer: ocspCounter(metrics),
   });
   return { "ocsp.get": answers.get, "ocsp.post": answers.post };
@@ -158,7 +159,3 @@ function peopleHandlers({ store, clock, access, governance }: HandlerDeps) {
     ...grantHandlers({ store, granting: governance.granting }),
   };
 }
-
-const maxAge = (section: { readonly http_max_age_seconds: number }) => ({
-  httpMaxAgeSeconds: section.http_max_age_seconds,
-});

@@ -1,6 +1,7 @@
 /** `pkid migrate`: brings the schema up to the binary, or says what that would do. */
 
 import { holdDirectory } from "#adapters/data-directory.ts";
+import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -9,7 +10,6 @@ import type { Config } from "#config/schema.ts";
 import { mustHaveDatabase } from "./founded.ts";
 import { useProxy } from "./proxy.ts";
 import { openSecrets } from "./secrets.ts";
-import { storeOptions } from "./settings.ts";
 
 /**
  * Applies under the lock of the data directory; `status` and `dry-run` change nothing. Throws
@@ -19,7 +19,7 @@ import { storeOptions } from "./settings.ts";
 export async function migrate(config: Config, mode: MigrationMode): Promise<MigrationReport> {
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
-  const options = await storeOptions(config, true, secrets);
+  const options = await storeAddress(config, secrets, true);
   mustHaveDatabase(options);
   if (mode !== "apply") return report(config, await migrationState(options));
   const directory = holdDirectory(config.data_dir);

@@ -1,7 +1,7 @@
 /** Sends what this process and its signers ask of other servers through the configured proxy. */
 
 import type { SecretSources } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import type { Config } from "#config/schema.ts";
 import { wrongProxy } from "#config/sections/outbound.ts";
 

@@ -19,11 +19,7 @@ export function rpcDoor(
   ready: () => Promise<boolean>,
 ): RpcDoor | undefined {
   if (!rpc.enabled) return undefined;
-  const methods = rpcMethods({
-    urlBase: crl.base_url ?? "",
-    nonceSupported: ocsp.nonce_enabled,
-    delegatedResponder: ocsp.delegated,
-  });
+  const methods = rpcMethods({ crl, ocsp });
   const bodyBytesMax = server.max_body_bytes;
   const service = "pki.v1.PKIService";
   return new RpcDoor({

@@ -2,6 +2,8 @@
 
 import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
+import { readFileSync } from "node:fs";
+
 import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
@@ -22,8 +24,8 @@ import { schedule } from "#jobs/jobs.ts";
 import { JobWatch } from "#jobs/job-watch.ts";
 import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
-import type { ServerLook } from "#app/preflight/premises.ts";
-import { clientAuthorities } from "./client-trust.ts";
+import type { ServerLook } from "#domain/preflight/part.ts";
+import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe, type Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
@@ -108,24 +110,20 @@ class Server implements Running {
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
-    const { presign, publish } = deps.config;
-    const { enabled, interval_minutes } = deps.config.certificate_transparency.inclusion_monitor;
     const jobs = schedule({
       crls: refresh,
       responders,
       presigner,
       counts,
       bulkRevocations: revocation.bulk,
-      presignMinutes: presign.enabled ? presign.refresh_minutes : undefined,
+      config: deps.config,
       publishing: deps.parts.publishing,
-      publishMinutes: publish.enabled ? publish.interval_minutes : undefined,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
       transparency: deps.parts.transparency,
-      inclusionMinutes: enabled ? interval_minutes : undefined,
       accessLog: { prune: () => this.#pruneAccessLog() },
       clockWatch: deps.parts.clockWatch,
     });
@@ -172,10 +170,9 @@ class Server implements Running {
     const { server } = config;
     const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
-    this.#authorities = clientAuthorities(config);
+    this.#authorities = clientAuthorities(config.auth.mtls, readText);
     this.#listeners = await Listeners.open(front, {
-      host: server.host,
-      port: server.port,
+      ...server,
       tls,
       insecureAllowed: cleartext,
       tlsMinVersion: server.tls.min_version,
@@ -186,9 +183,6 @@ class Server implements Running {
       publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
-      idleTimeoutSeconds: server.idle_timeout_seconds,
-      bodyTimeoutSeconds: server.body_timeout_seconds,
-      requestTimeoutSeconds: server.request_timeout_seconds,
     });
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#endWatch = this.#deps.watch.start();
@@ -219,7 +213,7 @@ class Server implements Running {
       const restart_required = waiting.join(",") || undefined;
       // Whatever can fail comes before the first change.
       const tls = await this.#certificates.material(config.server, cleartext);
-      const authorities = clientAuthorities(config);
+      const authorities = clientAuthorities(config.auth.mtls, readText);
       const takeOver = prepare(config);
       await this.#record("config.reload", { digest: configDigest(config), restart_required });
       this.#config = config;
@@ -347,3 +341,5 @@ function after(seconds: number, run: () => void): () => void {
   const timer = setTimeout(run, seconds * 1000);
   return () => clearTimeout(timer);
 }
+
+const readText = (path: string): string => readFileSync(path, "utf8");

@@ -17,7 +17,7 @@ import { hostIn } from "#core/policy/host-names.ts";
 import { defaultProfile } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
-import type { Serving, ServingRequest } from "#domain/authorities/serving.ts";
+import type { Serving, ServingRequest } from "#domain/hierarchy/serving.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { TlsMaterial } from "#http/port.ts";
@@ -162,7 +162,7 @@ function requestOf(config: Config["server"], spki: Uint8Array): Omit<ServingRequ
   const dnsNames = [...new Set(names.map((name) => name.toLowerCase()))];
   return {
     spki,
-    commonName: own.common_name,
+    common_name: own.common_name,
     dnsNames,
     ips: [...ips],
     validitySeconds: own.validity_seconds === 0 ? undefined : own.validity_seconds,

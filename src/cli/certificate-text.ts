@@ -17,7 +17,7 @@ import { nameText } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
 import { certificateFingerprint } from "./fingerprints.ts";
-import { facts, table } from "./rows.ts";
+import { facts, namesOf, table } from "./rows.ts";
 
 /** Fields and extensions of a certificate in PEM, as lines; what cannot be read is said instead. */
 export function certificateText(pem: string): string {
@@ -49,7 +49,7 @@ function fieldsAndExtensions(certificate: ParsedCertificate): string {
     valueText(extension),
   ]);
   const listed = rows.length === 0 ? "" : `\n${table(["extension", "critical", "value"], rows)}`;
-  return facts(fields, Object.keys(fields)) + listed;
+  return facts(fields, namesOf(fields)) + listed;
 }
 
 function valueText({ oid, value }: extensions.Extension): string {

@@ -3,14 +3,52 @@
  * refusals.
  */
 
-import { askedOf, type Operation, type OperationName, operationOf } from "#operations";
+import type { Answers, Questions } from "#api/answers.ts";
+import {
+  askedOf,
+  type Operation,
+  type OperationName,
+  operationOf,
+  type operations,
+} from "#operations";
 
 import { Failure, Refusal } from "./failure.ts";
 import type { Reach, RequestBody } from "./reach.ts";
 import { type Row, rowOf, rowsAt, textAt } from "./rows.ts";
 
-/** What an operation is asked with, wherever the request has it; undefined ones are left out. */
-export type Members = Readonly<Record<string, unknown>>;
+/**
+ * What an operation is asked with, wherever the request has it. Its names are held against the
+ * operation; what a person has written for them the instance reads.
+ */
+export type Members<Name extends OperationName> = {
+  readonly [M in keyof Questions[Name]]?: Said;
+} & { readonly [M in InPath<(typeof operations)[Name]["route"]>]: string | number };
+
+/** What stands in a route as `{name}` or `{name*}`; a question without it has no address. */
+type InPath<Route extends string> = Route extends `${string}{${infer Member}}${infer Rest}`
+  ? (Member extends `${infer Bare}*` ? Bare : Member) | InPath<Rest>
+  : never;
+
+/** Any JSON; what is undefined, here or within, is left out. */
+type Said = string | number | boolean | null | undefined | object;
+
+/** Any members, once their names have been held against the operation. */
+type Unread = Readonly<Record<string, unknown>>;
+
+/** Members without any that the operation does not have, also where they come in a variable. */
+type Only<Name extends OperationName, M> = M & {
+  readonly [Other in Exclude<keyof M, keyof Questions[Name]>]: never;
+};
+
+/** The members, which only an operation without any in its route may be asked without. */
+type Given<Name extends OperationName, M> =
+  | readonly [members: Only<Name, M>]
+  | (Record<never, never> extends Members<Name> ? readonly [] : never);
+
+/** What an operation answers, by the names of its members. */
+export type Answer<Name extends OperationName> = Row<
+  Name extends keyof Answers ? Answers[Name] : unknown
+>;
 
 /**
  * One way to an instance for one command; it is opened by the first request and closed with the
@@ -46,44 +84,66 @@ export class Client {
    * The answer as a JSON object. Throws `Refusal` for an error answer and `Failure` for a parked
    * operation.
    */
-  async ask(name: OperationName, members: Members = {}): Promise<Row> {
-    const response = await this.#send(name, members);
-    return rowOf(await jsonOf(response));
+  async ask<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    ...[members]: Given<Name, M>
+  ): Promise<Answer<Name>> {
+    return rowOf(await this.#answer(name, members));
   }
 
   /** The answer as octets, for certificates, bundles and CRLs. */
-  async fetch(name: OperationName, members: Members = {}): Promise<Uint8Array> {
+  async fetch<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    ...[members]: Given<Name, M>
+  ): Promise<Uint8Array> {
     const response = await this.#send(name, members);
     return new Uint8Array(await this.#patiently(response.arrayBuffer()));
   }
 
   /** Posts octets, as devices do; the members are those of the route. */
-  async post(name: OperationName, members: Members, body: RequestBody): Promise<Response> {
+  async post<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+    body: RequestBody,
+  ): Promise<Response> {
     const { method, path } = askedOf(this.#rowOf(name), members);
     const reach = await this.#reached();
     return accepted(await this.#patiently(reach.send(method, path, body)));
   }
 
   /** One page, or with `all` every page in one envelope. */
-  async list(name: OperationName, members: Members, all: boolean): Promise<Row> {
-    if (!all) return this.ask(name, members);
+  async list<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+    all: boolean,
+  ): Promise<Answer<Name>> {
     const items: Row[] = [];
     let envelope: Row | undefined;
-    for await (const page of this.pages(name, members, true)) {
+    for await (const page of this.#pages(name, members, all)) {
+      if (!all) return rowOf(page);
       items.push(...rowsAt(page, "items"));
       const { next_cursor, has_more } = page;
       envelope = { ...(envelope ?? page), next_cursor, has_more };
     }
-    return { ...envelope, items };
+    return rowOf({ ...envelope, items });
   }
 
   /** One page after another as they arrive; only the first without `all`. */
-  async *pages(name: OperationName, members: Members, all: boolean): AsyncGenerator<Row> {
-    let page = await this.ask(name, members);
-    yield page;
+  pages<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+    all: boolean,
+  ): AsyncGenerator<Answer<Name>> {
+    return this.#pages(name, members, all);
+  }
+
+  async *#pages<A>(name: OperationName, members: Unread, all: boolean): AsyncGenerator<Row<A>> {
+    let page = rowOf(await this.#answer(name, members));
+    yield rowOf(page);
     for (let n = 1; all && textAt(page, "next_cursor") !== "" && n < pagesMax; n++) {
-      page = await this.ask(name, { ...members, cursor: textAt(page, "next_cursor") });
-      yield page;
+      const cursor = textAt(page, "next_cursor");
+      page = rowOf(await this.#answer(name, { ...members, cursor }));
+      yield rowOf(page);
     }
   }
 
@@ -93,7 +153,11 @@ export class Client {
     if (open !== undefined) await (await open).close();
   }
 
-  async #send(name: OperationName, members: Members): Promise<Response> {
+  async #answer(name: OperationName, members: Unread = {}): Promise<unknown> {
+    return await jsonOf(await this.#send(name, members));
+  }
+
+  async #send(name: OperationName, members: Unread = {}): Promise<Response> {
     const { method, path, body: json } = askedOf(this.#rowOf(name), members);
     const reach = await this.#reached();
     const body = json && { type: "application/json", content: JSON.stringify(json) };

@@ -4,9 +4,10 @@
  */
 
 import { toggle, value } from "./args.ts";
+import type { Answer } from "./client.ts";
 import type { Invocation } from "./command.ts";
 import { openOut } from "./out-file.ts";
-import { type Row, textAt } from "./rows.ts";
+import { textAt } from "./rows.ts";
 
 /** Flags of commands that give a certificate. */
 export const outArgs = {
@@ -14,11 +15,13 @@ export const outArgs = {
   chain: toggle("Append the intermediates."),
 };
 
+type Issued = Answer<"cert.issue"> | Answer<"approval.certificate">;
+
 /**
  * Looks at where the certificate is to go, and gives what prints the answer of an issue. Called
  * before anything is asked, so that nothing is issued that cannot be kept.
  */
-export function issuedPrinter(invocation: Invocation<typeof outArgs>): (issued: Row) => void {
+export function issuedPrinter(invocation: Invocation<typeof outArgs>): (issued: Issued) => void {
   const { args, globals, io, print, note } = invocation;
   const out = openOut(io, args.out, "a certificate");
   const toFile = args.out !== undefined && args.out !== "-";

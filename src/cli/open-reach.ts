@@ -3,7 +3,8 @@
 import { resolve } from "node:path";
 
 import { WrongValue } from "#core/shape.ts";
-import { type Fault, span } from "#config/kinds.ts";
+import { span } from "#core/shape/texts.ts";
+import { type Fault, sentenceOf } from "#config/faults.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
 import { configPlaces, type Read, readConfig } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
@@ -194,9 +195,9 @@ async function apiTokenOf(globals: Globals, io: Io): Promise<string | undefined>
 /** Seconds of a duration a flag was given. */
 export function secondsOf(flag: string, duration: string): number {
   try {
-    return span.read(duration, { path: "", faults: [] });
+    return span.read(duration);
   } catch (error) {
-    if (error instanceof WrongValue) throw new UsageError(`${flag}: ${error.message}`);
+    if (error instanceof WrongValue) throw new UsageError(`${flag}: ${sentenceOf(error)}`);
     throw error;
   }
 }

@@ -3,9 +3,9 @@
 import { near } from "#config/nearest.ts";
 
 import { required } from "./args.ts";
-import type { Client } from "./client.ts";
+import type { Answer, Client } from "./client.ts";
 import { Failure } from "./failure.ts";
-import { type Row, rowsAt, textAt } from "./rows.ts";
+import { rowsAt, textAt } from "./rows.ts";
 
 /** The flag most commands about one CA take. */
 export const caArg = required("CA, by id or label.", "ca");
@@ -29,7 +29,7 @@ export async function caIdOf(client: Client, reference: string): Promise<string>
 }
 
 /** The record of the CA with this id or label. */
-export async function caOf(client: Client, reference: string): Promise<Row> {
+export async function caOf(client: Client, reference: string): Promise<Answer<"ca.show">> {
   return client.ask("ca.show", { id: await caIdOf(client, reference) });
 }
 

@@ -2,33 +2,75 @@
 
 import { Table } from "./table.ts";
 
-/** A JSON object as answered. */
-export type Row = Readonly<Record<string, unknown>>;
+/**
+ * A JSON object as answered, by the names of the members that `A` has: their values are not
+ * believed, and read by the functions below. Unknown `A` may have any.
+ */
+export type Row<A = unknown> = { readonly [Name in NameIn<A>]?: unknown } & {
+  readonly [told]?: A;
+};
+
+/** Only the compiler knows of it: what the object was told to be. */
+declare const told: unique symbol;
+
+/** Of several shapes the names that any of them has. */
+type NameIn<A> = unknown extends A
+  ? string
+  : A extends readonly unknown[]
+    ? never
+    : A extends object
+      ? keyof A & string
+      : never;
+
+/** The names a row may be asked for: those of any of its kinds. */
+export type NameOf<R> = R extends unknown ? keyof R & string : never;
+
+/** What stands under a name of a row. */
+type Under<R, Name> = R extends { readonly [told]?: infer A } ? ValueIn<A, Name> : unknown;
+type ValueIn<A, Name> = unknown extends A ? unknown : A extends object ? MemberIn<A, Name> : never;
+type MemberIn<A, Name> = Name extends keyof A ? NonNullable<A[Name]> : never;
+type ItemOf<L> = unknown extends L ? unknown : L extends readonly (infer Item)[] ? Item : never;
+
+/** One of the objects of a list in a row. */
+export type ItemIn<R, Name> = Row<ItemOf<Under<R, Name>>>;
 
 /** The value as an object; empty when it is none. */
-export function rowOf(value: unknown): Row {
+export function rowOf<A = unknown>(value: unknown): Row<A> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
-  return value as Row; // Checked above to be an object that is no list.
+  return value as Row<A>; // An object that is no list; nothing is said of its members.
 }
 
+/** The member as an object; empty when it is none. */
+export const rowAt = <R extends object, const Name extends NameOf<R>>(row: R, name: Name) =>
+  rowOf<Under<R, Name>>(valueAt(row, name));
+
 /** The member as a list of objects; empty when it is none. */
-export function rowsAt(row: Row, key: string): readonly Row[] {
-  const value = row[key];
-  return Array.isArray(value) ? value.map(rowOf) : [];
+export function rowsAt<R extends object, const Name extends NameOf<R>>(
+  row: R,
+  name: Name,
+): readonly ItemIn<R, Name>[] {
+  const value = valueAt(row, name);
+  return Array.isArray(value) ? value.map((one) => rowOf(one)) : [];
 }
 
 /**
  * The member as text: lists joined by commas, objects as `name=value` pairs, absent values empty.
  */
-export function textAt(row: Row, key: string): string {
-  const value = row[key];
+export function textAt<R extends object>(row: R, name: NameOf<R>): string {
+  const value = valueAt(row, name);
   if (value === undefined || value === null) return "";
   if (Array.isArray(value)) return value.map((one) => textAt({ one }, "one")).join(",");
   if (typeof value !== "object") return String(value);
   return Object.keys(value)
-    .map((name) => `${name}=${textAt(rowOf(value), name)}`)
+    .map((key) => `${key}=${textAt(rowOf(value), key)}`)
     .join(" ");
 }
+
+const valueAt = (row: object, name: string): unknown => (row as Row)[name]; // Any object is one.
+
+/** The names that an object has itself. */
+export const namesOf = <R extends object>(row: R): readonly NameOf<R>[] =>
+  Object.keys(row) as NameOf<R>[]; // Whatever it has, it may be asked for.
 
 /** Aligned columns under a header; the last column is not padded. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
@@ -41,7 +83,7 @@ const printableTable = (head: readonly string[], rows: readonly (readonly string
   );
 
 /** The named members of rows as a table; the header is the member's name. */
-export function columns(rows: readonly Row[], keys: readonly string[]): Table {
+export function columns<R extends object>(rows: readonly R[], keys: readonly NameOf<R>[]): Table {
   const head = keys.map((key) => key.replaceAll("_", " "));
   return printableTable(
     head,
@@ -50,7 +92,7 @@ export function columns(rows: readonly Row[], keys: readonly string[]): Table {
 }
 
 /** One `name: value` line per member that has a value. */
-export function facts(row: Row, keys: readonly string[]): string {
+export function facts<R extends object>(row: R, keys: readonly NameOf<R>[]): string {
   const present = keys.filter((key) => textAt(row, key) !== "");
   const width = Math.max(0, ...present.map((key) => key.length));
   return present

@@ -2,9 +2,9 @@
 
 import { parseRole, roles } from "#core/access/roles.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
-import type { RoleMappingSetting } from "#config/sections/access.ts";
+import type { RoleMappingRow } from "#core/access/role-mappings.ts";
 import type { GrantSetting, TenantSetting } from "#config/sections/tenants.ts";
 
 /**
@@ -186,10 +186,7 @@ function tenantFaults(settings: readonly TenantSetting[]): readonly Fault[] {
 }
 
 /** V-9; also for the mappings of other enabled blocks. */
-export function mappingFaults(
-  path: string,
-  mappings: readonly RoleMappingSetting[],
-): readonly Fault[] {
+export function mappingFaults(path: string, mappings: readonly RoleMappingRow[]): readonly Fault[] {
   return mappings.flatMap(({ value, roles: named }, index) => {
     const at = `${path}[${index}]`;
     const unset = value === undefined ? [fault(`${at}.value`, "Must be set.")] : [];

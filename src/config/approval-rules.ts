@@ -2,7 +2,7 @@
 
 import { approvalClasses, thresholdOf } from "#core/approvals/classes.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { ApprovalsSetting } from "#config/sections/approvals.ts";
 
 /** V-23; an unknown class is refused in a disabled block too. */
@@ -16,9 +16,7 @@ export function approvalFaults(block: ApprovalsSetting): readonly Fault[] {
       })),
   );
   if (!block.enabled) return faults;
-  const { enabled, thresholds, default_threshold: defaultThreshold } = block;
-  const settings = { enabled, thresholds, defaultThreshold };
-  const needs = approvalClasses.map((name) => ({ name, needed: thresholdOf(settings, name) }));
+  const needs = approvalClasses.map((name) => ({ name, needed: thresholdOf(block, name) }));
   if (needs.every(({ needed }) => needed === 0)) {
     const sentence = "Guards no class; give a threshold above 0.";
     faults.push({ path: "approvals.enabled", sentence });

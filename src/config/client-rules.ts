@@ -1,17 +1,13 @@
 /** Startup validation of client certificates: V-8 and V-9. */
 
+import { type BindingRow, bindingsOf, selectorsOf } from "#core/access/binding-rows.ts";
 import { selects } from "#core/access/client-bindings.ts";
 import { isVisible, reservedSubject } from "#core/access/subject.ts";
 import { parseRole, roles } from "#core/access/roles.ts";
 
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
-import {
-  type BindingSetting,
-  bindingsOf,
-  selectorsOf,
-} from "#config/sections/client-certificates.ts";
 
 /** Every fault of `auth.mtls`; while it is off it may be incomplete. */
 export function clientFaults(
@@ -48,7 +44,7 @@ export function clientWarnings({ auth: { mtls } }: Pick<Config, "auth">): readon
 }
 
 /** An entry without selector is dropped, and therefore not looked at. */
-function bindingFaults(setting: BindingSetting, index: number): readonly Fault[] {
+function bindingFaults(setting: BindingRow, index: number): readonly Fault[] {
   if (!selects(selectorsOf(setting))) return [];
   const at = `auth.mtls.bindings[${index}]`;
   const { subject, roles: platform, tenant_roles } = setting;

@@ -8,11 +8,11 @@ import { readFileSync, statSync } from "node:fs";
 import { DerError } from "#core/asn1/cursor.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { ctMet, ctNeeds } from "#core/policy/transparency.ts";
+import { isObject } from "#core/shape.ts";
 import { type LogKey, logKeyOf } from "#core/transparency/log-keys.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
-import { isPlain } from "./section.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import type { LogSetting } from "#config/sections/transparency.ts";
 
@@ -147,13 +147,13 @@ function keyIn(text: string): LogKey | undefined {
 /** The logs of a v3 log list with the state each is in. */
 function knownLogs(file: string, faults: Fault[]): readonly Known[] {
   const list = parsed(textOf(file));
-  if (!isPlain(list) || !Array.isArray(list.operators)) {
+  if (!isObject(list) || !Array.isArray(list.operators)) {
     const sentence = "The file holds no log list of version 3.";
     faults.push({ path: "certificate_transparency.known_logs_file", sentence });
     return [];
   }
   return list.operators.flatMap((operator: unknown) => {
-    if (!isPlain(operator)) return [];
+    if (!isObject(operator)) return [];
     const name = textAt(operator, "name");
     const logs = [...listAt(operator, "logs"), ...listAt(operator, "tiled_logs")];
     return logs.flatMap((log) => {
@@ -179,7 +179,7 @@ function knownLogs(file: string, faults: Fault[]): readonly Known[] {
  * do not.
  */
 const takesMore = (state: unknown): boolean =>
-  !isPlain(state) || "usable" in state || "qualified" in state;
+  !isObject(state) || "usable" in state || "qualified" in state;
 
 const bare = (url: string): string => url.replace(/\/+$/, "");
 
@@ -192,7 +192,7 @@ function textAt(from: Mapping, name: string): string | undefined {
 
 function listAt(from: Mapping, name: string): readonly Mapping[] {
   const value = from[name];
-  return Array.isArray(value) ? value.filter(isPlain) : [];
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 function textOf(file: string): string | undefined {

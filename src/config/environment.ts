@@ -3,7 +3,9 @@
  * ENV-4).
  */
 
-import type { Fault } from "./kinds.ts";
+import { rawOf } from "#core/shape/described.ts";
+
+import type { Fault } from "./faults.ts";
 import { nearest } from "./nearest.ts";
 import type { Leaf } from "./section.ts";
 
@@ -69,9 +71,9 @@ export function assignments(
     else if (row.use === "file") {
       out.push(...fromFile(row.leaf, variable, given, env, readFile, found.faults));
     } else if (row.use === "source" && row.leaf.field.source) {
-      const raw = row.leaf.field.source.fromText(given);
+      const raw = rawOf(row.leaf.field.source, given);
       out.push({ path: `${row.leaf.path}_source`, raw, variable });
-    } else out.push({ path: row.leaf.path, raw: row.leaf.field.kind.fromText(given), variable });
+    } else out.push({ path: row.leaf.path, raw: rawOf(row.leaf.field.kind, given), variable });
   }
   return out;
 }

@@ -1,5 +1,7 @@
 /** Renders a commented configuration file from the declaration, with some keys set (CFG-9). */
 
+import { sampleOf } from "#core/shape/described.ts";
+
 import { configSchema } from "./schema.ts";
 import { type Field, isDerived, leaves, type Section } from "./section.ts";
 import { yamlValue } from "./show.ts";
@@ -106,7 +108,7 @@ function fieldLines(field: Field<unknown>, path: string, indent: string, preset:
 
 function commentedValue(field: Field<unknown>): string {
   if (isDerived(field.fallback)) return `(${field.fallback.text})`;
-  return yamlValue(field.fallback ?? field.kind.sample);
+  return yamlValue(field.fallback ?? sampleOf(field.kind));
 }
 
 /** The paths of a preset that no key has; empty unless the declaration moved on without it. */

@@ -10,7 +10,7 @@ import { parseBlocklist } from "#core/policy/weak-keys.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
 
 import { configuredLogs } from "./ct-logs.ts";
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import { groupIdOf } from "./os-group.ts";
 import { type Config, configSchema } from "./schema.ts";
 import { leaves } from "./section.ts";

@@ -3,14 +3,15 @@
  * once (CFG-2, CFG-4).
  */
 
+import { isObject } from "#core/shape.ts";
+
 import { assignments, type Environment } from "./environment.ts";
 import { clientWarnings } from "./client-rules.ts";
-import type { Fault } from "./kinds.ts";
+import { type Fault, placeIn } from "./faults.ts";
 import { ruleFaults } from "./rules.ts";
 import { aliases, type Config, configSchema } from "./schema.ts";
 import {
   isDerived,
-  isPlain,
   type Leaf,
   leaves,
   own,
@@ -119,7 +120,7 @@ function addSection(
   faults: Fault[],
   originOf: (path: string) => string,
 ): void {
-  reportUnknown(section.members, raw, { path, faults });
+  reportUnknown(section.members, raw, placeIn(faults, path));
   for (const [key, member] of Object.entries(section.members)) {
     const inner = path === "" ? key : `${path}.${key}`;
     const given = own(raw, key);
@@ -129,7 +130,7 @@ function addSection(
       if (member.source && source !== undefined) {
         layers.set(`${inner}_source`, source, originOf(`${inner}_source`));
       }
-    } else if (isPlain(given)) addSection(layers, member, given, inner, faults, originOf);
+    } else if (isObject(given)) addSection(layers, member, given, inner, faults, originOf);
     else if (given !== undefined && given !== null) {
       faults.push({ path: inner, sentence: "Must be a mapping of keys to values." });
     }
@@ -170,7 +171,7 @@ class Reading {
   }
 
   #read({ path, field }: Leaf): unknown {
-    const at = { path, faults: this.#faults };
+    const at = placeIn(this.#faults, path);
     const given = this.#layers.at(path);
     const source = this.#layers.at(`${path}_source`);
     if (given && source) {
@@ -205,9 +206,9 @@ function withoutAliases(
   let out = tree;
   for (const [alias, real] of aliases) {
     const { moved, rest } = takenOut(out, alias.split("."));
-    if (!isPlain(moved)) continue;
+    if (!isObject(moved)) continue;
     const present = own(out, real);
-    const kept = isPlain(present) ? present : {};
+    const kept = isObject(present) ? present : {};
     for (const key of Object.keys(moved)) {
       if (Object.hasOwn(kept, key)) {
         const sentence = `Only one of ${alias}.${key} and ${real}.${key} may be set.`;
@@ -227,7 +228,7 @@ function takenOut(
   const { [name]: at, ...others } = tree;
   if (!Object.hasOwn(tree, name)) return { moved: undefined, rest: tree };
   if (further.length === 0) return { moved: at, rest: others };
-  if (!isPlain(at)) return { moved: undefined, rest: tree };
+  if (!isObject(at)) return { moved: undefined, rest: tree };
   const inner = takenOut(at, further);
   return { moved: inner.moved, rest: { ...tree, [name]: inner.rest } };
 }

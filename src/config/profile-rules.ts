@@ -7,7 +7,7 @@ import { isFixedLintRule, isLintRule } from "#core/policy/lint.ts";
 import { canaryProfile } from "#core/policy/profiles.ts";
 import { extendedKeyUsages } from "#core/x509/extensions.ts";
 
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import { type ProfileSetting, profileOf } from "#config/sections/issuance.ts";
 

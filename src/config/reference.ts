@@ -1,8 +1,11 @@
 /** Renders the reference of every key, as a page and as JSON, from the declaration (CFG-9). */
 
+import { isObject } from "#core/shape.ts";
+import { typeText } from "#core/shape/described.ts";
+
 import { variableOf } from "./environment.ts";
 import { configSchema } from "./schema.ts";
-import { type Field, isDerived, isPlain, type Members, type Section } from "./section.ts";
+import { type Field, isDerived, type Members, type Section } from "./section.ts";
 import { sourceMembers } from "./sources.ts";
 
 /** One row of the reference. */
@@ -70,7 +73,7 @@ function itemRows(path: string, members: Members, reloadable: boolean): readonly
 function rowOf(key: string, field: Field<unknown>): ReferenceRow {
   return {
     key,
-    type: field.kind.type,
+    type: typeText(field.kind),
     default: defaultText(field),
     secret: field.source !== undefined,
     reloadable: field.reloadable,
@@ -82,7 +85,7 @@ function defaultText({ fallback }: Field<unknown>): string {
   if (fallback === undefined) return "–";
   if (isDerived(fallback)) return fallback.text;
   if (Array.isArray(fallback)) return fallback.length === 0 ? "[]" : `\`${fallback.join(", ")}\``;
-  if (isPlain(fallback)) return "{}";
+  if (isObject(fallback)) return "{}";
   return `\`${fallback}\``;
 }
 

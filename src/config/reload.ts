@@ -1,8 +1,10 @@
 /** Compares two configurations and says which changes a reload takes over (RLD-1, RLD-2). */
 
+import { isObject } from "#core/shape.ts";
+
 import { type Config, configSchema } from "./schema.ts";
 import { hidden, type SecretSetting } from "./secret.ts";
-import { type Field, isPlain, leaves, type Section } from "./section.ts";
+import { type Field, leaves, type Section } from "./section.ts";
 import { valueAt } from "./show.ts";
 
 /**
@@ -54,7 +56,7 @@ const readAgain: ReadonlySet<string> = new Set([
 
 function mixed(of: Section, present: unknown, next: unknown): Record<string, unknown> {
   const out: Record<string, unknown> = {};
-  if (!isPlain(present) || !isPlain(next)) return out;
+  if (!isObject(present) || !isObject(next)) return out;
   for (const [key, member] of Object.entries(of.members)) {
     if (member.node === "section") out[key] = mixed(member, present[key], next[key]);
     else out[key] = member.reloadable ? next[key] : present[key];

@@ -12,11 +12,11 @@ import { accessFaults } from "./access-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
-import type { Fault } from "./kinds.ts";
+import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
 import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";
-import { postgresDefaults } from "#config/sections/database.ts";
+import { isPostgresUrl, postgresDefaults } from "#config/sections/database.ts";
 
 /**
  * Every fault of a configuration whose keys were all read; `isSet` tells a value from a default.
@@ -123,18 +123,6 @@ function databaseFaults(config: Config, isSet: (path: string) => boolean): reado
   return Object.entries(postgresDefaults)
     .filter(([key, value]) => isSet(`database.${key}`) && own(database, key) !== value)
     .map(([key]) => fault(`database.${key}`, "Has no meaning with sqlite; remove it."));
-}
-
-/** True for an address the PostgreSQL driver can read. */
-export function isPostgresUrl(text: string): boolean {
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
-  try {
-    const { username, password, pathname } = new URL(text);
-    for (const part of [username, password, pathname]) decodeURIComponent(part);
-    return true;
-  } catch {
-    return false; // An escape that is none: the driver would refuse it in its own words.
-  }
 }
 
 function rootFaults({ root_user }: Config): readonly Fault[] {

@@ -1,12 +1,13 @@
 /** Renders the declaration as a JSON Schema for editors (CFG-9). */
 
+import type { Schema } from "#core/shape/described.ts";
+
 import { configSchema } from "./schema.ts";
-import type { JsonSchema } from "./kinds.ts";
 import { type Field, isDerived, type Members } from "./section.ts";
 import { localSourceMembers, sourceMembers } from "./sources.ts";
 
 /** JSON Schema (2020-12) of a configuration file. */
-export function configJsonSchema(): JsonSchema {
+export function configJsonSchema(): Schema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: configSchema.title,
@@ -18,7 +19,7 @@ export function configJsonSchema(): JsonSchema {
   };
 }
 
-function objectSchema(members: Members): JsonSchema {
+function objectSchema(members: Members): Schema {
   const properties: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(members)) {
     if (member.node === "section") {
@@ -31,7 +32,7 @@ function objectSchema(members: Members): JsonSchema {
   return { type: "object", properties, additionalProperties: false };
 }
 
-function fieldSchema(field: Field<unknown>): JsonSchema {
+function fieldSchema(field: Field<unknown>): Schema {
   const items = field.members ? { items: objectSchema(field.members) } : {};
   const fallback =
     field.fallback === undefined || isDerived(field.fallback) ? {} : { default: field.fallback };

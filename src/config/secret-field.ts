@@ -1,9 +1,8 @@
 /** The field of a secret: its value in place, or `<key>_source` (SEC-2). */
 
-import { WrongValue } from "#core/shape.ts";
+import { type Kind, text, WrongValue } from "#core/shape.ts";
 
 import { type Filled, field } from "./fields.ts";
-import type { Kind } from "./kinds.ts";
 import { hidden, Secret, type SecretSetting } from "./secret.ts";
 import type { Derived, Field } from "./section.ts";
 import { sourceKind } from "./sources.ts";
@@ -25,17 +24,14 @@ function secretKind(options: {
   wrong?: (value: string) => string | undefined;
 }): Kind<SecretSetting> {
   return {
-    type: "secret",
+    name: "secret",
     schema: { type: "string", minLength: 1, writeOnly: true },
     sample: hidden,
-    fromText: (given) => given,
     read: (raw) => {
-      if (typeof raw !== "string") throw new WrongValue("Must be text; put it in quotes.");
-      if (raw.length === 0) throw new WrongValue("Must not be empty.");
-      if (raw.length > 65_536) throw new WrongValue("Must have at most 65536 characters.");
-      const sentence = options.wrong?.(raw);
+      const value = secretText.read(raw);
+      const sentence = options.wrong?.(value);
       if (sentence !== undefined) throw new WrongValue(sentence);
-      return { from: "value", value: new Secret(raw) };
+      return { from: "value", value: new Secret(value) };
     },
     write: (setting) => {
       if (setting.from === "source") return sourceKind.write(setting);
@@ -43,3 +39,6 @@ function secretKind(options: {
     },
   };
 }
+
+// A secret may be whatever its other side takes.
+const secretText = text({ min: 1, max: 65_536, characters: "any" });

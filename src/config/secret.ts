@@ -106,3 +106,25 @@ export function isSafeAddress({ protocol, hostname }: URL): boolean {
 export type SecretSetting =
   | { readonly from: "value"; readonly value: Secret }
   | { readonly from: "source"; readonly source: SecretSource };
+
+/** A secret that is set, under its key. */
+export interface SetSecret {
+  readonly path: string;
+  readonly setting: SecretSetting;
+}
+
+/**
+ * What opens configured secrets. Every method throws `SecretUnavailable`, which names key and
+ * source.
+ */
+export interface Secrets {
+  /** The secret in clear, fetched now and remembered by nobody; undefined when none is set. */
+  fresh(key: string, setting: SecretSetting | undefined): Promise<string | undefined>;
+  /** The same, for what is needed again and again: at most a minute old (SEC-3). */
+  recent(key: string, setting: SecretSetting | undefined): Promise<string | undefined>;
+}
+
+/** A secret that cannot be had; the message is a sentence that names the source, never a value. */
+export class SecretUnavailable extends Error {
+  override readonly name = "SecretUnavailable";
+}

@@ -3,9 +3,16 @@
  * everything else is derived.
  */
 
-import { WrongValue } from "#core/shape.ts";
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type Kind,
+  type Place,
+  readAt,
+  WrongValue,
+} from "#core/shape.ts";
 
-import type { Kind, Place } from "./kinds.ts";
 import { nearest } from "./nearest.ts";
 
 /** A default that follows from other keys; `text` is what the reference prints for it. */
@@ -76,7 +83,7 @@ export function maybeDerived(text: string, from: Derived["from"]): MaybeDerived 
 
 /** True for a default that follows from other keys. */
 export function isDerived(fallback: unknown): fallback is Derived {
-  return isPlain(fallback) && typeof fallback.from === "function";
+  return isObject(fallback) && typeof fallback.from === "function";
 }
 
 /** A field with its full path. */
@@ -103,14 +110,7 @@ export function keysOf(members: Members): readonly string[] {
 
 /** Reads one field at its place; a fault is collected there, and the value is then undefined. */
 export function readField(field: Field<unknown>, raw: unknown, at: Place): unknown {
-  if (raw === undefined) return undefined;
-  try {
-    return field.kind.read(raw, at);
-  } catch (error) {
-    if (!(error instanceof WrongValue)) throw error;
-    at.faults.push({ path: at.path, sentence: error.message });
-    return undefined;
-  }
+  return raw === undefined ? undefined : readAt(field.kind, raw, at, at.path)[0];
 }
 
 /** Reads a secret from its value and its source, of which the source wins (SEC-2). */
@@ -128,9 +128,9 @@ export function readSecret(
 export function readMembers<const M extends Members>(
   members: M,
   raw: unknown,
-  at: Place,
+  at: Place = firstFault,
 ): Values<M> {
-  if (!isPlain(raw)) throw new WrongValue("Must be a mapping of keys to values.");
+  if (!isObject(raw)) throw new WrongValue("must be a mapping of keys to values");
   reportUnknown(members, raw, at);
   const out: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(members)) {
@@ -150,9 +150,9 @@ export function readMembers<const M extends Members>(
  * Writes an object inside a list or map back as it would stand in a file; absent values are left
  * out.
  */
-export function writeMembers(members: Members, value: unknown): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
-  if (!isPlain(value)) return out;
+export function writeMembers(members: Members, value: unknown): JsonObject {
+  const out: Record<string, Json> = {};
+  if (!isObject(value)) return out;
   for (const [key, member] of Object.entries(members)) {
     const inner = value[key];
     if (member.node === "section") {
@@ -167,12 +167,8 @@ export function writeMembers(members: Members, value: unknown): Record<string, u
  * The one or two keys that a value takes in a file: a secret from a source is written as its
  * source.
  */
-export function writeField(
-  key: string,
-  field: Field<unknown>,
-  value: unknown,
-): Record<string, unknown> {
-  if (field.source && isPlain(value) && value.from === "source") {
+export function writeField(key: string, field: Field<unknown>, value: unknown): JsonObject {
+  if (field.source && isObject(value) && value.from === "source") {
     return { [`${key}_source`]: field.source.write(value) };
   }
   return { [key]: field.kind.write(value) };
@@ -191,16 +187,19 @@ export function reportUnknown(
     const prefix = at.path === "" ? "" : `${at.path}.`;
     const close = nearest(key, known);
     const hint = close === undefined ? "" : ` The nearest known key is ${prefix}${close}.`;
-    at.faults.push({ path, sentence: `There is no such key.${hint}` });
+    at.tell(path, new WrongValue(`There is no such key.${hint}`));
   }
-}
-
-/** True for a mapping: an object that is neither null nor a list. */
-export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The member of a mapping, never one inherited. */
 export function own(value: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
+
+/** For readers that want the first fault and no others. */
+const firstFault: Place = {
+  path: "",
+  tell: (_, wrong) => {
+    throw wrong;
+  },
+};

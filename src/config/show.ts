@@ -2,10 +2,12 @@
  * Prints the effective configuration with the origin of every key and without any secret (SHOW-1).
  */
 
+import { isObject } from "#core/shape.ts";
+
 import type { Origins } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
 import type { SecretSetting, SecretSource } from "./secret.ts";
-import { type Field, isPlain, leaves, own, type Section, writeField } from "./section.ts";
+import { type Field, leaves, own, type Section, writeField } from "./section.ts";
 
 /**
  * The effective values as YAML in the order of the declaration; a valid file apart from secrets.
@@ -23,7 +25,7 @@ export function showJson(config: Config, origins?: Origins): Record<string, unkn
 /** The value a path has in the configuration. */
 export function valueAt(config: Config, path: string): unknown {
   let value: unknown = config;
-  for (const key of path.split(".")) value = isPlain(value) ? own(value, key) : undefined;
+  for (const key of path.split(".")) value = isObject(value) ? own(value, key) : undefined;
   return value;
 }
 
@@ -46,7 +48,7 @@ function sectionLines(
 ): readonly string[] {
   return Object.entries(of.members).flatMap(([key, member]) => {
     const inner = path === "" ? key : `${path}.${key}`;
-    const value = isPlain(values) ? own(values, key) : undefined;
+    const value = isObject(values) ? own(values, key) : undefined;
     if (value === undefined) return [];
     if (member.node === "field") {
       const origin = origins.get(inner) ?? "default";
@@ -68,7 +70,7 @@ function sectionTree(
   const out: Record<string, unknown> = {};
   for (const [key, member] of Object.entries(of.members)) {
     const inner = path === "" ? key : `${path}.${key}`;
-    const value = isPlain(values) ? own(values, key) : undefined;
+    const value = isObject(values) ? own(values, key) : undefined;
     if (value === undefined) continue;
     if (member.node === "section") out[key] = sectionTree(member, value, inner, origins);
     else {
@@ -86,7 +88,7 @@ function sectionTree(
  * nobody's who reads this.
  */
 function shown(key: string, field: Field<unknown>, value: unknown): Record<string, unknown> {
-  if (!field.source || !isPlain(value) || value.from !== "source") {
+  if (!field.source || !isObject(value) || value.from !== "source") {
     return writeField(key, field, value);
   }
   // Fields with a source hold nothing else.

@@ -3,36 +3,35 @@
  * and reference.
  */
 
-import { WrongValue } from "#core/shape.ts";
+import { isObject, type Json, type Kind, type Place, WrongValue } from "#core/shape.ts";
+import { absoluteUrl, checkedText } from "#core/shape/texts.ts";
 
 import { count, field, flag, path, text, word } from "./fields.ts";
-import { absoluteUrl, checkedText, type Kind, type Place } from "./kinds.ts";
 import {
   isSafeAddress,
   type LocalSource,
   type SecretSetting,
   type SecretSource,
 } from "./secret.ts";
-import { isPlain, type Members, own, readMembers, section } from "./section.ts";
+import { type Members, own, readMembers, section } from "./section.ts";
 
 /** Reads `<key>_source`; the part named like the chosen type is required, any other is refused. */
 export const sourceKind: Kind<unknown> = {
-  type: "source",
+  name: "source",
   schema: { $ref: "#/$defs/secret_source" },
   sample: { type: "file", file: { path: "/etc/pkid/secret" } },
-  fromText: fromJson,
   read: (raw, at) => ({ from: "source", source: readSource(raw, at) }) satisfies SecretSetting,
-  write: (setting) => (isPlain(setting) ? setting.source : undefined),
+  // Text and numbers in mappings, as they were read; nobody writes a setting that has no source.
+  write: (setting) => (isObject(setting) ? (setting.source as Json) : null),
 };
 
 /** A source on this machine, for what a server wants to be shown before it gives a secret. */
 const localKind: Kind<LocalSource> = {
-  type: "source",
+  name: "source",
   schema: { $ref: "#/$defs/local_source" },
   sample: { type: "file", file: { path: "/etc/pkid/secret" } },
-  fromText: fromJson,
   read: (raw, at) => {
-    if (!isPlain(raw)) {
+    if (!isObject(raw)) {
       throw new WrongValue("Must be a source of type env or file, never the value itself.");
     }
     chosenPart(localTypes, raw);
@@ -42,10 +41,11 @@ const localKind: Kind<LocalSource> = {
   write: (source) => source,
 };
 
+const base = absoluteUrl("base");
 const serverAddress: Kind<string> = {
-  ...absoluteUrl("base"),
-  read: (raw, at) => {
-    const address = absoluteUrl("base").read(raw, at);
+  ...base,
+  read: (raw) => {
+    const address = base.read(raw);
     if (isSafeAddress(new URL(address))) return address;
     throw new WrongValue("Must be an https address; http is for a loopback address only.");
   },
@@ -133,12 +133,19 @@ export const sourceMembers = {
 /** What a source on this machine may have. */
 export const localSourceMembers: Members = localMembers;
 
-function readSource(raw: unknown, at: Place): SecretSource {
-  if (!isPlain(raw)) throw new WrongValue("Must be a mapping of keys to values.");
-  const faultsBefore = at.faults.length;
-  const read = readMembers(sourceMembers, raw, at);
-  // A placeholder: a collected fault voids the whole result, so nobody sees this source.
-  if (at.faults.length > faultsBefore) return { type: "env", env: { var: "" } };
+function readSource(raw: unknown, at: Place | undefined): SecretSource {
+  if (!isObject(raw)) throw new WrongValue("Must be a mapping of keys to values.");
+  let faulty = false;
+  const watched = at && {
+    path: at.path,
+    tell: (path: string, wrong: WrongValue) => {
+      faulty = true;
+      at.tell(path, wrong);
+    },
+  };
+  const read = readMembers(sourceMembers, raw, watched);
+  // A placeholder: a fault that was told voids the whole result, so nobody sees this source.
+  if (faulty) return { type: "env", env: { var: "" } };
   const type = chosenPart(types, raw);
   if (type === "vault") return { type, vault: vaultSource(read.vault) };
   if (type === "aws")
@@ -197,13 +204,4 @@ function needed<K extends string>(
   const value = part[key];
   if (value === undefined) throw new WrongValue(`A source of type ${type} needs ${type}.${key}.`);
   return value;
-}
-
-/** JSON of an environment variable; text that is none is handed on for `read` to refuse. */
-function fromJson(given: string): unknown {
-  try {
-    return JSON.parse(given);
-  } catch {
-    return given; // Then it is no mapping, and `read` says so.
-  }
 }

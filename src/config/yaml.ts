@@ -5,8 +5,9 @@
 
 import { Composer, LineCounter, Parser } from "yaml";
 
-import type { Fault } from "./kinds.ts";
-import { isPlain } from "./section.ts";
+import { isObject } from "#core/shape.ts";
+
+import type { Fault } from "./faults.ts";
 import { faultPlace, faultWords } from "./yaml-fault.ts";
 import { nestedTokens } from "./yaml-tokens.ts";
 import { treeOf } from "./yaml-tree.ts";
@@ -70,7 +71,7 @@ export function readYaml(text: string, fileName: string, faults: Fault[]): Docum
     } else lines.set(path, line);
   }
   if (read.tree === null) return { tree: {}, lines };
-  if (!isPlain(read.tree)) return refuse(notMapping);
+  if (!isObject(read.tree)) return refuse(notMapping);
   return { tree: read.tree, lines };
 }
 

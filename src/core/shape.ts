@@ -1,29 +1,41 @@
 /**
- * Shapes of what is asked and answered: strict reading with one named refusal each, writing back,
- * and their JSON Schema.
+ * The kit that operations and configuration are declared with: kinds of values, read strictly,
+ * written back, described as JSON Schema; and the members of what is asked and answered.
  */
+
+import { type Described, rawOf, type Schema } from "#core/shape/described.ts";
 
 import { Problem, type ProblemCode, refuse } from "./problems.ts";
 import { mapInTurns } from "./turns.ts";
 
-/** Reads and writes one member; `schema` describes it for /openapi.json. */
-export interface Field<T> {
-  readonly optional: boolean;
-  /** Taken when an optional member is absent. */
-  readonly fallback?: T;
-  readonly schema: Schema;
-  /** Codes of the problems it throws where the wrong value has a code of its own. */
+/** One kind of values. */
+export interface Kind<T> extends Described {
+  /** Codes of the problems it throws where a wrong value has a code of its own. */
   readonly refuses?: readonly ProblemCode[];
-  /** Gives the value, or throws the sentence of what is wrong as `WrongValue`. */
-  read(value: unknown): T;
+  /**
+   * Gives the value, or throws what is wrong as `WrongValue`. With a place, faults of the entries
+   * of a list or mapping are told there, all of them, and the value without these entries is given.
+   */
+  read(value: unknown, at?: Place): T;
   /** The plain JSON that reads as the value: of several spellings the canonical one. */
   write(value: T): Json;
   /** As `read`, a few hundred entries in each turn; absent where a value is never long. */
   readInTurns?(value: unknown): Promise<T>;
 }
 
-/** A JSON Schema (2020-12, as OpenAPI 3.1 has it). */
-export type Schema = Readonly<Record<string, unknown>>;
+/** A member of what an operation takes or gives: a kind by itself is one that must be there. */
+export interface Field<T> extends Kind<T> {
+  readonly optional?: boolean;
+  /** Taken when an optional member is absent. */
+  readonly fallback?: T;
+}
+
+/** Where a value stands, for readers that want every fault and not the first one. */
+export interface Place {
+  readonly path: string;
+  /** Takes what is wrong at a path; whatever is read then is not to be used. */
+  readonly tell: (path: string, wrong: WrongValue) => void;
+}
 
 /** Plain JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
@@ -43,14 +55,40 @@ export type Output<F extends Fields> = {
   readonly [K in keyof F as undefined extends ValueOf<F[K]> ? K : never]?: ValueOf<F[K]>;
 };
 
-/** What a field throws: the reason a value is refused, as a short phrase. */
-export class WrongValue extends Error {}
+/**
+ * What a kind throws: the reason a value is refused, as a short phrase, and as a fact where the
+ * configuration has other words for it than the API.
+ */
+export class WrongValue extends Error {
+  readonly fact: WrongFact | undefined;
+
+  constructor(phrase: string, fact?: WrongFact) {
+    super(phrase);
+    this.fact = fact;
+  }
+}
+
+/** What is wrong with a value; `bound` is the number it should not be below or above. */
+export type WrongFact =
+  | { readonly is: "not_text" | "not_whole" | "not_mapping" | "empty" }
+  | { readonly is: "below" | "above"; readonly bound: number };
+
+/** What a text must be. */
+export interface TextRule {
+  readonly min?: number;
+  readonly max?: number;
+  readonly pattern?: RegExp | undefined;
+  /** Said of text that does not match, instead of the pattern. */
+  readonly wants?: string;
+  /** `line` excludes control characters, `any` nothing. */
+  readonly characters?: "unicode" | "line" | "any";
+  /** One that a schema with a pattern cannot lead to. */
+  readonly example?: string;
+}
 
 /** Text of `min`..`max` characters, optionally matching `pattern`. */
-export function text(
-  options: { min?: number; max?: number; pattern?: RegExp; example?: string } = {},
-): Field<string> {
-  const { min = 0, max = 4096, pattern, example } = options;
+export function text(rule: TextRule = {}): Kind<string> {
+  const { min = 0, max = 4096, pattern, wants, characters = "unicode", example } = rule;
   const schema = {
     type: "string",
     minLength: min,
@@ -58,41 +96,48 @@ export function text(
     ...(pattern ? { pattern: pattern.source } : {}),
     ...(example === undefined ? {} : { examples: [example] }),
   };
-  return field(schema, (value) => {
-    if (typeof value !== "string") throw new WrongValue("must be a string");
-    if (value.length < min) throw new WrongValue(`must have at least ${min} characters`);
+  return kind(schema, (given) => {
+    const value = textOf(given);
+    if (value.length < min) {
+      const fact = value === "" ? ({ is: "empty" } as const) : undefined;
+      throw new WrongValue(`must have at least ${min} characters`, fact);
+    }
     if (value.length > max) throw new WrongValue(`must have at most ${max} characters`);
+    if (characters === "line" && controlCharacter.test(value)) {
+      throw new WrongValue("must not have control characters");
+    }
     // RFC 7493 §2.1 for surrogates; neither they nor NUL survive every database and every log.
-    if (!value.isWellFormed() || value.includes("\0")) {
+    if (characters !== "any" && (!value.isWellFormed() || value.includes("\0"))) {
       throw new WrongValue("must be Unicode text without NUL");
     }
-    if (pattern && !pattern.test(value)) throw new WrongValue(`must match ${pattern.source}`);
+    if (pattern && !pattern.test(value)) {
+      throw new WrongValue(wants ?? `must match ${pattern.source}`);
+    }
     return value;
   });
 }
 
-/** A whole number within bounds. */
-export function integer(min: number, max: number): Field<number> {
-  return field({ type: "integer", minimum: min, maximum: max }, (value) => {
+/** A whole number within bounds, both included. */
+export function integer(min: number, max: number): Kind<number> {
+  return kind({ type: "integer", minimum: min, maximum: max }, (value) => {
     if (typeof value !== "number" || !Number.isSafeInteger(value)) {
-      throw new WrongValue("must be an integer");
+      throw new WrongValue("must be an integer", { is: "not_whole" });
     }
-    if (value < min || value > max) throw new WrongValue(`must be within ${min}..${max}`);
-    return value;
+    return within(value, min, max);
   });
 }
 
 /** `true` or `false`. */
-export function flag(): Field<boolean> {
-  return field({ type: "boolean" }, (value) => {
+export function flag(): Kind<boolean> {
+  return kind({ type: "boolean" }, (value) => {
     if (typeof value !== "boolean") throw new WrongValue("must be true or false");
     return value;
   });
 }
 
 /** One of the words given. */
-export function oneOf<const W extends string>(words: readonly W[]): Field<W> {
-  return field({ type: "string", enum: words }, (value) => {
+export function oneOf<const W extends string>(words: readonly W[]): Kind<W> {
+  return kind({ type: "string", enum: words }, (value) => {
     const word = words.find((candidate) => candidate === value);
     if (word === undefined) throw new WrongValue(`must be one of ${words.join(", ")}`);
     return word;
@@ -100,29 +145,28 @@ export function oneOf<const W extends string>(words: readonly W[]): Field<W> {
 }
 
 /** What is answered as text: of any length, any characters. */
-export const words = (schema: Schema = {}): Field<string> =>
-  field({ type: "string", ...schema }, (value) => {
-    if (typeof value !== "string") throw new WrongValue("must be a string");
-    return value;
-  });
+export const words = (schema: Schema = {}): Kind<string> =>
+  kind({ type: "string", ...schema }, textOf);
 
-/** A number that may have a fraction. */
-export const decimal = (): Field<number> =>
-  field({ type: "number" }, (value) => {
+/** A number that may have a fraction, within bounds where they are given. */
+export function decimal(bounds?: { readonly min: number; readonly max: number }): Kind<number> {
+  const schema = bounds && { minimum: bounds.min, maximum: bounds.max };
+  return kind({ type: "number", ...schema }, (value) => {
     if (typeof value !== "number" || !Number.isFinite(value)) {
       throw new WrongValue("must be a number");
     }
-    return value;
+    return bounds === undefined ? value : within(value, bounds.min, bounds.max);
   });
+}
 
 /** A list of any length, as answers have them. */
-export const many = <T>(item: Field<T>): Field<readonly T[]> => {
+export const many = <T>(item: Kind<T>): Kind<readonly T[]> => {
   const { schema, ...rest } = list(item, 0, Number.MAX_SAFE_INTEGER);
   return { ...rest, schema: { type: schema.type, items: schema.items } };
 };
 
-/** A list of at most `max` items. */
-export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]> {
+/** A list of `min`..`max` items. */
+export function list<T>(item: Kind<T>, min = 0, max = 100): Kind<readonly T[]> {
   const schema = { type: "array", items: item.schema, minItems: min, maxItems: max };
   const entries = (value: unknown): readonly unknown[] => {
     if (!Array.isArray(value)) throw new WrongValue("must be a list");
@@ -130,19 +174,25 @@ export function list<T>(item: Field<T>, min = 0, max = 100): Field<readonly T[]>
     if (value.length > max) throw new WrongValue(`must have at most ${max} items`);
     return value;
   };
+  const reading = (value: unknown, at?: Place): readonly T[] => {
+    const given = entries(value);
+    if (at === undefined) return given.map((entry) => item.read(entry));
+    return given.flatMap((entry, index) => readAt(item, entry, at, `${at.path}[${index}]`));
+  };
   return {
-    ...field(schema, (value) => entries(value).map((entry) => item.read(entry))),
+    ...kind(schema, reading),
     ...(item.refuses && { refuses: item.refuses }),
+    entry: item,
     write: (values) => values.map((value) => item.write(value)),
     readInTurns: async (value) =>
       mapInTurns(entries(value), entriesPerTurn, (entry) => item.read(entry)),
   };
 }
 
-/** An object with exactly these members. */
-export function object<const F extends Fields>(fields: F): Field<Input<F>> {
+/** An object with exactly these members, of whose faults the first one is told. */
+export function object<const F extends Fields>(fields: F): Kind<Input<F>> {
   return {
-    ...field(objectSchema(fields), (value) => readObject(fields, value, "")),
+    ...kind(objectSchema(fields), (value) => readObject(fields, value, "")),
     refuses: refusesOf(fields),
     write: (value) => writeMembers(fields, value),
     readInTurns: async (value) => readBodyInTurns(fields, value),
@@ -150,32 +200,28 @@ export function object<const F extends Fields>(fields: F): Field<Input<F>> {
 }
 
 /** The same for answers, which leave optional members out. */
-export const shape = <const F extends Fields>(fields: F): Field<Output<F>> =>
-  object(fields) as unknown as Field<Output<F>>; // Absent members are undefined once read.
+export const shape = <const F extends Fields>(fields: F): Kind<Output<F>> =>
+  object(fields) as unknown as Kind<Output<F>>; // Absent members are undefined once read.
 
 /** A text read by a function that throws a `Problem` or a `WrongValue`. */
-export function parsed<T extends string>(schema: Schema, read: (text: string) => T): Field<T>;
-/** The same for what is no text itself, and is written by another function. */
+export function parsed<T extends string>(schema: Schema, read: (text: string) => T): Kind<T>;
+/** The same for a value that is no text itself, which another function writes. */
 export function parsed<T>(
   schema: Schema,
   read: (text: string) => T,
   write: (value: T) => Json,
-): Field<T>;
-/** As above. */
+): Kind<T>;
+/** Both of them: text is written as it is. */
 export function parsed<T>(
   schema: Schema,
   read: (text: string) => T,
   write: (value: T) => Json = asItIs,
-): Field<T> {
-  const reading = (value: unknown) => {
-    if (typeof value !== "string") throw new WrongValue("must be a string");
-    return read(value);
-  };
-  return { ...field(schema, reading), write };
+): Kind<T> {
+  return { ...kind(schema, (value) => read(textOf(value))), write };
 }
 
-/** The same field, which throws problems of these codes for what is wrong. */
-export const refusing = <T>(inner: Field<T>, ...refuses: readonly ProblemCode[]): Field<T> => ({
+/** The same kind, which throws problems of these codes for what is wrong. */
+export const refusing = <T>(inner: Kind<T>, ...refuses: readonly ProblemCode[]): Kind<T> => ({
   ...inner,
   refuses,
 });
@@ -185,29 +231,41 @@ export const refusesOf = (fields: Fields): readonly ProblemCode[] => [
   ...new Set(Object.values(fields).flatMap(({ refuses = [] }) => refuses)),
 ];
 
-/** A mapping from names to values of one kind. */
-export function mapOf<T>(value: Field<T>): Field<Readonly<Record<string, T>>> {
+/** A mapping from at most `max` names to values of one kind. */
+export function mapOf<T>(
+  value: Kind<T>,
+  max = Number.MAX_SAFE_INTEGER,
+): Kind<Readonly<Record<string, T>>> {
   const schema = { type: "object", additionalProperties: value.schema };
-  const reading = (given: unknown) => {
-    if (!isObject(given)) throw new WrongValue("must be an object");
-    return Object.fromEntries(Object.entries(given).map(([name, one]) => [name, value.read(one)]));
+  const reading = (given: unknown, at?: Place) => {
+    if (!isObject(given)) throw new WrongValue("must be an object", { is: "not_mapping" });
+    const entries = Object.entries(given);
+    if (entries.length > max) throw new WrongValue(`must have at most ${max} names`);
+    const read: [string, T][] = [];
+    for (const [name, one] of entries) {
+      if (at === undefined) read.push([name, value.read(one)]);
+      else for (const of of readAt(value, one, at, `${at.path}.${name}`)) read.push([name, of]);
+    }
+    return Object.fromEntries(read);
   };
   return {
-    ...field(schema, reading),
+    ...kind(schema, reading),
     ...(value.refuses && { refuses: value.refuses }),
+    entry: value,
     write: (values) =>
       Object.fromEntries(Object.entries(values).map(([name, one]) => [name, value.write(one)])),
   };
 }
 
 /** Any JSON, as it is: what somebody else has shaped. */
-export const anything = (schema: Schema = {}): Field<Json> =>
-  field(schema, (value) => value as Json); // Bodies and answers are JSON.
+export const anything = (schema: Schema = {}): Kind<Json> =>
+  // Bodies and answers are JSON.
+  kind(schema, (value) => value as Json);
 
 /** One of several shapes; the first that reads the value is taken. */
-export function either<const A extends readonly Field<unknown>[]>(
+export function either<const A extends readonly Kind<unknown>[]>(
   ...shapes: A
-): Field<ValueOf<A[number]>> {
+): Kind<ValueOf<A[number]>> {
   const reading = (value: unknown): ValueOf<A[number]> => {
     for (const one of shapes) {
       try {
@@ -219,34 +277,34 @@ export function either<const A extends readonly Field<unknown>[]>(
     }
     throw new WrongValue("must have one of the shapes described");
   };
-  return field({ anyOf: shapes.map(({ schema }) => schema) }, reading);
+  return kind({ anyOf: shapes.map(({ schema }) => schema) }, reading);
 }
 
 /** The member may be absent, and is then undefined. */
-export function optional<T>(inner: Field<T>): Field<T | undefined> {
-  const { schema, refuses, read, write, readInTurns } = inner;
-  return {
-    optional: true,
-    schema,
-    ...(refuses && { refuses }),
-    read,
-    write: (value) => (value === undefined ? null : write(value)),
-    ...(readInTurns && { readInTurns }),
-  };
+export function optional<T>(inner: Kind<T>): Field<T | undefined> {
+  const write = (value: T | undefined) => (value === undefined ? null : inner.write(value));
+  return { ...inner, optional: true, fallback: undefined, write };
 }
 
 /** The member may be absent, and is then `fallback`. */
-export function otherwise<T>(inner: Field<T>, fallback: T): Field<T> {
-  const { schema, refuses, read, write, readInTurns } = inner;
-  return {
-    optional: true,
-    fallback,
-    schema: { ...schema, default: fallback },
-    ...(refuses && { refuses }),
-    read,
-    write,
-    ...(readInTurns && { readInTurns }),
-  };
+export function otherwise<T>(inner: Kind<T>, fallback: T): Field<T> {
+  return { ...inner, optional: true, fallback, schema: { ...inner.schema, default: fallback } };
+}
+
+/** The value in a list, at its place; nothing, and the fault told there, where it is refused. */
+export function readAt<T>(
+  { read }: Kind<T>,
+  value: unknown,
+  { tell }: Place,
+  path: string,
+): readonly T[] {
+  try {
+    return [read(value, { path, tell })];
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error;
+    tell(path, error);
+    return [];
+  }
 }
 
 /** The members as JSON, those without value left out: reading it gives them back. */
@@ -293,7 +351,7 @@ export function readQuery<const F extends Fields>(fields: F, query: URLSearchPar
   }
   for (const [parameter, member] of Object.entries(fields)) {
     const raw = query.get(parameter);
-    if (raw !== null) out[parameter] = readParameter(member, parameter, fromText(member, raw));
+    if (raw !== null) out[parameter] = readParameter(member, parameter, rawOf(member, raw));
     else if (member.optional) out[parameter] = member.fallback;
     else throw badQuery(parameter, "is missing");
   }
@@ -320,7 +378,7 @@ export function readParameters<const F extends Fields>(
 
 /** JSON Schema of an object with these members. */
 export function objectSchema(fields: Fields): Readonly<Record<string, unknown>> {
-  const required = Object.keys(fields).filter((name) => fields[name]?.optional === false);
+  const required = Object.keys(fields).filter((name) => !fields[name]?.optional);
   return {
     type: "object",
     properties: Object.fromEntries(Object.entries(fields).map(([name, f]) => [name, f.schema])),
@@ -383,14 +441,19 @@ function readParameter<T>(member: Field<T>, parameter: string, given: unknown): 
   }
 }
 
-function fromText(member: Field<unknown>, raw: string): unknown {
-  if (member.schema.type === "integer" && /^-?\d{1,15}$/.test(raw)) return Number(raw);
-  if (member.schema.type === "boolean" && (raw === "true" || raw === "false"))
-    return raw === "true";
-  return raw;
+function textOf(value: unknown): string {
+  if (typeof value !== "string") throw new WrongValue("must be a string", { is: "not_text" });
+  return value;
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+function within(value: number, min: number, max: number): number {
+  if (value >= min && value <= max) return value;
+  const fact = value < min ? ({ is: "below", bound: min } as const) : undefined;
+  throw new WrongValue(`must be within ${min}..${max}`, fact ?? { is: "above", bound: max });
+}
+
+/** True for a mapping: an object that is neither null nor a list. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const asItIs = (value: unknown): Json => value as Json; // What reads JSON as itself.
@@ -401,8 +464,9 @@ const badQuery = (parameter: string, reason: string): Problem =>
 /** Some are dear: the serials of a bulk revocation are numbers of 160 bits. */
 const entriesPerTurn = 500;
 
-const field = <T>(schema: Schema, read: (value: unknown) => T): Field<T> => ({
-  optional: false,
+const controlCharacter = /\p{Cc}/u;
+
+const kind = <T>(schema: Schema, read: (value: unknown, at?: Place) => T): Kind<T> => ({
   schema,
   read,
   write: asItIs,

@@ -1,24 +1,11 @@
 /** Where private keys are held and used; the domain never sees one. */
 
-import type { LedgerDraft, KeyRole, SignPurpose } from "#core/audit/ledger.ts";
+import type { KeyRole } from "#core/audit/ledger.ts";
 import type { HybridHeader, WrappedDek } from "#core/envelope.ts";
 import type { Octets } from "#core/crypto.ts";
-import type { CaId } from "#core/ids.ts";
-import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
-
-/** Who may hold keys. */
-export const providerNames = ["pkcs11", "software"] as const;
-export type ProviderName = (typeof providerNames)[number];
-
-/** Names one private key; found by provider and id, the label is for people. */
-export interface KeyRef {
-  readonly provider: ProviderName;
-  readonly label: string;
-  /**
-   * Lower hex of the first 20 octets of SHA-256 over the SubjectPublicKeyInfo; CKA_ID on a token.
-   */
-  readonly id: string;
-}
+import type { KeyType } from "#core/x509/algorithms.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { KeyRef, ProviderName } from "./key-ref.ts";
 
 /** A key as its provider holds it. */
 export interface KeyHandle {
@@ -42,24 +29,6 @@ export interface ListedKey extends KeyRef {
    * Version of the KEK a software-held private key is sealed under; undefined for every other key.
    */
   readonly kekVersion?: number | undefined;
-}
-
-/**
- * The licence to make exactly one signature over exactly these octets. For CA keys only the ledger
- * makes one (`domain/audit/ledger.ts`), after the intent is durable; for counted keys (responder,
- * TSA) `countedTicket` does.
- */
-export interface SignTicket {
-  readonly opId: string;
-  readonly key: KeyRef;
-  readonly role: KeyRole;
-  readonly algorithm: SignatureName;
-  /** Lower hex SHA-256 of the octets to be signed. */
-  readonly digest: string;
-  /** `document`: what the ledger key vouches for, which is no entry of the ledger. */
-  readonly purpose: SignPurpose | "document";
-  readonly caId: CaId | undefined;
-  readonly brand: "SignTicket";
 }
 
 /** What a provider can say about itself. */
@@ -181,7 +150,8 @@ export interface Keys {
   find(ref: KeyRef): Promise<KeyHandle>;
   /**
    * Signs `message`, whose SHA-256 is `ticket.digest`; gives the value as X.509 carries it (ECDSA
-   * in DER).
+   * in DER). What it gives verifies with the public key that `ticket.key` names by its digest; of
+   * OCSP answers that is seen to by sample (KEY-4). A ticket counts once.
    */
   sign(ticket: SignTicket, message: Octets): Promise<Uint8Array>;
   /**
@@ -195,9 +165,3 @@ export interface Keys {
   facts(): Promise<readonly ProviderFacts[]>;
   close(): Promise<void>;
 }
-
-/** A draft for the `key` entry that announces a key in the ledger. */
-export type KeyAnnouncement = Pick<
-  LedgerDraft,
-  "provider" | "deviceSerial" | "keyLabel" | "signerFingerprint" | "role" | "operation"
->;

@@ -2,24 +2,25 @@
 
 import { serialize } from "hono/utils/cookie";
 
-export interface CookieSettings {
+/** `auth.session`, as far as cookies go. */
+export interface CookieSection {
   /** Name of the session cookie; the others are named after it. */
-  readonly name: string;
+  readonly cookie_name: string;
   /** Leaves `Secure` out, for tests without TLS. */
   readonly insecure: boolean;
 }
 
 /** The cookies of one instance, as values of `Set-Cookie` and out of `Cookie`. */
 export class Cookies {
-  readonly #settings: CookieSettings;
+  readonly #settings: CookieSection;
 
-  constructor(settings: CookieSettings) {
+  constructor(settings: CookieSection) {
     this.#settings = settings;
   }
 
   /** The session id a request presents. */
   session(headers: Headers): string | undefined {
-    return cookieOf(headers.get("cookie"), this.#settings.name);
+    return cookieOf(headers.get("cookie"), this.#settings.cookie_name);
   }
 
   /** The OIDC transaction a request presents. */
@@ -30,7 +31,7 @@ export class Cookies {
   /** For a session just opened, or shown again, with so many seconds to live. */
   opened(id: string, csrfToken: string, seconds: number): readonly string[] {
     return [
-      this.#write(this.#settings.name, id, seconds, { httpOnly: true }),
+      this.#write(this.#settings.cookie_name, id, seconds, { httpOnly: true }),
       this.#write(this.#csrfName, csrfToken, seconds, {}),
     ];
   }
@@ -43,7 +44,7 @@ export class Cookies {
   /** For a login under way at the provider. */
   began(transaction: string, seconds: number): string {
     // RFC 6265bis §4.1.3.2: browsers keep a cookie of that prefix only with the path of everything.
-    const path = /^__host-/i.test(this.#settings.name) ? "/" : "/auth";
+    const path = /^__host-/i.test(this.#settings.cookie_name) ? "/" : "/auth";
     const options = { httpOnly: true, path };
     return this.#write(this.#transactionName, transaction, seconds, options);
   }
@@ -54,11 +55,11 @@ export class Cookies {
   }
 
   get #csrfName(): string {
-    return `${this.#settings.name}_csrf`;
+    return `${this.#settings.cookie_name}_csrf`;
   }
 
   get #transactionName(): string {
-    return `${this.#settings.name}_oidc_tx`;
+    return `${this.#settings.cookie_name}_oidc_tx`;
   }
 
   #write(name: string, value: string, maxAge: number, more: { httpOnly?: boolean; path?: string }) {

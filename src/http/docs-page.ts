@@ -7,6 +7,7 @@ import { type ProblemCode, problems } from "#core/problems.ts";
 import type { Field, Fields } from "#core/shape.ts";
 import { refusalsOf } from "./openapi-refusals.ts";
 import { type Described, describedOperations, shapeOf } from "./openapi.ts";
+import { namesIn } from "#operations";
 import type { Catalog, Entry } from "./catalog.ts";
 
 /** The page, HTML. */
@@ -45,13 +46,7 @@ function entryOf(
   const shape = shapeOf(entry);
   const { query, body, takes, gives, path: inPath } = shape;
   const aliases = all.filter((one) => one.alias && one.name === name);
-  const parameters = [
-    ...parameterRows(
-      [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, one = ""]) => one),
-      inPath,
-    ),
-    ...memberRows(query, "", "query"),
-  ];
+  const parameters = [...parameterRows(namesIn(path), inPath), ...memberRows(query, "", "query")];
   const refusals = refusalsOf(entry.row, shape);
   const facts = [
     `Needs: ${needsText(needs)}`,

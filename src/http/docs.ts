@@ -3,6 +3,7 @@
  */
 
 import { createHash } from "#core/crypto.ts";
+import type { Field } from "#core/shape.ts";
 import { anything } from "#core/shape.ts";
 
 import type { Catalog } from "./catalog.ts";
@@ -17,8 +18,9 @@ import { described, type PublicHandler } from "./public.ts";
 export function descriptionHandlers(
   catalog: () => Catalog,
   version: string,
+  parked: Field<unknown>,
 ): { readonly "openapi.read": PublicHandler; readonly "openapi.page": PublicHandler } {
-  const json = once(() => JSON.stringify(openapiDocument(catalog(), version)));
+  const json = once(() => JSON.stringify(openapiDocument(catalog(), version, parked)));
   const html = once(() => docsPage(catalog(), style));
   return {
     "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {

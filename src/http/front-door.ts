@@ -42,11 +42,11 @@ export interface FrontDoorDeps {
   readonly log: Log;
   readonly random: Pick<Random, "uuid">;
   /** `server.trusted_proxies`. */
-  readonly trustedProxies: readonly string[];
+  readonly trusted_proxies: readonly string[];
   /** `server.max_body_bytes`. */
-  readonly bodyBytesMax: number;
+  readonly max_body_bytes: number;
   /** `server.max_bulk_body_bytes`. */
-  readonly bulkBodyBytesMax: number;
+  readonly max_bulk_body_bytes: number;
   /** Keeps changes from pages of other sites. */
   readonly ownPages: OwnPages;
   /** The cookies sessions travel in. */
@@ -94,7 +94,7 @@ export class FrontDoor {
 
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
-    this.#addresses = new ClientAddresses(deps.trustedProxies);
+    this.#addresses = new ClientAddresses(deps.trusted_proxies);
     const rows = [...deps.catalog.entries].map(([name, { row }]) => [name, row] as const);
     this.#routes = {
       main: new Routes(reachable("main", rows)),
@@ -320,8 +320,8 @@ export class FrontDoor {
   }
 
   #bodyBytesMax({ operation }: Pick<Match, "operation">): number {
-    const { bodyBytesMax, bulkBodyBytesMax } = this.#deps;
-    return this.#deps.catalog.row(operation).bulk ? bulkBodyBytesMax : bodyBytesMax;
+    const { max_body_bytes, max_bulk_body_bytes } = this.#deps;
+    return this.#deps.catalog.row(operation).bulk ? max_bulk_body_bytes : max_body_bytes;
   }
 
   async #origin(exchange: Exchange, operation: OperationName): Promise<Origin | undefined> {

@@ -114,8 +114,8 @@ class DirectListener implements MainListener {
       return;
     }
     old.release = once(() => followed.release());
-    const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = this.#options;
-    const longest = idleTimeoutSeconds + bodyTimeoutSeconds + requestTimeoutSeconds;
+    const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = this.#options;
+    const longest = idle_timeout_seconds + body_timeout_seconds + request_timeout_seconds;
     // What came in before the rotation is accepted first; then what was accepted has the time any
     // connection has.
     after(acceptedMs, old.release);
@@ -190,7 +190,7 @@ class AskingListener implements MainListener {
         tls,
         clientAuthorities,
         connectionsMax,
-        idleTimeoutSeconds: options.idleTimeoutSeconds,
+        idle_timeout_seconds: options.idle_timeout_seconds,
         openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
       });
       return new AskingListener(doors, terminator);

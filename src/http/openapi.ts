@@ -4,10 +4,10 @@
 
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { either, type Field, type Fields, objectSchema } from "#core/shape.ts";
+import { sampleOf } from "#core/shape/described.ts";
 import type { Definition } from "#domain/access/operation.ts";
-import { type OperationName, routesOf } from "#operations";
+import { namesIn, type OperationName, routesOf } from "#operations";
 
-import { exampleOf } from "./openapi-examples.ts";
 import { refusalsOf } from "./openapi-refusals.ts";
 import type { Catalog, Entry } from "./catalog.ts";
 import { mayBeEmpty } from "./given.ts";
@@ -45,8 +45,11 @@ export function describedOperations({ entries }: Catalog): readonly Described[] 
 const summaryOf = (entry: Entry): string | undefined =>
   entry.kind === "public" ? entry.handler.summary : entry.mounted.definition.summary;
 
-/** The OpenAPI 3.1 document of the handlers served. */
-export function openapiDocument(catalog: Catalog, version: string): Json {
+/**
+ * The OpenAPI 3.1 document of a catalogue; `parked` is what an operation answers that waits for
+ * approval.
+ */
+export function openapiDocument(catalog: Catalog, version: string, parked: Field<unknown>): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const described of describedOperations(catalog)) {
     const path = described.path.replace("*}", "}");
@@ -61,7 +64,10 @@ export function openapiDocument(catalog: Catalog, version: string): Json {
     openapi: "3.1.0",
     info: { title: "pkid", version, description: "A certificate authority appliance." },
     paths,
-    components: { securitySchemes, schemas: { Problem: problemSchema() } },
+    components: {
+      securitySchemes,
+      schemas: { Problem: problemSchema(), Parked: parked.schema },
+    },
   };
 }
 
@@ -81,6 +87,7 @@ function operationObject(described: Described, entry: Entry): Json {
     ...requestBody(shape),
     responses: {
       ...success(shape),
+      ...(entry.row.takesTwo === undefined ? {} : waiting),
       ...Object.fromEntries(
         refusalsOf(entry.row, shape).map(([status, codes]) => [status, refusal(codes)]),
       ),
@@ -142,7 +149,7 @@ function answerOf({ output }: Definition) {
 }
 
 function pathParameters(path: string, fields: Fields): readonly Json[] {
-  return [...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, name = ""]) => ({
+  return namesIn(path).map((name) => ({
     name,
     in: "path",
     required: true,
@@ -165,9 +172,17 @@ function requestBody({ body, takes, mayBeEmpty }: OperationShape): Json {
   }
   if (body === undefined) return {};
   const schema = objectSchema(body);
-  const content = { "application/json": { schema, example: exampleOf(schema) } };
+  const content = { "application/json": { schema, example: sampleOf({ schema }) } };
   return { requestBody: { required: !mayBeEmpty, content } };
 }
+
+/** What takes two answers so while it waits. */
+const waiting: Json = {
+  "202": {
+    description: "It waits for another person's approval, where approvals guard it.",
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Parked" } } },
+  },
+};
 
 /** Without a media type the browser is sent elsewhere. */
 function success({ gives, output }: OperationShape): Json {
@@ -178,7 +193,7 @@ function success({ gives, output }: OperationShape): Json {
 
 function contentOf(type: string, output: Field<unknown> | undefined): Json {
   if (type === "application/json" && output !== undefined) {
-    return { schema: output.schema, example: exampleOf(output.schema) };
+    return { schema: output.schema, example: sampleOf(output) };
   }
   const isText = type.startsWith("text/") || type.includes("pem");
   return { schema: isText ? { type: "string" } : octets() };

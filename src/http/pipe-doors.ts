@@ -83,8 +83,11 @@ export class PipeDoors {
 
   /** Nothing that is allowed is silent for longer. */
   get #silenceMax(): number {
-    const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = this.#limits;
-    return Math.min(255, Math.max(idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds));
+    const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = this.#limits;
+    return Math.min(
+      255,
+      Math.max(idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds),
+    );
   }
 
   /** Closes every door and removes the directory. */
@@ -116,10 +119,10 @@ class Deadline {
     request: Request,
     answer: (bodyRead: () => void) => Response | Promise<Response>,
   ): Response | Promise<Response> {
-    const { bodyTimeoutSeconds, requestTimeoutSeconds } = this.#limits;
+    const { body_timeout_seconds, request_timeout_seconds } = this.#limits;
     const reads = request.method === "GET" || request.method === "HEAD";
-    this.#set(reads ? requestTimeoutSeconds : bodyTimeoutSeconds);
-    const given = answer(() => this.#set(requestTimeoutSeconds));
+    this.#set(reads ? request_timeout_seconds : body_timeout_seconds);
+    const given = answer(() => this.#set(request_timeout_seconds));
     if (given instanceof Promise)
       return given.then((answered) => this.#answered(request, answered));
     return this.#answered(request, given);
@@ -134,7 +137,7 @@ class Deadline {
   #answered(request: Request, answer: Response): Response {
     const { headers } = request;
     const sends = headers.has("content-length") || headers.has("transfer-encoding");
-    if (answer.status >= 400 && sends) this.#set(this.#limits.bodyTimeoutSeconds);
+    if (answer.status >= 400 && sends) this.#set(this.#limits.body_timeout_seconds);
     else clearTimeout(this.#timer);
     this.ticking = false;
     return answer;

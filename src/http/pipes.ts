@@ -19,7 +19,7 @@ export interface Client {
 
 export interface PipesOptions {
   /** How long a client may take nothing of what waits for it, and ask for nothing. */
-  readonly idleTimeoutSeconds: number;
+  readonly idle_timeout_seconds: number;
   /** Opens a server for one client alone; may throw, which closes the connection. */
   readonly openDoor: (client: Client) => Door;
 }
@@ -95,7 +95,7 @@ export class Pipes {
       if (waits || moved !== connection.moved) {
         connection.moved = moved;
         connection.at = now;
-      } else if (now - connection.at > this.#options.idleTimeoutSeconds * 1000) socket.destroy();
+      } else if (now - connection.at > this.#options.idle_timeout_seconds * 1000) socket.destroy();
     }
   }
 }

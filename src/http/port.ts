@@ -28,11 +28,11 @@ export interface TimeLimits {
    * Of an idle connection. These three are at most 255; the runtime counts in steps of four
    * seconds.
    */
-  readonly idleTimeoutSeconds: number;
+  readonly idle_timeout_seconds: number;
   /** From the headers of a request to the end of its body, however steadily that trickles in. */
-  readonly bodyTimeoutSeconds: number;
+  readonly body_timeout_seconds: number;
   /** From the headers, or the end of the body, to the end of the answer. */
-  readonly requestTimeoutSeconds: number;
+  readonly request_timeout_seconds: number;
 }
 
 export interface PortOptions extends TimeLimits {
@@ -53,7 +53,7 @@ export function openPort(front: FrontDoor, options: PortOptions): Server {
   return Bun.serve({
     ...common,
     maxRequestBodySize: bodyBytesMax(front),
-    idleTimeout: Math.min(255, options.idleTimeoutSeconds),
+    idleTimeout: Math.min(255, options.idle_timeout_seconds),
     hostname: host,
     port,
     reusePort: shared,
@@ -102,15 +102,15 @@ export function openSocket(path: string, { front, idleSeconds, answer }: SocketO
  * relying parties come by the million.
  */
 function limited(request: Request, server: Server, limits: TimeLimits): (() => void) | undefined {
-  const { idleTimeoutSeconds, bodyTimeoutSeconds, requestTimeoutSeconds } = limits;
+  const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = limits;
   if (request.method === "GET" || request.method === "HEAD") {
-    if (requestTimeoutSeconds !== idleTimeoutSeconds) {
-      server.timeout(request, atLeast(requestTimeoutSeconds));
+    if (request_timeout_seconds !== idle_timeout_seconds) {
+      server.timeout(request, atLeast(request_timeout_seconds));
     }
     return undefined;
   }
-  server.timeout(request, atLeast(bodyTimeoutSeconds));
-  return () => server.timeout(request, atLeast(requestTimeoutSeconds));
+  server.timeout(request, atLeast(body_timeout_seconds));
+  return () => server.timeout(request, atLeast(request_timeout_seconds));
 }
 
 /** The timer counts in steps of four seconds, the first of which has long begun. */

@@ -8,13 +8,15 @@ import { type BucketLimits, type Filling, TokenBuckets } from "#core/token-bucke
 import { refuse } from "#core/problems.ts";
 import type { Operation } from "#operations";
 
-/** The values in force; a tier with rate 0 is off. */
-export interface RateSettings {
+/** `rate_limit`: the values in force; a tier with rate 0 is off. */
+export interface RateSection {
   readonly enabled: boolean;
   readonly global: Filling;
-  readonly perIp: Filling;
-  readonly perAccount: Filling;
-  readonly buckets: BucketLimits;
+  readonly per_ip: Filling;
+  readonly per_account: Filling;
+  /** How many addresses and accounts each tier remembers, and for how long. */
+  readonly max_keys: number;
+  readonly idle_ttl_seconds: number;
 }
 
 /** Who asks, as far as it is known before anything has been verified. */
@@ -29,7 +31,7 @@ export interface Asker {
 
 export interface RateLimitDeps {
   /** Asked anew each time, because a reload may change them. */
-  readonly settings: () => RateSettings;
+  readonly settings: () => RateSection;
   readonly elapsedMs: () => number;
 }
 
@@ -66,10 +68,11 @@ export class RateLimits {
     const settings = this.#deps.settings();
     if (!settings.enabled) return;
     const now = this.#deps.elapsedMs();
+    const remembered = bucketLimits(settings);
     const taken: Tier[] = [];
     for (const tier of this.#tiers(settings, asker)) {
       if (tier.filling.rate <= 0) continue;
-      const wait = tier.buckets.take(tier.key, tier.filling, now, settings.buckets);
+      const wait = tier.buckets.take(tier.key, tier.filling, now, remembered);
       if (wait > 0) {
         for (const earlier of taken) earlier.buckets.giveBack(earlier.key, earlier.filling);
         throw refuse("rate_limited", { tier: tier.name, retry_after: Math.ceil(wait) });
@@ -83,16 +86,16 @@ export class RateLimits {
    * that count only when they fail. What it gives puts the token back.
    */
   attempt(ip: string): () => void {
-    const { enabled, perIp, buckets } = this.#deps.settings();
+    const { enabled, per_ip: perIp, ...settings } = this.#deps.settings();
     if (!enabled || perIp.rate <= 0) return () => {};
     const key = addressKey(ip);
-    const wait = this.#perIp.take(key, perIp, this.#deps.elapsedMs(), buckets);
+    const wait = this.#perIp.take(key, perIp, this.#deps.elapsedMs(), bucketLimits(settings));
     if (wait > 0) throw refuse("rate_limited", { tier: "per_ip", retry_after: Math.ceil(wait) });
     return () => this.#perIp.giveBack(key, perIp);
   }
 
-  #tiers(settings: RateSettings, { ip, tenant, account }: Asker): readonly Tier[] {
-    const { global, perIp, perAccount } = settings;
+  #tiers(settings: RateSection, { ip, tenant, account }: Asker): readonly Tier[] {
+    const { global, per_ip: perIp, per_account: perAccount } = settings;
     const tiers: Tier[] = [
       { name: "global", buckets: this.#global, key: "", filling: global },
       { name: "per_ip", buckets: this.#perIp, key: addressKey(ip), filling: perIp },
@@ -108,6 +111,10 @@ export class RateLimits {
     return tiers;
   }
 }
+
+const bucketLimits = (
+  section: Pick<RateSection, "max_keys" | "idle_ttl_seconds">,
+): BucketLimits => ({ maxKeys: section.max_keys, idleMs: section.idle_ttl_seconds * 1000 });
 
 interface Tier {
   readonly name: "global" | "per_ip" | "per_tenant" | "per_account";

@@ -49,11 +49,11 @@ export class UnixListener {
   }
 
   private constructor(doors: PipeDoors, options: UnixListenerOptions) {
-    const { path, mode, groupId, idleTimeoutSeconds } = options;
+    const { path, mode, groupId, idle_timeout_seconds } = options;
     this.#path = path;
     this.#doors = doors;
     this.#pipes = new Pipes({
-      idleTimeoutSeconds,
+      idle_timeout_seconds,
       openDoor: (client) => doors.open({ side: "main", secure: false, ...client }),
     });
     const accepting = { allowHalfOpen: true };

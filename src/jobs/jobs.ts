@@ -10,7 +10,20 @@ import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
 
+/** What says which jobs there are, and how often they run. */
+export interface JobSections {
+  /** Sweeps that sign OCSP answers ahead. */
+  readonly presign: { readonly enabled: boolean; readonly refresh_minutes: number };
+  /** Snapshots. */
+  readonly publish: { readonly enabled: boolean; readonly interval_minutes: number };
+  /** Looks at the SCTs of logs. */
+  readonly certificate_transparency: {
+    readonly inclusion_monitor: { readonly enabled: boolean; readonly interval_minutes: number };
+  };
+}
+
 export interface JobDeps {
+  readonly config: JobSections;
   readonly crls: Pick<CrlRefresh, "deltas" | "bases" | "renewals">;
   readonly responders: Pick<Responders, "renewals">;
   /** Finishes bulk revocations that a crash left open. */
@@ -28,13 +41,7 @@ export interface JobDeps {
     readonly monitor: { run(): Promise<unknown> };
   };
   readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
-  /** Minutes between sweeps that sign OCSP answers ahead; undefined signs none ahead. */
-  readonly presignMinutes: number | undefined;
   readonly publishing: Pick<Publishing, "run" | "changed">;
-  /** Minutes between snapshots; undefined publishes none. */
-  readonly publishMinutes: number | undefined;
-  /** Minutes between looks at the SCTs of logs; undefined looks at none. */
-  readonly inclusionMinutes: number | undefined;
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
   /** Executes what was approved before a crash, and ends what waited too long. */
@@ -78,20 +85,20 @@ const trusting =
     if (clockWatch.pause.ahead === undefined) await run();
   };
 
-function presign({ presigner, presignMinutes }: JobDeps): readonly Job[] {
-  if (presignMinutes === undefined) return [];
+function presign({ presigner, config }: JobDeps): readonly Job[] {
+  if (!config.presign.enabled) return [];
   const run = async () => void (await presigner.run(systemOrigin("presign")));
-  const everySeconds = presignMinutes * 60;
+  const everySeconds = config.presign.refresh_minutes * 60;
   return [
     { name: "ocsp.presign", everySeconds, firstWithinSeconds: 10, run },
     { name: "ocsp.presign_changed", everySeconds: 2, run: () => presigner.refreshChanged() },
   ];
 }
 
-function publish({ publishing, publishMinutes }: JobDeps): readonly Job[] {
-  if (publishMinutes === undefined) return [];
+function publish({ publishing, config }: JobDeps): readonly Job[] {
+  if (!config.publish.enabled) return [];
   const run = async () => void (await publishing.run(systemOrigin("publish")));
-  const everySeconds = publishMinutes * 60;
+  const everySeconds = config.publish.interval_minutes * 60;
   return [
     { name: "publish.run", everySeconds, firstWithinSeconds: 15, run },
     // Well within the minute a revocation may take to be published (PUB-4).
@@ -99,8 +106,9 @@ function publish({ publishing, publishMinutes }: JobDeps): readonly Job[] {
   ];
 }
 
-function inclusion({ transparency, inclusionMinutes }: JobDeps): readonly Job[] {
-  if (inclusionMinutes === undefined) return [];
+function inclusion({ transparency, config }: JobDeps): readonly Job[] {
+  const { enabled, interval_minutes } = config.certificate_transparency.inclusion_monitor;
+  if (!enabled) return [];
   const run = async () => void (await transparency.monitor.run());
-  return [{ name: "ct.inclusion", everySeconds: inclusionMinutes * 60, run }];
+  return [{ name: "ct.inclusion", everySeconds: interval_minutes * 60, run }];
 }

@@ -23,8 +23,8 @@ interface Deps {
   readonly clock: Clock;
   readonly publisher: Pick<CrlPublisher, "current" | "pieces">;
   readonly scopes: Pick<CrlScopes, "named">;
-  /** `crl.http_max_age_seconds`; 0 means until nextUpdate. */
-  readonly httpMaxAgeSeconds: number;
+  /** 0 means until nextUpdate. */
+  readonly crl: { readonly http_max_age_seconds: number };
 }
 
 /**
@@ -62,12 +62,12 @@ const listOf = (summary: string, ...own: readonly ProblemCode[]) => ({
 });
 
 function served(
-  { store, clock, publisher, httpMaxAgeSeconds }: Deps,
+  { store, clock, publisher, crl }: Deps,
   pems: PemFacts,
   scopeOf: (ca: CaRecord, request: PublicRequest) => Promise<string>,
   kind: CrlKind,
 ): PublicHandler {
-  const maxAgeSeconds = httpMaxAgeSeconds === 0 ? week : Math.min(httpMaxAgeSeconds, week);
+  const maxAgeSeconds = Math.min(crl.http_max_age_seconds || week, week);
   return async (asked) => {
     const pem = wantsPem(asked.query);
     const ca = await store.read.cas.byId(caId(asked.path.id ?? ""));

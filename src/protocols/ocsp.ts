@@ -15,10 +15,12 @@ import { artefact, Repeated } from "#http/validators.ts";
 interface Deps {
   readonly ocsp: Pick<Ocsp, "answer" | "stillTrue">;
   readonly clock: Clock;
-  /** `ocsp.http_max_age_seconds`; 0 means until nextUpdate. */
-  readonly httpMaxAgeSeconds: number;
-  /** Most request URLs remembered with their answer. */
-  readonly urlsMax: number;
+  readonly config: {
+    /** 0 means until nextUpdate. */
+    readonly ocsp: { readonly http_max_age_seconds: number };
+    /** Most request URLs remembered with their answer. */
+    readonly server: { readonly ocsp_cache_entries: number };
+  };
   /** Told the status word of every answer, also of one from memory. */
   readonly onAnswer: (status: OcspAnswer["status"]) => void;
 }
@@ -29,8 +31,9 @@ interface Deps {
  */
 export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } {
   const day = 86_400;
-  const maxAgeSeconds = deps.httpMaxAgeSeconds === 0 ? day : Math.min(deps.httpMaxAgeSeconds, day);
-  const urls = new Recent<string, Remembered>(deps.urlsMax);
+  const { ocsp, server } = deps.config;
+  const maxAgeSeconds = Math.min(ocsp.http_max_age_seconds || day, day);
+  const urls = new Recent<string, Remembered>(server.ocsp_cache_entries);
 
   const sent = (request: Request, { answer, repeated }: Remembered): DerAnswer => {
     deps.onAnswer(answer.status);

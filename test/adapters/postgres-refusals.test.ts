@@ -56,7 +56,7 @@ test("a store whose login is taken away is unavailable, and serves when it is gi
   const theirs = new URL(dsn);
   theirs.username = "guest";
   // Connections that were made before would last; here each is made anew.
-  const store = await storeAt(theirs.href, { connMaxLifetimeSeconds: 0 });
+  const store = await storeAt(theirs.href, { conn_max_lifetime_seconds: 0 });
   await server.query(dsn, "alter role guest nologin");
   await expect(store.read.instance.value("name")).rejects.toMatchObject({
     code: "storage_unavailable",

@@ -26,7 +26,7 @@ beforeEach(async () => {
   world = issuanceWorld({ urlBase: "https://pki.example" });
   id = (await initRoot(world)).id;
   const perform = openPipeline({ ...world });
-  const handlers = bulkHandlers({ bulk: new BulkIssue(world) });
+  const handlers = bulkHandlers({ bulk: new BulkIssue(world), itemGate: async () => undefined });
   const operation = "cert.issue_bulk" as const;
   ask = async (body, ca = id) => {
     const call = { operation, origin: rootOrigin, path: { id: ca }, query: new URLSearchParams() };

@@ -92,7 +92,7 @@ test("the status follows publication and expiry", async () => {
 });
 
 test("every partition is signed and told, each with numbers of its own", async () => {
-  await open({ crl: { shards: 2, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 2, base_url: "http://crl.example" } });
   await call("crl.publish");
   expect(await call("crl.publish")).toEqual({
     scopes: ["full", "partition-0", "partition-1"].map((scope) => ({

@@ -10,7 +10,7 @@ import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca
 
 let small: SmallCa;
 beforeEach(async () => {
-  small = await smallCa({ responder: { delegated: false } });
+  small = await smallCa({ ocsp: { delegated: false } });
   for (let n = 0; n < 3; n += 1) await small.issue();
   await small.revoker.revoke(
     { ca: small.ca, serial: (await small.issue()).serial, origin: rootOrigin, mayManageCa: true },

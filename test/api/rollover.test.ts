@@ -13,7 +13,7 @@ import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { Problem } from "#core/problems.ts";
 import type { Principal } from "#core/access/principal.ts";
 import type { Perform } from "#domain/access/perform.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { externalRoot } from "#test/support/worlds/external-root.ts";
 import { csr, initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { certificateOf, opensslVerifies, rolloverWorld } from "#test/support/worlds/rollover.ts";

@@ -34,9 +34,8 @@ const rpc = new RpcDoor({
   schema: pkiSchema,
   perform: openPipeline({ ...world }),
   methods: rpcMethods({
-    urlBase: "http://pki.test",
-    nonceSupported: true,
-    delegatedResponder: true,
+    crl: { base_url: "http://pki.test" },
+    ocsp: { nonce_enabled: true, delegated: true },
   }),
   open: healthMethods(["pki.v1.PKIService"], async () => true),
   catalog: stubCatalog({

@@ -33,9 +33,8 @@ type Answers = NonNullable<Parameters<typeof stubCatalog>[0]>;
 const world = issuanceWorld();
 const perform = openPipeline({ ...world });
 const methods = rpcMethods({
-  urlBase: "http://pki.test",
-  nonceSupported: true,
-  delegatedResponder: false,
+  crl: { base_url: "http://pki.test" },
+  ocsp: { nonce_enabled: true, delegated: false },
 });
 const at = "2026-06-01T12:00:00.000000Z";
 const crlStatus = operation({

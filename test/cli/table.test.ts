@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { runCli } from "#cli/cli.ts";
-import { columns, jsonFor, printable } from "#cli/rows.ts";
+import { columns, jsonFor, namesOf, printable } from "#cli/rows.ts";
 import { Table } from "#cli/table.ts";
 
 const serial = "123456789012345678901234567890123456789";
@@ -24,7 +24,7 @@ const rows = [
     not_after: "2027-01-02T03:04:05Z",
   },
 ];
-const keys = ["serial", "profile", "status", "subject", "not_after"];
+const keys = ["serial", "profile", "status", "subject", "not_after"] as const;
 const widest = (text: string) => Math.max(...text.split("\n").map((line) => Bun.stringWidth(line)));
 
 test("a list of certificates fits 80 columns, and its serials are whole", () => {
@@ -59,7 +59,7 @@ test("a list of CAs, whose ids leave no room, is a block of lines for each", () 
     key_type: "ecdsa-p256",
     provider: "software",
   };
-  const fitted = columns([ca, ca], Object.keys(ca)).fitted(80);
+  const fitted = columns([ca, ca], namesOf(ca)).fitted(80);
   expect(widest(fitted)).toBeLessThanOrEqual(80);
   expect(fitted).toContain(`id:        ${id}\nlabel:     issuing-1\n`);
 });

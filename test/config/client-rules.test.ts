@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
-import { bindingsOf } from "#config/sections/client-certificates.ts";
+import { bindingsOf } from "#core/access/binding-rows.ts";
 import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 import { configOf, loadText } from "#test/support/config.ts";
 import { scratchDirectory } from "#test/support/encodings/openssl.ts";

@@ -8,7 +8,7 @@ import fc from "fast-check";
 
 import { variableOf, variables } from "#config/environment.ts";
 import { exampleFile, productionPreset, smallPreset, strangers } from "#config/example.ts";
-import type { Fault } from "#config/kinds.ts";
+import { type Fault, placeIn } from "#config/faults.ts";
 import { loadConfig } from "#config/load.ts";
 import { reference, referenceMarkdown } from "#config/reference.ts";
 import { reload } from "#config/reload.ts";
@@ -16,6 +16,7 @@ import { configSchema } from "#config/schema.ts";
 import { configJsonSchema } from "#config/schema-json.ts";
 import { leaves } from "#config/section.ts";
 import { configDigest, showJson, showYaml } from "#config/show.ts";
+import { sampleOf } from "#core/shape/described.ts";
 import { configOf, loadText } from "#test/support/config.ts";
 import { expectGolden } from "#test/support/golden.ts";
 
@@ -55,7 +56,7 @@ describe("the declaration (CFG-9, ENV-1)", () => {
   test("every sample of the example file is a value its own key accepts", () => {
     for (const { path, field } of declared.filter(({ field }) => !field.source)) {
       const faults: Fault[] = [];
-      field.kind.read(field.kind.sample, { path, faults });
+      field.kind.read(sampleOf(field.kind), placeIn(faults, path));
       expect(faults).toEqual([]);
     }
   });

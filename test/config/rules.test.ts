@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
-import { mappingsOf } from "#config/sections/access.ts";
+import { mappingsOf } from "#core/access/role-mappings.ts";
 import { profileOf } from "#config/sections/issuance.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { leafExtensions, repeatedExtensions } from "#core/policy/certificate-extensions.ts";

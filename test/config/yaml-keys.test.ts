@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import type { Fault } from "#config/kinds.ts";
+import type { Fault } from "#config/faults.ts";
 import { readYaml } from "#config/yaml.ts";
 
 /** The keys of a text in its order, repeated ones last; or the fault of the whole text. */

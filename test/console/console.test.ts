@@ -120,8 +120,8 @@ describe("the console is served", () => {
 
 describe("the console's addresses", () => {
   test("come from the table of operations, with every part escaped", () => {
-    expect(addressOf("ca.show", { path: { id: "a/b" } })).toBe("/api/ca/a%2Fb");
-    expect(addressOf("event.list", { query: { limit: "50", action: "cert.*" } })).toBe(
+    expect(addressOf("ca.show", { id: "a/b" })).toBe("/api/ca/a%2Fb");
+    expect(addressOf("event.list", { limit: 50, action: "cert.*" })).toBe(
       "/api/events?limit=50&action=cert.*",
     );
   });

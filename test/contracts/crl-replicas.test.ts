@@ -12,6 +12,7 @@ import { parseCrl } from "#core/x509/crl.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import { revocationDefaults, rootOrigin, smallCa } from "#test/support/worlds/small-ca.ts";
@@ -29,23 +30,27 @@ async function replicas(shards = 0) {
   await stores[0].atomically((tx) => tx.cas.insert(small.ca));
   await rememberShards(stores[0], shards);
   const { keys, clock, ca } = small;
-  const crl = { ...revocationDefaults.crl, shards, urlBase: "http://crl.example" };
+  const crl = { ...revocationDefaults.crl, shards, base_url: "http://crl.example" };
+  const random = seededRandom();
   const open = (store: Store): Revocation =>
-    openRevocation({
-      stillMay: async () => {},
-      store,
-      keys,
-      clock,
-      random: seededRandom(),
-      wake: () => {},
-      settings: { ...revocationDefaults, crl },
-      clockAhead: () => false,
-      clockBelieved: () => true,
-      publicProfile: () => false,
-      signCertificate: () => Promise.reject(new Error("no responder here")),
-      counts: { add: () => {} },
-      onFailure: () => {},
-    });
+    openRevocation(
+      { ...revocationDefaults, crl },
+      {
+        stillMay: async () => {},
+        store,
+        keys,
+        clock,
+        random,
+        signing: new Signing({ store, keys, clock, random }),
+        wake: () => {},
+        clockAhead: () => false,
+        clockBelieved: () => true,
+        publicProfile: () => false,
+        signCertificate: () => Promise.reject(new Error("no responder here")),
+        counts: { add: () => {} },
+        onFailure: () => {},
+      },
+    );
   const [one, two] = [open(stores[0]), open(stores[1])];
   const close = () => Promise.all(stores.map((store) => store.close()));
   return { one, two, stores, database, keys, clock, ca, close };
@@ -69,7 +74,7 @@ test("work of one name is done by one replica at a time", async () => {
 test("whoever holds a lease still reads when more leases are wanted than there are connections", async () => {
   const { stores, close } = await replicas();
   const [store] = stores;
-  const names = Array.from({ length: 2 * postgresLimits.maxOpenConns }, (_, n) => `lease ${n}`);
+  const names = Array.from({ length: 2 * postgresLimits.max_open_conns }, (_, n) => `lease ${n}`);
   const work = (name: string) => store.exclusively(name, () => store.ping().then(() => name));
   expect(await Promise.all(names.map(work))).toEqual(names);
   await close();

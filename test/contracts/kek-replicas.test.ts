@@ -5,8 +5,9 @@
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
-import { openKeys } from "#adapters/keys/open.ts";
-import type { KeyRef, Keys } from "#domain/keys.ts";
+import { startSigners } from "#adapters/keys/start.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
@@ -28,7 +29,7 @@ afterAll(() => server.stop());
  * rotation by itself.
  */
 async function replica(store: Store, settings: ReturnType<typeof newKeyStore>, hears: boolean) {
-  const opened = await openKeys(settings);
+  const opened = await startSigners(settings);
   const clock = testClock();
   const random = { ...seededRandom(), uuid: () => crypto.randomUUID() };
   const keks = new Keks({ store, keys: opened, clock, provider: "software", family: "kek" });
@@ -128,7 +129,7 @@ test.skipIf(softHsmModule === undefined)(
     const [one, other] = await Promise.all(
       stores.map(async (store) => {
         // One token, and a key store each.
-        const keys = await openKeys({ ...newKeyStore(), pkcs11: hsmToken });
+        const keys = await startSigners({ ...newKeyStore(), pkcs11: hsmToken });
         const deps = {
           store,
           keys,

@@ -5,7 +5,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
@@ -22,12 +22,12 @@ if (softHsmModule === undefined) describe.todo("KEKs by RSA: SoftHSM is not inst
 else {
   const real = softHsmModule;
   const { settings: hsmToken } = newSoftHsm();
-  const modulePath = newOaepModule(real, "sha256");
-  const settings = { ...newKeyStore(), pkcs11: { ...hsmToken, modulePath } };
+  const module_path = newOaepModule(real, "sha256");
+  const settings = { ...newKeyStore(), pkcs11: { ...hsmToken, module_path } };
 
   keksContract("a token with OAEP and no AES-GCM", {
     provider: "pkcs11",
-    open: () => openKeys(settings),
+    open: () => startSigners(settings),
     durable: true,
     wraps: ["RSA-OAEP-SHA256", 384],
   });
@@ -40,7 +40,7 @@ else {
   });
 
   test("KCK-2: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
-    const keys = await openKeys(settings);
+    const keys = await startSigners(settings);
     try {
       const [store, clock] = [openMemoryStore(), testClock()];
       const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "own" });
@@ -61,8 +61,8 @@ else {
     ["that takes SHA-256 and means SHA-1", "sha1"],
   ] as const) {
     test(`KEK-3: a token ${what}, gets no KEK, and nothing is left on it`, async () => {
-      const pkcs11 = { ...hsmToken, modulePath: newOaepModule(real, hash) };
-      const keys = await openKeys({ ...newKeyStore(), pkcs11 });
+      const pkcs11 = { ...hsmToken, module_path: newOaepModule(real, hash) };
+      const keys = await startSigners({ ...newKeyStore(), pkcs11 });
       try {
         const before = await keys.list("pkcs11");
         const refusal = keys.keks.generate({ provider: "pkcs11", label: "refused-v1" });

@@ -6,7 +6,8 @@ import { randomBytes } from "node:crypto";
 
 import type { HybridHeader, Wrap } from "#core/envelope.ts";
 import { unwrapHybrid, wrapHybrid } from "#domain/envelopes/hybrid.ts";
-import type { KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyRef, ProviderName } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Random } from "#domain/ports.ts";
 
 /** Declares the suite; `open` opens the same key store again after a close when `durable`. */

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import { newKeyStore } from "#test/support/keys/keystore.ts";
 import { newNss, nssModule } from "#test/support/keys/nss.ts";
 
@@ -15,14 +15,14 @@ else {
   keysContract("NSS softokn", {
     provider: "pkcs11",
     keyTypes: ["ecdsa-p256", "ecdsa-p384", "rsa-2048"],
-    open: () => openKeys(settings),
+    open: () => startSigners(settings),
     provide: nss.provide,
     durable: true,
   });
 
   test("KEY-2: on a token that gives new keys away none is made", async () => {
     const hsmToken = newNss();
-    const keys = await openKeys({ ...newKeyStore(), pkcs11: hsmToken.settings });
+    const keys = await startSigners({ ...newKeyStore(), pkcs11: hsmToken.settings });
     for (const keyType of ["ecdsa-p256", "rsa-2048"] as const) {
       const wanted = { provider: "pkcs11", label: "ca", keyType, role: "ca" } as const;
       const refusal = keys.generate(wanted);

@@ -2,7 +2,7 @@
 
 import { describe } from "bun:test";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
 import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 
@@ -15,7 +15,7 @@ else {
   keysContract("SoftHSM", {
     provider: "pkcs11",
     keyTypes: ["ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "rsa-2048", "rsa-3072", "ed25519"],
-    open: () => openKeys(settings, { fault: (...words) => console.error(...words) }),
+    open: () => startSigners(settings, { fault: (...words) => console.error(...words) }),
     durable: true,
   });
   keysContract("sealed files under a KEK on a SoftHSM token", {
@@ -36,6 +36,6 @@ else {
     ),
     durable: true,
   });
-  const open = () => openKeys(settings);
+  const open = () => startSigners(settings);
   keksContract("SoftHSM", { provider: "pkcs11", open, durable: true });
 }

@@ -1,6 +1,6 @@
 /** The key contract, kept by sealed files behind a real signer process. */
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
 import { node24Present } from "#test/support/encodings/node24.ts";
 
@@ -34,6 +34,6 @@ keysContract("sealed files under a KEK with an ML-KEM half", {
 });
 keksContract("sealed files", {
   provider: "software",
-  open: () => openKeys(settings),
+  open: () => startSigners(settings),
   durable: true,
 });

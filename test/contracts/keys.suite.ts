@@ -8,7 +8,8 @@ import {
   type KeyType,
   type SignatureName,
 } from "#core/x509/algorithms.ts";
-import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { opensslVerifies, ticketFor, verifies } from "#test/support/keys/signing.ts";
 
 /** One provider under test. */
@@ -83,13 +84,12 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
     test("a missing key is refused and not made anew", async () => {
       const ref = { ...one(fastType).ref, id: "00".repeat(20) };
       const message = Buffer.from("for nobody");
-      const ticket = { ...ticketFor(one(fastType), "ecdsa-sha256", message), key: ref };
+      const ticket = (opId: string) =>
+        ticketFor(one(fastType), "ecdsa-sha256", message, { key: ref, opId });
       const refusal = expect.objectContaining({ code: "key_unavailable" });
       for (let round = 0; round < 2; round += 1) {
         await expect(keys.find(ref)).rejects.toEqual(refusal);
-        await expect(keys.sign({ ...ticket, opId: `absent ${round}` }, message)).rejects.toEqual(
-          refusal,
-        );
+        await expect(keys.sign(ticket(`absent ${round}`), message)).rejects.toEqual(refusal);
       }
     });
 

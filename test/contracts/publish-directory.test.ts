@@ -25,7 +25,7 @@ const fresh = () => mkdtempSync(join(tmpdir(), "pkid-publish-"));
 publishTargetSuite("directory", () => {
   const path = join(fresh(), "made", "when-needed");
   return {
-    target: directoryTarget({ path, keepSnapshots: 2 }),
+    target: directoryTarget({ path, keep_snapshots: 2 }),
     served: async (file) => {
       const at = join(path, "current", file);
       return existsSync(at) ? readFileSync(at) : undefined;
@@ -35,7 +35,7 @@ publishTargetSuite("directory", () => {
 });
 
 async function publish(path: string, name: string, text: string, keepSnapshots = 2) {
-  const target = directoryTarget({ path, keepSnapshots });
+  const target = directoryTarget({ path, keep_snapshots: keepSnapshots });
   const snapshot = await target.begin(name, await target.previous());
   await snapshot.write(artefact("a/crl.der", text), [Buffer.from(text)]);
   const artefacts = [artefact("a/crl.der", text)];
@@ -68,7 +68,7 @@ test("what a crash left half made is swept by the next snapshot and never served
 test("octets that do not read back as they were written are not published", async () => {
   const path = fresh();
   await publish(path, "1", "one");
-  const target = directoryTarget({ path, keepSnapshots: 2 });
+  const target = directoryTarget({ path, keep_snapshots: 2 });
   const snapshot = await target.begin("2", undefined);
   await snapshot.write(artefact("a/crl.der", "two"), [Buffer.from("too")]);
   const artefacts = [artefact("a/crl.der", "two")];
@@ -91,7 +91,7 @@ test("a manifest somebody broke is as good as none", async () => {
   const path = fresh();
   await publish(path, "1", "one");
   writeFileSync(join(path, "current", "manifest.json"), "{}");
-  const target = directoryTarget({ path, keepSnapshots: 2 });
+  const target = directoryTarget({ path, keep_snapshots: 2 });
   expect(await target.previous()).toBeUndefined();
   await publish(path, "2", "two");
   expect((await target.previous())?.artefacts.length).toBe(1);

@@ -25,7 +25,7 @@ const open = (changes: Partial<Parameters<typeof s3Target>[0]> = {}) =>
     endpoint: store.endpoint,
     prefix: "pki",
     credentials: async () => rightKey,
-    forcePathStyle: true,
+    force_path_style: true,
     concurrency: 4,
     timeoutSeconds: 5,
     ...changes,

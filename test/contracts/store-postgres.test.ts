@@ -8,7 +8,7 @@ import { openStore } from "#adapters/db/open.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";

@@ -35,7 +35,7 @@ test("the database files are their owner's alone", async () => {
 test("a store opened for reading sees what another commits, and changes nothing", async () => {
   const database = sqliteDatabase();
   const store = await database.open();
-  const options = { path: database.target, busyTimeoutMs: 5000, readOnly: true } as const;
+  const options = { path: database.target, busy_timeout_ms: 5000, readOnly: true } as const;
   const deps = { clock: systemClock, random: systemRandom };
   const reader = await openStore({ driver: "sqlite", ...options }, deps);
   const row = certificate();
@@ -121,7 +121,7 @@ async function oldDatabase() {
   const store = await database.open();
   await issue(store, certificate());
   await store.close();
-  const options = { driver: "sqlite", path: database.target, busyTimeoutMs: 5000 } as const;
+  const options = { driver: "sqlite", path: database.target, busy_timeout_ms: 5000 } as const;
   const known = embeddedMigrations("sqlite");
   const version = known.length + 1;
   const copy = `${database.target}.before-${version}`;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 
 import { caId, defaultTenant, type Serial, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import { bulkContract } from "./store-bulk.suite.ts";
 import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";

@@ -18,7 +18,20 @@ import { parseIssueValue } from "#core/policy/caa.ts";
 import { readMessageJson } from "#core/protobuf/json.ts";
 import { decodeMessage, delimited } from "#core/protobuf/wire.ts";
 import { parseSctList } from "#core/transparency/sct.ts";
-import { list, object, otherwise, readBody, text } from "#core/shape.ts";
+import { list, mapOf, object, otherwise, readBody, text } from "#core/shape.ts";
+import { rawOf } from "#core/shape/described.ts";
+import {
+  absoluteUrl,
+  address,
+  addressAndPort,
+  block,
+  dnsName,
+  hostAndPort,
+  label,
+  lines,
+  objectId,
+  span,
+} from "#core/shape/texts.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { parseExtensions } from "#core/x509/extensions.ts";
 import { parseGeneralNames } from "#core/x509/general-names.ts";
@@ -83,6 +96,19 @@ function time(): Uint8Array {
 const fields = { names: otherwise(list(object({ a: text() }), 0, 10_000_000), []) };
 const repeated = (piece: string) => (count: number) => piece.repeat(count);
 
+const textKinds = {
+  url: absoluteUrl("base"),
+  address,
+  addressAndPort,
+  block,
+  dnsName,
+  hostAndPort,
+  label,
+  lines,
+  objectId,
+  span,
+};
+
 const shapes: readonly Shape[] = [
   ...["3a00", "3a0161", "0a0161"].map((hex) =>
     shape(
@@ -120,6 +146,23 @@ const shapes: readonly Shape[] = [
     20_000,
     (count) => ({ names: Array(count).fill({ a: "" }) }),
     (body) => readBody(fields, body),
+  ),
+  shape(
+    "mappings",
+    6000,
+    (count) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, ["a"]])),
+    (value) => mapOf(list(text())).read(value),
+  ),
+  ...["a,", '"",', "[", " ", ","].map((piece) =>
+    shape(`list from text ${piece}`, 6000, repeated(piece), (given) => rawOf(list(text()), given)),
+  ),
+  ...Object.entries({ ...textKinds, long: text({ max: 1e9, pattern: /^[a-z]+$/ }) }).flatMap(
+    ([name, kind]) =>
+      ["a", "1", ".", "a.", "1.", ":", "/", "-", " ", "\r\n"].map((piece) =>
+        shape(`${name} ${JSON.stringify(piece)}`, 40_000, repeated(piece), (given) =>
+          kind.read(given),
+        ),
+      ),
   ),
   shape("RDNs as text", 4000, manyRdns, (der) => nameText(parseName(der))),
   shape("an RDN of many as text", 4000, oneRdn, (der) => nameText(parseName(der))),

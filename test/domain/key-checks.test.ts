@@ -12,7 +12,7 @@ import { Problem } from "#core/problems.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { keyDigests, spkiSha256 } from "#core/x509/public-keys.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { somebody } from "#test/support/worlds/governed-world.ts";
 import {

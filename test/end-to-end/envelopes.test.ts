@@ -8,7 +8,7 @@ import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from
 import { join } from "node:path";
 
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 import { binary, Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
 import { sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
@@ -100,8 +100,8 @@ test("keys of a release before envelopes are brought over, whatever power cuts c
   const ids = await makeCas(instance, 10);
   await instance.stop();
   const settings = {
-    keystoreDir: join(home, "data", "keys"),
-    masterKeyFile: join(home, "data", "master.key"),
+    keystore_dir: join(home, "data", "keys"),
+    master_key_file: join(home, "data", "master.key"),
   };
   const store = sealedStore(settings);
   const refs: KeyRef[] = store.list().filter(({ keyType }) => keyType !== "aes-256");
@@ -141,8 +141,8 @@ describe("the memory of the serving process", () => {
     const ids = await makeCas(instance, 1);
     await allSign(instance, ids);
     const store = sealedStore({
-      keystoreDir: join(home, "data", "keys"),
-      masterKeyFile: join(home, "data", "master.key"),
+      keystore_dir: join(home, "data", "keys"),
+      master_key_file: join(home, "data", "master.key"),
     });
     const ca = store.list().find(({ label }) => label.startsWith("ca-0"));
     if (ca === undefined) throw new Error("the CA has a key");

@@ -25,9 +25,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 setDefaultTimeout(60_000);
 const methods = rpcMethods({
-  urlBase: "http://pki.test",
-  nonceSupported: true,
-  delegatedResponder: true,
+  crl: { base_url: "http://pki.test" },
+  ocsp: { nonce_enabled: true, delegated: true },
 });
 const names = Object.keys(methods) as PkiMethod[]; // The keys of a record of them.
 const logs: CtLog[] = [];

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { isOurs } from "#app/token-keys.ts";
+import { isOurs } from "#adapters/keys/token-keys.ts";
 import {
   failedStart,
   Instance,

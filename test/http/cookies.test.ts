@@ -7,7 +7,7 @@ import { Problem } from "#core/problems.ts";
 import { Cookies, cookieOf } from "#http/cookies.ts";
 import { OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "#http/csrf.ts";
 
-const cookies = new Cookies({ name: "pki_session", insecure: false });
+const cookies = new Cookies({ cookie_name: "pki_session", insecure: false });
 
 describe("cookies", () => {
   test("have every attribute that keeps them from others", () => {
@@ -29,7 +29,7 @@ describe("cookies", () => {
   });
 
   test("lose Secure, and nothing else, where tests run without TLS", () => {
-    const insecure = new Cookies({ name: "s", insecure: true });
+    const insecure = new Cookies({ cookie_name: "s", insecure: true });
     expect(insecure.opened("ID", "C", 1)).toEqual([
       "s=ID; Max-Age=1; Path=/; HttpOnly; SameSite=Lax",
       "s_csrf=C; Max-Age=1; Path=/; SameSite=Lax",
@@ -37,7 +37,7 @@ describe("cookies", () => {
   });
 
   test("of a name that browsers guard have what they ask for", () => {
-    const guarded = new Cookies({ name: "__Host-pki", insecure: false });
+    const guarded = new Cookies({ cookie_name: "__Host-pki", insecure: false });
     expect([...guarded.opened("ID", "C", 1), guarded.began("TX", 1), guarded.over()]).toEqual([
       "__Host-pki=ID; Max-Age=1; Path=/; HttpOnly; Secure; SameSite=Lax",
       "__Host-pki_csrf=C; Max-Age=1; Path=/; Secure; SameSite=Lax",

@@ -248,7 +248,11 @@ describe("slow clients", () => {
     `${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Token pki_pat_good\r\nContent-Type: application/json\r\n`;
 
   test("a body that trickles on and an answer that takes too long end the connection", async () => {
-    const patience = { idleTimeoutSeconds: 120, bodyTimeoutSeconds: 4, requestTimeoutSeconds: 4 };
+    const patience = {
+      idle_timeout_seconds: 120,
+      body_timeout_seconds: 4,
+      request_timeout_seconds: 4,
+    };
     const { listeners } = await start(patience, {
       perform: async (call) => {
         const created = call.operation.name === "token.create";
@@ -301,7 +305,7 @@ describe("slow clients", () => {
 describe("a body that is too large", () => {
   test("is refused on every door in words that its sender hears, though it asked nobody's leave", async () => {
     const adminSocket = join(folder, "large.sock");
-    const limits = { bodyBytesMax: 65_536 };
+    const limits = { max_body_bytes: 65_536 };
     const plain = await start({ adminSocket, publicHttp: { host: "127.0.0.1", port: 0 } }, limits);
     const size = 8 * 1024 * 1024;
     const ca = "POST /api/ca/x/ocsp HTTP/1.1\r\nHost: x\r\n";
@@ -494,7 +498,7 @@ describe("the drain", () => {
 
 describe("the client address", () => {
   const forwardedFor = async (trustedProxies: readonly string[], forwarded: string) => {
-    const server = await start({}, { trustedProxies });
+    const server = await start({}, { trusted_proxies: trustedProxies });
     await fetch(`${server.origin}/healthz`, { headers: { "x-forwarded-for": forwarded } });
     return server.rows[0]?.ip;
   };

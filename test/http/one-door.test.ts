@@ -27,7 +27,29 @@ const rows: Readonly<Record<string, Operation>> = {
     caller: "inside",
   },
   "toy.octets": { route: "POST /toy/octets", needs: "pub", speaks: "ocsp" },
+  "toy.stream": { route: "GET /toy/stream", needs: "any" },
 };
+
+const clock = testClock();
+let staying = true;
+/** Lets the next piece go. */
+let release = () => {};
+
+const stream = operation({
+  summary: "Gives a piece whenever the test lets it.",
+  target: noTarget,
+  output: { media: ["text/plain"] },
+  run: async () => new Document({ content: pieces(), type: "text/plain" }),
+});
+
+async function* pieces() {
+  for (let at = 0; at < 4; at++) {
+    yield new TextEncoder().encode(`piece ${at};`);
+    await new Promise<void>((resolve) => {
+      release = resolve;
+    });
+  }
+}
 
 /** Says its name and its secret in one line: `<name>:<secret>:<greeting>`. */
 const greeting = operation({
@@ -64,6 +86,7 @@ beforeAll(async () => {
     {
       ...stubHandlers(),
       "toy.device": device,
+      "toy.stream": stream,
       "toy.octets": () => {
         throw refuse("overloaded", { retry_after: 3 });
       },
@@ -72,7 +95,11 @@ beforeAll(async () => {
   const told = ({ code }: Problem) => new Response(`no: ${code}`, { status: 400 });
   server = await startStub(
     {},
-    { catalog, perform: openPipeline({ store, clock: testClock() }), speeches: { ocsp: told } },
+    {
+      catalog,
+      perform: openPipeline({ store, clock, stays: async () => staying }),
+      speeches: { ocsp: told },
+    },
   );
 });
 afterAll(() => server.stop());
@@ -113,6 +140,26 @@ test("a refusal is told in the words of its row, wherever it is met", async () =
 });
 
 describe("an answer that is sent piece by piece", () => {
+  const headers = { authorization: `Basic ${btoa("root:secret")}` };
+
+  test("is for who has proved itself, and breaks off on the wire when its session has ended", async () => {
+    expect((await fetch(`${server.origin}/toy/stream`)).status).toBe(401);
+    const answer = await fetch(`${server.origin}/toy/stream`, { headers });
+    const reader = answer.body?.getReader();
+    const next = async () => new TextDecoder().decode((await reader?.read())?.value);
+    expect(await next()).toBe("piece 0;");
+    release();
+    expect(await next()).toBe("piece 1;");
+    staying = false;
+    clock.advance(1);
+    release();
+    const rest = await next().catch((error: unknown) => String(error));
+    staying = true;
+    // No third piece, and no end that would make half of it look whole.
+    expect(rest).not.toContain("piece");
+    expect(rest).not.toBe("");
+  });
+
   const document = (pieces: number, ended: () => void) =>
     new Document({
       type: "text/plain",

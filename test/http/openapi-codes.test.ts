@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { parkedShape } from "#api/approval-json.ts";
 import { type ProblemCode, problems } from "#core/problems.ts";
 import { refusing, text } from "#core/shape.ts";
 import { operation } from "#domain/access/operation.ts";
@@ -19,14 +20,14 @@ const rows = [...catalog.entries];
 
 /** Codes by operation, as a reader of the document finds them. */
 function toldIn(of: Catalog): ReadonlyMap<OperationName, readonly ProblemCode[]> {
-  const { paths } = openapiDocument(of, "1") as Json;
+  const { paths } = openapiDocument(of, "1", parkedShape) as Json;
   const found = new Map<OperationName, readonly ProblemCode[]>();
   for (const [name, { row }] of of.entries) {
     if (row.local === true) continue;
     const [route = { method: "", path: "" }] = routesOf(row);
     const item = paths[route.path.replace("*}", "}")][route.method.toLowerCase()];
     const refusals = Object.entries<Json>(item.responses).filter(([status]) =>
-      /^\d+$/.test(status),
+      /^[45]\d\d$/.test(status),
     );
     const codes = refusals.flatMap(([status, { content }]) => {
       const these: ProblemCode[] = content["application/json"].schema.allOf[1].properties.code.enum;

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { objectSchema, readBody } from "#core/shape.ts";
-import { exampleOf } from "#http/openapi-examples.ts";
+import { sampleOf } from "#core/shape/described.ts";
 import { shapeOf } from "#http/openapi.ts";
 import { describedCatalog } from "#test/support/worlds/described-catalog.ts";
 
@@ -13,12 +13,12 @@ describe("the example", () => {
   const asked = entries.filter(([, entry]) => shapeOf(entry).body !== undefined);
   test.each(asked)("of what %s is asked is read by its shape", (_name, entry) => {
     const body = shapeOf(entry).body ?? {};
-    expect(() => readBody(body, exampleOf(objectSchema(body)))).not.toThrow();
+    expect(() => readBody(body, sampleOf({ schema: objectSchema(body) }))).not.toThrow();
   });
 
   const answered = entries.filter(([, entry]) => shapeOf(entry).output !== undefined);
   test.each(answered)("of what %s answers is read by its shape", (_name, entry) => {
     const { output } = shapeOf(entry);
-    expect(() => output?.read(exampleOf(output.schema))).not.toThrow();
+    expect(() => output?.read(sampleOf(output))).not.toThrow();
   });
 });

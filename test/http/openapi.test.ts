@@ -3,13 +3,17 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { anything, integer, optional, text } from "#core/shape.ts";
+import { parkedShape } from "#api/approval-json.ts";
 import { operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
 import type { Catalog } from "#http/catalog.ts";
 import { descriptionHandlers } from "#http/docs.ts";
+import { openapiDocument } from "#http/openapi.ts";
 import { operationOf, operations, routeOf, routesOf, type OperationName } from "#operations";
 
 import { stubOf } from "#test/support/worlds/asking.ts";
+import { describedCatalog } from "#test/support/worlds/described-catalog.ts";
+import type { Json } from "#test/support/worlds/governed-world.ts";
 import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 let server: StubServer;
@@ -30,7 +34,7 @@ beforeAll(async () => {
     run: async () => ({}),
   });
   const handlers = {
-    ...descriptionHandlers(() => catalog, "1.2.3"),
+    ...descriptionHandlers(() => catalog, "1.2.3", parkedShape),
     "health.live": stubOf("health.live"),
     "cert.issue": issue,
     "cert.list": list,
@@ -154,4 +158,18 @@ test("the page shows what an operation takes, its refusals, and how to authentic
   }
   const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
   expect(links.filter((id) => !page.includes(`id="${id}"`))).toEqual([]);
+});
+
+test("what takes two answers that it waits, by the shape of every such answer", () => {
+  const described = openapiDocument(describedCatalog(), "1", parkedShape) as Json;
+  const guarded = Object.entries(operations).filter(([, row]) => "takesTwo" in row);
+  for (const [name, row] of guarded) {
+    const [method = "", path = ""] = row.route.split(" ");
+    const { responses } = described.paths[path][method.toLowerCase()];
+    const { schema } = responses["202"].content["application/json"];
+    expect([name, schema]).toEqual([name, { $ref: "#/components/schemas/Parked" }]);
+  }
+  expect(described.components.schemas.Parked).toEqual(parkedShape.schema);
+  const { responses } = described.paths["/api/ca/{id}/revoke"].post;
+  expect(responses["202"]).toBeUndefined();
 });

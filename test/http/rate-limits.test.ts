@@ -7,20 +7,21 @@ import { afterEach, describe, expect, test } from "bun:test";
 
 import { addressKey } from "#core/address-key.ts";
 import { Problem } from "#core/problems.ts";
-import { type Asker, RateLimits, type RateSettings } from "#http/rate-limits.ts";
+import { type Asker, RateLimits, type RateSection } from "#http/rate-limits.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { startStub, type StubServer } from "#test/support/worlds/stub-server.ts";
 
 const plenty = { rate: 1000, burst: 1000 };
-const settings: RateSettings = {
+const settings: RateSection = {
   enabled: true,
   global: plenty,
-  perIp: plenty,
-  perAccount: plenty,
-  buckets: { maxKeys: 1000, idleMs: 600_000 },
+  per_ip: plenty,
+  per_account: plenty,
+  max_keys: 1000,
+  idle_ttl_seconds: 600,
 };
 
-function limiter(wanted: Partial<RateSettings> = {}) {
+function limiter(wanted: Partial<RateSection> = {}) {
   let inForce = { ...settings, ...wanted };
   const time = { ms: 0 };
   const limits = new RateLimits({ settings: () => inForce, elapsedMs: () => time.ms });
@@ -33,7 +34,7 @@ function limiter(wanted: Partial<RateSettings> = {}) {
       throw error;
     }
   };
-  const reload = (next: Partial<RateSettings>) => {
+  const reload = (next: Partial<RateSection>) => {
     inForce = { ...inForce, ...next };
   };
   return { limits, time, tierOf, reload };
@@ -45,23 +46,23 @@ describe("the tiers", () => {
 
   test("each refuses on its own, under its name", () => {
     const ip = "192.0.2.1";
-    const asked = (wanted: Partial<RateSettings>, asker: Asker) => {
+    const asked = (wanted: Partial<RateSection>, asker: Asker) => {
       const { tierOf } = limiter(wanted);
       return [tierOf(asker), tierOf(asker), tierOf(asker)];
     };
     expect(asked({ global: tight }, { ip })).toEqual([undefined, undefined, "global"]);
-    expect(asked({ perIp: tight }, { ip })).toEqual([undefined, undefined, "per_ip"]);
+    expect(asked({ per_ip: tight }, { ip })).toEqual([undefined, undefined, "per_ip"]);
     expect(asked({}, { ip, tenant })).toEqual([undefined, undefined, "per_tenant"]);
-    expect(asked({ perAccount: tight }, { ip, account: "a" })).toEqual([
+    expect(asked({ per_account: tight }, { ip, account: "a" })).toEqual([
       undefined,
       undefined,
       "per_account",
     ]);
-    expect(asked({ perAccount: tight }, { ip })).toEqual([undefined, undefined, undefined]);
+    expect(asked({ per_account: tight }, { ip })).toEqual([undefined, undefined, undefined]);
   });
 
   test("a refusal gives the tokens of earlier tiers back", () => {
-    const { tierOf } = limiter({ global: { rate: 1, burst: 3 }, perIp: { rate: 1, burst: 1 } });
+    const { tierOf } = limiter({ global: { rate: 1, burst: 3 }, per_ip: { rate: 1, burst: 1 } });
     expect(tierOf({ ip: "192.0.2.1" })).toBeUndefined();
     for (let n = 0; n < 20; n += 1) expect(tierOf({ ip: "192.0.2.1" })).toBe("per_ip");
     expect(tierOf({ ip: "192.0.2.2" })).toBeUndefined();
@@ -70,14 +71,14 @@ describe("the tiers", () => {
   });
 
   test("a tier with rate 0 is off, and so is everything while not enabled", () => {
-    const off = limiter({ perIp: { rate: 0, burst: 1 } });
+    const off = limiter({ per_ip: { rate: 0, burst: 1 } });
     for (let n = 0; n < 50; n += 1) expect(off.tierOf({ ip: "192.0.2.1" })).toBeUndefined();
     const disabled = limiter({ enabled: false, global: { rate: 1, burst: 1 } });
     for (let n = 0; n < 50; n += 1) expect(disabled.tierOf({ ip: "192.0.2.1" })).toBeUndefined();
   });
 
   test("a reload is in force with the next request", () => {
-    const { tierOf, reload } = limiter({ perIp: { rate: 1, burst: 1 } });
+    const { tierOf, reload } = limiter({ per_ip: { rate: 1, burst: 1 } });
     tierOf({ ip: "192.0.2.1" });
     expect(tierOf({ ip: "192.0.2.1" })).toBe("per_ip");
     reload({ enabled: false });
@@ -85,7 +86,7 @@ describe("the tiers", () => {
   });
 
   test("the refusal says in whole seconds when there will be room", () => {
-    const { limits } = limiter({ perIp: { rate: 0.1, burst: 1 } });
+    const { limits } = limiter({ per_ip: { rate: 0.1, burst: 1 } });
     limits.admit({ ip: "192.0.2.1" });
     expect(() => limits.admit({ ip: "192.0.2.1" })).toThrow(
       expect.objectContaining({ code: "rate_limited", facts: { tier: "per_ip", retry_after: 10 } }),
@@ -104,7 +105,7 @@ describe("one address", () => {
   });
 
   test("that guesses passwords is refused before the next guess is looked at, others are not", () => {
-    const { limits, time } = limiter({ perIp: { rate: 1, burst: 2 } });
+    const { limits, time } = limiter({ per_ip: { rate: 1, burst: 2 } });
     for (let n = 0; n < 9; n += 1) limits.attempt("192.0.2.1")();
     for (let n = 0; n < 2; n += 1) limits.attempt("192.0.2.1");
     expect(() => limits.attempt("192.0.2.1")).toThrow("Too many requests.");
@@ -122,7 +123,7 @@ describe("through the front door", () => {
   });
 
   const start = async () => {
-    const { limits } = limiter({ perIp: { rate: 0.01, burst: 2 } });
+    const { limits } = limiter({ per_ip: { rate: 0.01, burst: 2 } });
     server = await startStub({}, { limits, speeches: { ocsp: ocspRefusal } });
     const { origin } = server;
     return (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, init);
@@ -173,7 +174,7 @@ describe("through the front door", () => {
   });
 
   test("one credential is one account, from wherever it comes", async () => {
-    const { limits } = limiter({ perAccount: { rate: 0.01, burst: 2 } });
+    const { limits } = limiter({ per_account: { rate: 0.01, burst: 2 } });
     server = await startStub({}, { limits });
     const { origin } = server;
     const ask = async (credential: string) => {

@@ -29,7 +29,7 @@ const rpc = new RpcDoor({
   schema: pkiSchema,
   catalog: stubCatalog(),
   perform,
-  methods: rpcMethods({ urlBase: "", nonceSupported: true, delegatedResponder: true }),
+  methods: rpcMethods({ crl: { base_url: "" }, ocsp: { nonce_enabled: true, delegated: true } }),
   open: healthMethods(["pki.v1.PKIService"], async () => ready),
   bodyBytesMax: 65_536,
 });

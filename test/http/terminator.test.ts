@@ -52,7 +52,7 @@ const start: typeof startStub = async (options, deps) => {
     { tls, clientAuthorities, ...options },
     {
       authenticate: below(options?.clientAuthorities ?? clientAuthorities),
-      bodyBytesMax: 64 * 1024 * 1024,
+      max_body_bytes: 64 * 1024 * 1024,
       ...deps,
     },
   );
@@ -180,7 +180,7 @@ describe("a client", () => {
     const plain = await start();
     await spoken(portOf(plain), forwarded, alice);
     expect(plain.rows.map(({ ip }) => ip)).toEqual(["127.0.0.1"]);
-    const behind = await start({}, { trustedProxies: ["127.0.0.0/8"] });
+    const behind = await start({}, { trusted_proxies: ["127.0.0.0/8"] });
     await spoken(portOf(behind), forwarded, alice);
     expect(behind.rows.map(({ ip }) => ip)).toEqual(["9.9.9.9"]);
     // Another address of loopback, for the pipe itself always comes from 127.0.0.1.
@@ -339,7 +339,11 @@ describe("a connection", () => {
   }, 60_000);
 
   test("whose body trickles on, or whose answer takes too long, is closed like any other", async () => {
-    const patience = { idleTimeoutSeconds: 120, bodyTimeoutSeconds: 4, requestTimeoutSeconds: 4 };
+    const patience = {
+      idle_timeout_seconds: 120,
+      body_timeout_seconds: 4,
+      request_timeout_seconds: 4,
+    };
     const port = portOf(
       await start(patience, {
         perform: async (call) => {
@@ -362,7 +366,11 @@ describe("a connection", () => {
 
   test("beyond as many as there may be is closed, until another one is", async () => {
     const server = await startStub({}, {});
-    const limits = { idleTimeoutSeconds: 30, bodyTimeoutSeconds: 30, requestTimeoutSeconds: 30 };
+    const limits = {
+      idle_timeout_seconds: 30,
+      body_timeout_seconds: 30,
+      request_timeout_seconds: 30,
+    };
     const doors = new PipeDoors(server.front, limits, undefined);
     const terminator = await TlsTerminator.open({
       host: "127.0.0.1",
@@ -371,7 +379,7 @@ describe("a connection", () => {
       tls,
       clientAuthorities: [outside.pem],
       connectionsMax: 2,
-      idleTimeoutSeconds: 30,
+      idle_timeout_seconds: 30,
       suites: usualTlsSuites,
       openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
     });
@@ -394,7 +402,10 @@ describe("a connection", () => {
     const text = Buffer.alloc(32 * 1024 * 1024, "x").toString();
     const perform = async ({ given }: Call) =>
       new Outcome("done", (await given.peek("much")) === undefined ? {} : { text });
-    const server = await start({ idleTimeoutSeconds: 4, requestTimeoutSeconds: 4 }, { perform });
+    const server = await start(
+      { idle_timeout_seconds: 4, request_timeout_seconds: 4 },
+      { perform },
+    );
     const clients = [await connected(portOf(server), alice), await connected(portOf(server), bob)];
     const [deaf, mute] = clients;
     const ended = clients.map((socket) => new Promise((resolve) => socket.once("close", resolve)));

@@ -11,6 +11,7 @@ import {
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 
+import { parkedShape } from "#api/approval-json.ts";
 import { Client } from "#cli/client.ts";
 import { Refusal } from "#cli/failure.ts";
 import { ProtoSchema } from "#core/protobuf/schema.ts";
@@ -137,7 +138,7 @@ test("from a shell they are what a command asks for", async () => {
 });
 
 test("the description tells what it takes, answers and refuses, with an example", () => {
-  const { paths } = openapiDocument(catalog, "1") as Json;
+  const { paths } = openapiDocument(catalog, "1", parkedShape) as Json;
   const told = paths["/api/toys/{name}/greet"].post;
   expect(told.summary).toBe("Greet a toy as often as it is asked for.");
   expect(told.parameters).toEqual([
@@ -154,7 +155,7 @@ test("the description tells what it takes, answers and refuses, with an example"
   const { schema, example } = told.responses["2XX"].content["application/json"];
   expect([Object.keys(schema.properties), example]).toEqual([
     ["said", "by"],
-    { said: "example", by: "example" },
+    { said: "text", by: "text" },
   ]);
   expect(JSON.stringify(told.responses["400"])).toContain("conflicting_fields");
 });

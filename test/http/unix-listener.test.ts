@@ -49,7 +49,7 @@ describe("the socket", () => {
   });
 
   test("proves nothing: whoever shows no credential is nobody, whatever address is claimed", async () => {
-    const { path } = await start({}, {}, { trustedProxies: ["0.0.0.0/0", "::/0"] });
+    const { path } = await start({}, {}, { trusted_proxies: ["0.0.0.0/0", "::/0"] });
     const claim = "X-Forwarded-For: 127.0.0.1\r\n";
     expect(await rawExchange(path, get("/api/me", claim))).toStartWith("HTTP/1.1 401");
     expect(await rawExchange(path, get("/api/me", claim + good))).toContain('"ip":""');
@@ -83,7 +83,11 @@ describe("the socket", () => {
 
 describe("a connection", () => {
   test("whose body trickles, whose answer is late, or that asks nothing is closed", async () => {
-    const patience = { idleTimeoutSeconds: 2, bodyTimeoutSeconds: 2, requestTimeoutSeconds: 2 };
+    const patience = {
+      idle_timeout_seconds: 2,
+      body_timeout_seconds: 2,
+      request_timeout_seconds: 2,
+    };
     const perform = async ({ operation, given }: Call) => {
       if (operation.name === "token.create") await given.read();
       return new Promise<never>(() => {});

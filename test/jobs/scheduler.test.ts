@@ -129,11 +129,13 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     serving: { renewals: work("serving") },
     responders: { renewals: work("responders") },
     transparency: { lost: work("lost"), monitor: { run: work("inclusion") } },
-    inclusionMinutes: 60,
     presigner: { run: presigned, refreshChanged: work("presign changed") },
-    presignMinutes: 360,
     publishing: { run: published, changed: work("publish changed") },
-    publishMinutes: 60,
+    config: {
+      presign: { enabled: true, refresh_minutes: 360 },
+      publish: { enabled: true, interval_minutes: 60 },
+      certificate_transparency: { inclusion_monitor: { enabled: true, interval_minutes: 60 } },
+    },
     accessLog: { prune: work("access log") },
     clockWatch: {
       watch: work("watch"),

@@ -15,9 +15,9 @@ import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca
 let small: SmallCa;
 let handlers: ReturnType<typeof crlHandlers>;
 let read: PublicHandler;
-async function open(options?: Parameters<typeof smallCa>[0], httpMaxAgeSeconds = 0) {
+async function open(options?: Parameters<typeof smallCa>[0], http_max_age_seconds = 0) {
   small = await smallCa(options);
-  handlers = crlHandlers({ ...small, httpMaxAgeSeconds });
+  handlers = crlHandlers({ ...small, crl: { http_max_age_seconds } });
   read = handlers["crl.read"];
 }
 beforeEach(() => open());
@@ -70,7 +70,7 @@ test("a list that two newer ones pushed out while it was being fetched is no ref
         throw refuse("crl_unavailable", { retry_after: 5 });
       },
     };
-    read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+    read = crlHandlers({ ...small, publisher, crl: { http_max_age_seconds: 0 } })["crl.read"];
     const { number } = await small.publisher.current(small.ca);
     const octets = await (await get(format)).bytes();
     const der = format === "" ? octets : decodePem(new TextDecoder().decode(octets), ["X509 CRL"]);
@@ -88,7 +88,7 @@ test("a list whose octets cannot be had, and that none replaces, is refused at o
       throw refuse("crl_unavailable", { retry_after: 5 });
     },
   };
-  read = crlHandlers({ ...small, publisher, httpMaxAgeSeconds: 0 })["crl.read"];
+  read = crlHandlers({ ...small, publisher, crl: { http_max_age_seconds: 0 } })["crl.read"];
   expect(await codeOf(get())).toBe("crl_unavailable");
   expect(asked).toBe(1);
 });
@@ -154,7 +154,7 @@ test.each([
 });
 
 test("lists one after the other within a second are served all the same, though their times run ahead", async () => {
-  const quick = await smallCa({ crl: { backdateSeconds: 0 } });
+  const quick = await smallCa({ issuance: { backdate_seconds: 0 } });
   for (let list = 0; list < 12; list++) await quick.publisher.publishBase(quick.ca, rootOrigin);
   const served = await quick.publisher.published(quick.ca.id, "full", "base");
   expect(served?.number).toBe(12);
@@ -215,7 +215,7 @@ const asked = (operation: keyof typeof handlers, shard: string, init: RequestIni
 };
 
 test("deltas and partitions have names of their own, and a delta its own lifetime", async () => {
-  await open({ crl: { shards: 3, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 3, base_url: "http://crl.example" } });
   const names = await Promise.all(
     (["crl.read", "crl.delta", "crl.partition", "crl.partition_delta"] as const).map(
       async (operation) => {

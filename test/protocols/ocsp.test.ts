@@ -22,7 +22,7 @@ let serial: Awaited<ReturnType<SmallCa["issue"]>>["serial"];
 beforeEach(async () => {
   small = await smallCa();
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 0, urlsMax: 100, onAnswer });
+  handlers = ocspHandlers({ ocsp, clock, config: cachedFor(0), onAnswer });
   ({ serial } = await small.issue());
   der = questionOf();
 });
@@ -63,7 +63,7 @@ test("an answer to GET may be kept until nextUpdate, at most a day", async () =>
 
 test("the setting shortens what shared caches may keep", async () => {
   const { ocsp, clock } = small;
-  handlers = ocspHandlers({ ocsp, clock, httpMaxAgeSeconds: 300, urlsMax: 100, onAnswer });
+  handlers = ocspHandlers({ ocsp, clock, config: cachedFor(300), onAnswer });
   expect((await get(base64())).headers.get("cache-control")).toContain("max-age=300,");
 });
 
@@ -164,4 +164,9 @@ test("every answer tells its status word, from memory too", async () => {
   await get(base64());
   await post(new Uint8Array(1));
   expect(words).toEqual(["successful", "successful", "malformedRequest"]);
+});
+
+const cachedFor = (http_max_age_seconds: number) => ({
+  ocsp: { http_max_age_seconds },
+  server: { ocsp_cache_entries: 100 },
 });

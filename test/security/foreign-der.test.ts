@@ -28,7 +28,7 @@ import { policyConstraints, policyMappings } from "#core/x509/policy-extensions.
 import { ClientCertificates } from "#domain/access/client-certificates.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import type { GuardedCall } from "#domain/access/perform.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";

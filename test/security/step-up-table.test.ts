@@ -142,8 +142,7 @@ describe("by default", () => {
         origin: inSession(stepUpUntil),
         path: { id },
         query: new URLSearchParams(),
-        // Where its row has members that its route does not name.
-        body: async () => (operationOf(name).in === "query" ? {} : { resource: `ca/${id}` }),
+        body: async () => (operationOf(name).by === undefined ? {} : { resource: `ca/${id}` }),
       });
       const refused = await askJson(perform, call(undefined), anything).catch(thrown);
       expect(refused).toBeInstanceOf(Problem);

@@ -15,14 +15,13 @@ interface CaPageProps {
 
 /** Needs the capability `read` on the CA. */
 export function CaPage({ id, credential }: CaPageProps) {
-  const path = { id };
   return (
     <>
-      <Asked name="ca.show" question={{ path }} credential={credential}>
+      <Asked name="ca.show" members={{ id }} credential={credential}>
         {(ca) => <Facts ca={ca} />}
       </Asked>
       <h2>CRL</h2>
-      <Asked name="crl.status" question={{ path }} credential={credential}>
+      <Asked name="crl.status" members={{ id }} credential={credential}>
         {({ base }) => (
           <dl>
             <dt>Number</dt>
@@ -41,7 +40,7 @@ export function CaPage({ id, credential }: CaPageProps) {
         )}
       </Asked>
       <h2>Certificates</h2>
-      <Pages name="cert.list" question={{ path }} credential={credential}>
+      <Pages name="cert.list" members={{ id }} credential={credential}>
         {({ items }) => (
           <Table
             caption="Newest first."

@@ -40,9 +40,9 @@ const columns: readonly Column<Ca>[] = [
 function PublicLinks({ id }: { readonly id: string }) {
   return (
     <>
-      <a href={addressOf("ca.certificate", { path: { id } })}>certificate</a>{" "}
-      <a href={addressOf("ca.chain", { path: { id } })}>chain</a>{" "}
-      <a href={addressOf("crl.read", { path: { id } })}>CRL</a>
+      <a href={addressOf("ca.certificate", { id })}>certificate</a>{" "}
+      <a href={addressOf("ca.chain", { id })}>chain</a>{" "}
+      <a href={addressOf("crl.read", { id })}>CRL</a>
     </>
   );
 }

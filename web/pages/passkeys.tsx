@@ -26,7 +26,7 @@ export function PasskeysPage({ credential }: { readonly credential: Credential }
   };
   const remove = async (id: string) => {
     const signal = AbortSignal.timeout(10_000);
-    const reply = await replied(ask("webauthn.remove", { path: { id } }, credential, signal));
+    const reply = await replied(ask("webauthn.remove", { id }, credential, signal));
     done(reply.answered ? undefined : reply.refusal);
   };
   return (

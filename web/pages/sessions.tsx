@@ -14,7 +14,7 @@ export function SessionsPage({ credential }: { readonly credential: Credential }
   const [round, setRound] = useState(0);
   const [refusal, setRefusal] = useState<Refusal>();
   const end = async (id: string) => {
-    const asked = ask("session.end", { path: { id } }, credential, AbortSignal.timeout(10_000));
+    const asked = ask("session.end", { id }, credential, AbortSignal.timeout(10_000));
     const reply = await replied(asked);
     setRefusal(reply.answered ? undefined : reply.refusal);
     setRound((before) => before + 1);

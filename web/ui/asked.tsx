@@ -5,30 +5,30 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Answers } from "#api/answers.ts";
+import type { Answers, Questions } from "#api/answers.ts";
 import type { ListEnvelope } from "#api/pages.ts";
-import { ask, type Credential, type Question, type Refusal, type Reply } from "#web/api.ts";
+import { ask, type Credential, type Refusal, type Reply } from "#web/api.ts";
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
-  readonly question?: Question<Name>;
+  readonly members?: Questions[Name];
   readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
 
-/** Asks once for each operation, question and credential it is given. */
+/** Asks once for each operation, its members and credential it is given. */
 export function Asked<Name extends keyof Answers>(props: AskedProps<Name>) {
-  const { name, question = {}, credential, children } = props;
+  const { name, members = {}, credential, children } = props;
   const [reply, setReply] = useState<Reply<Answers[Name]>>();
-  const key = JSON.stringify(question);
+  const key = JSON.stringify(members);
   useEffect(() => {
     const stop = new AbortController();
     setReply(undefined);
-    void replied(ask(name, question, credential, stop.signal)).then((come) => {
+    void replied(ask(name, members, credential, stop.signal)).then((come) => {
       if (!stop.signal.aborted) setReply(come);
     });
     return () => stop.abort();
-    // `key` stands for the question: a caller builds a new object each time it draws.
+    // `key` stands for the members: a caller builds a new object each time it draws.
   }, [name, key, credential]);
   if (reply === undefined) return <p class="quiet">Asking…</p>;
   return reply.answered ? children(reply.answer) : <Refused refusal={reply.refusal} />;
@@ -61,18 +61,18 @@ type ListName = {
 
 interface PagesProps<Name extends ListName> {
   readonly name: Name;
-  readonly question?: Question<Name>;
+  readonly members?: Questions[Name];
   readonly credential: Credential | undefined;
   readonly children: (answer: Answers[Name]) => ComponentChildren;
 }
 
 /** A collection one page at a time, with a way on and a way back to the newest. */
-export function Pages<Name extends ListName>({ question = {}, ...rest }: PagesProps<Name>) {
+export function Pages<Name extends ListName>({ members, ...rest }: PagesProps<Name>) {
   const [cursor, setCursor] = useState("");
-  const query = { ...question.query, limit: "50", ...(cursor === "" ? {} : { cursor }) };
-  const paged = { ...question, query } as Question<Name>; // Every collection takes both.
+  const page = { limit: 50, ...(cursor === "" ? {} : { cursor }) };
+  const paged = { ...members, ...page } as Questions[Name]; // Every collection takes both.
   return (
-    <Asked name={rest.name} question={paged} credential={rest.credential}>
+    <Asked name={rest.name} members={paged} credential={rest.credential}>
       {(answer) => (
         <>
           {rest.children(answer)}

@@ -71,8 +71,7 @@ function ByPassword({ ways: { password_login, ldap_login }, onSession }: ByPassw
   const [password, setPassword] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
   const submit = async () => {
-    const body = { username, password };
-    const asked = ask(keeper, { body }, undefined, AbortSignal.timeout(30_000));
+    const asked = ask(keeper, { username, password }, undefined, AbortSignal.timeout(30_000));
     const reply = await replied(asked);
     if (reply.answered) onSession(reply.answer);
     else setRefusal(reply.refusal);

@@ -35,7 +35,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
   const engine = openSqlite(options, deps.onFault);
   const accessLog = fileTarget({
     path: accessLogPath(options),
-    busyTimeoutMs: options.busyTimeoutMs,
+    busyTimeoutMs: options.busy_timeout_ms,
     workerUrl: deps.workerUrl,
     scarce: () => engine.scarce,
     share: engine.share,

@@ -7,15 +7,8 @@ import { join } from "node:path";
 
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
-import type {
-  KeyHandle,
-  KekInUse,
-  KekKeys,
-  KeyRef,
-  Keys,
-  ListedKey,
-  ProviderFacts,
-} from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KeyHandle, KekInUse, KekKeys, Keys, ListedKey, ProviderFacts } from "#domain/keys.ts";
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";

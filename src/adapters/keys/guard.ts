@@ -1,7 +1,8 @@
 /** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, SignTicket } from "#domain/keys.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { Keys } from "#domain/keys.ts";
 
 import type { GuardSettings } from "./settings.ts";
 
@@ -79,7 +80,7 @@ export class Turns {
   }
 
   async during<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#settings().maxInFlight) await this.#turn();
+    if (this.#running >= this.#settings().max_in_flight) await this.#turn();
     else this.#running += 1;
     try {
       return await work();
@@ -90,7 +91,7 @@ export class Turns {
 
   /** Resolves when a place was handed over. */
   #turn(): Promise<void> {
-    if (this.#queue.length - this.#first >= this.#settings().maxQueue) throw overloaded();
+    if (this.#queue.length - this.#first >= this.#settings().max_queue) throw overloaded();
     return new Promise((resolve, reject) => {
       const shed = () => reject(overloaded());
       this.#queue.push({ start: resolve, shed, since: performance.now() });
@@ -100,7 +101,7 @@ export class Turns {
 
   #pass(): void {
     // Above the limit only after it was lowered: the place goes to nobody.
-    const next = this.#running > this.#settings().maxInFlight ? undefined : this.#take();
+    const next = this.#running > this.#settings().max_in_flight ? undefined : this.#take();
     if (next === undefined) this.#running -= 1;
     else next.start();
   }
@@ -118,17 +119,17 @@ export class Turns {
 
   #watch(): void {
     const head = this.#queue[this.#first];
-    const { acquireTimeoutMs } = this.#settings();
-    if (this.#timer !== undefined || head === undefined || acquireTimeoutMs === 0) return;
-    const left = head.since + acquireTimeoutMs - performance.now();
+    const { acquire_timeout_ms } = this.#settings();
+    if (this.#timer !== undefined || head === undefined || acquire_timeout_ms === 0) return;
+    const left = head.since + acquire_timeout_ms - performance.now();
     this.#timer = setTimeout(() => this.#expire(), Math.max(1, Math.ceil(left)));
   }
 
   #expire(): void {
     this.#timer = undefined;
-    const { acquireTimeoutMs } = this.#settings();
-    if (acquireTimeoutMs === 0) return;
-    const oldest = performance.now() - acquireTimeoutMs;
+    const { acquire_timeout_ms } = this.#settings();
+    if (acquire_timeout_ms === 0) return;
+    const oldest = performance.now() - acquire_timeout_ms;
     for (let head = this.#queue[this.#first]; head !== undefined && head.since <= oldest; ) {
       this.#take()?.shed();
       head = this.#queue[this.#first];

@@ -191,8 +191,8 @@ function environment(configuration: SignerConfiguration, privateDir: string) {
 function secretNames(configuration: SignerConfiguration): readonly string[] {
   const source: SecretSource | undefined =
     configuration.provider === "pkcs11"
-      ? configuration.pkcs11.pinSource
-      : configuration.software.passphraseSource;
+      ? configuration.pkcs11.pin
+      : configuration.software.passphrase;
   if (source?.type === "remote") return source.variables;
   return source?.type === "env" ? [source.name] : [];
 }

@@ -3,7 +3,8 @@
  * whatever they say of it.
  */
 
-import type { Keys, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 
 import type { KeyHooks } from "./settings.ts";
 

@@ -1,133 +1,156 @@
-/** Puts the key adapter together: signers, and around them what every key operation passes. */
+/** Opens the keys of a configured instance: which signers there are, and how they are unlocked. */
 
-import { refuse } from "#core/problems.ts";
-import type { Keys, ListedKey, ProviderName } from "#domain/keys.ts";
+import type { RemoteSource, SecretSetting, Secrets } from "#config/secret.ts";
+import { SecretUnavailable } from "#config/secret.ts";
+import { type KekSections, kekPlace } from "#domain/envelopes/place.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { ListedKey } from "#domain/keys.ts";
+import type {
+  GuardSettings,
+  KeyHooks,
+  KeySettings,
+  Pkcs11Settings,
+  SecretSource,
+  SoftwareSettings,
+} from "./settings.ts";
+import { listStarted, type OpenKeys, startSigners } from "./start.ts";
 
-import { SignerClient } from "./client.ts";
-import { guarded, Turns } from "./guard.ts";
-import { ownSignerCommand } from "./launch.ts";
-import { tellingLeftBehind } from "./left-behind.ts";
-import { measured, publicKeyOf } from "./measure.ts";
-import { routed } from "./route.ts";
-import { isCarriedRequest, type CarriedRequest } from "./requests.ts";
-import type { GuardSettings, KeyHooks, KeySettings } from "./settings.ts";
-import { singleUse } from "./single-use.ts";
-import { verified } from "./verify.ts";
+/** What keys read of the configuration. */
+export interface KeySections extends KekSections {
+  readonly key_provider: KekSections["key_provider"] & {
+    readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
+    readonly software: Omit<SoftwareSettings, "passphrase" | "master_key_file"> & {
+      readonly master_key_file: string | undefined;
+      readonly passphrase: SecretSetting | undefined;
+    };
+  };
+  readonly pkcs11: Omit<Pkcs11Settings, "module_path" | "pin" | "libraryParameters"> & {
+    readonly module_path: string | undefined;
+    /** RFC 7512; goes before the three token fields. */
+    readonly uri: SecretSetting | undefined;
+    readonly pin: SecretSetting | undefined;
+  };
+  readonly outbound: { readonly ca_file: string | undefined };
+}
+
+/** `rate_limit.concurrency`; 0 or less in flight is one per session of the token. */
+export interface ConcurrencySection extends GuardSettings {
+  readonly enabled: boolean;
+}
+
+export interface KeyPorts extends Pick<KeySettings, "privateDir" | "lookingOnly"> {
+  readonly secrets: Secrets;
+  /** The variables a signer must have that fetches from this server. */
+  readonly variablesOf: (source: RemoteSource) => readonly string[];
+  /** Those in force, asked for at every operation. */
+  readonly limits: () => ConcurrencySection;
+}
 
 /**
- * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when
- * a setting keeps a provider from ever serving (V-11, V-12); a device that is merely away is waited
- * for, and refused until then.
+ * Starts a signer for each configured provider; PIN and passphrase go there as sources. Throws
+ * `SecretUnavailable` where the token cannot be selected, and as `startSigners` does.
  */
-export async function openKeys(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
-  const clients = clientsFor(settings, hooks);
-  const all = Object.values(clients);
-  try {
-    await Promise.all(all.map((client) => client.start()));
-  } catch (fault) {
-    await Promise.all(all.map((client) => client.close()));
-    throw fault;
-  }
-  // From the inside out: what is measured is the device, what is verified is its answer, and a
-  // ticket is spent before it waits for its turn.
-  const raw = routed(clients);
-  const proven = verified(measured(raw, hooks), hooks, publicKeyOf(raw, hooks));
-  const limits = () => settings.guard?.() ?? usualGuard;
-  const turns = new Turns(limits);
-  return {
-    ...tellingLeftBehind(singleUse(guarded(proven, limits, turns)), hooks),
-    load: () => ({ inUse: turns.inUse, waiting: turns.waiting }),
-    again: () => {
-      for (const client of all) client.again();
-    },
-  };
-}
+export const openKeys = async (
+  config: KeySections,
+  ports: KeyPorts,
+  hooks: KeyHooks = {},
+): Promise<OpenKeys> => startSigners(await settingsOf(config, ports), hooks);
 
 /**
  * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine
  * either. Empty where no token is configured. Refuses `key_unavailable` for a token that is away;
- * throws `LaunchFault` as `openKeys` does.
+ * throws as `openKeys` does.
  */
-export async function listToken(settings: KeySettings): Promise<readonly ListedKey[]> {
-  const hsmToken = tokenClient(settings, {});
-  if (hsmToken === undefined) return [];
-  try {
-    await hsmToken.start();
-    const [facts] = await hsmToken.facts();
-    if (facts?.error !== undefined) throw refuse("key_unavailable", {}, facts.error);
-    return await routed({ pkcs11: hsmToken }).list("pkcs11");
-  } finally {
-    await hsmToken.close();
-  }
+export const listToken = async (
+  config: KeySections,
+  ports: KeyPorts,
+): Promise<readonly ListedKey[]> => listStarted(await settingsOf(config, ports));
+
+/** True when keys of any role, or the KEK, are in the token. */
+export function usesToken(config: KeySections): boolean {
+  const { roles } = config.key_provider;
+  return [roles.ca, roles.responder, kekPlace(config).provider].includes("pkcs11");
 }
 
-/** The keys, and what an operator may do about providers that do not serve. */
-export interface OpenKeys extends Keys {
-  /**
-   * Reads a refused PIN again and looks for missing keys now. Presents a PIN that was refused
-   * already only when the token was unlocked since (`objection` of `pkcs11/refused-pins.ts`).
-   */
-  again(): void;
-  /** Operations under way and waiting for their turn. */
-  load(): { readonly inUse: number; readonly waiting: number };
-}
-
-function clientsFor(
-  settings: KeySettings,
-  hooks: KeyHooks,
-): Partial<Record<ProviderName, SignerClient>> {
-  const command = settings.signerCommand ?? ownSignerCommand();
-  const { privateDir, software, lookingOnly } = settings;
-  const common = { command, privateDir, hooks, lookingOnly };
-  const hsmToken = tokenClient(settings, hooks);
-  const sealed = new SignerClient({
-    ...common,
-    configuration: { provider: "software", software, keks: [] },
-    operationTimeoutMs: softwareTimeoutMs,
-    carry: carrier(hsmToken, hooks),
-  });
-  return { software: sealed, ...(hsmToken === undefined ? {} : { pkcs11: hsmToken }) };
-}
-
-/** The signer of the token, when one is configured. */
-function tokenClient(
-  { signerCommand, privateDir, pkcs11, lookingOnly }: KeySettings,
-  hooks: KeyHooks,
-): SignerClient | undefined {
-  if (pkcs11 === undefined) return undefined;
-  return new SignerClient({
-    command: signerCommand ?? ownSignerCommand(),
-    privateDir,
-    hooks,
-    lookingOnly,
-    configuration: { provider: "pkcs11", pkcs11 },
-    carry: nothing,
-    operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
-  });
-}
-
-/**
- * What the signer of software keys asks for is done by the signer of the token, and by no other.
- */
-function carrier(hsmToken: SignerClient | undefined, { measured: report }: KeyHooks) {
-  return async (request: CarriedRequest): Promise<unknown> => {
-    if (hsmToken === undefined || !isCarriedRequest(request)) return nothing();
-    const started = performance.now();
-    let result = "key_unavailable";
-    try {
-      const served = await hsmToken.serve(request);
-      result = "ok";
-      return served;
-    } finally {
-      const seconds = (performance.now() - started) / 1000;
-      if (request.operation === "kek.hand_out") report?.("decrypt", result, seconds);
-    }
+async function settingsOf(
+  config: KeySections,
+  { secrets, variablesOf, limits, ...ports }: KeyPorts,
+): Promise<KeySettings> {
+  const { software } = config.key_provider;
+  const { ca_file: caFile } = config.outbound;
+  const source = (key: string, setting: SecretSetting | undefined) =>
+    setting && sourceOf(key, setting, { caFile, variablesOf });
+  return {
+    ...ports,
+    software: {
+      keystore_dir: software.keystore_dir,
+      master_key_file: software.master_key_file ?? "",
+      passphrase: source("key_provider.software.passphrase", software.passphrase),
+    },
+    pkcs11: usesToken(config)
+      ? await tokenOf(config.pkcs11, source("pkcs11.pin", config.pkcs11.pin), secrets)
+      : undefined,
+    guard: () => guardOf(limits(), config.pkcs11.session_pool_size),
   };
 }
 
-const nothing = async (): Promise<never> => {
-  throw refuse("key_unavailable", { retry_after: 2 });
-};
+/** The guard on signing operations; off means generous limits, never none. */
+function guardOf(
+  { enabled, ...limits }: ConcurrencySection,
+  sessions: number,
+): GuardSettings | undefined {
+  if (!enabled) return undefined;
+  const { max_in_flight } = limits;
+  return { ...limits, max_in_flight: max_in_flight > 0 ? max_in_flight : sessions };
+}
 
-const usualGuard: GuardSettings = { maxInFlight: 256, maxQueue: 1024, acquireTimeoutMs: 5000 };
-const softwareTimeoutMs = 10_000;
+async function tokenOf(
+  { uri, module_path, pin: _, ...section }: KeySections["pkcs11"],
+  pin: SecretSource | undefined,
+  secrets: Secrets,
+): Promise<Pkcs11Settings> {
+  const named = hsmTokenOfUri(await secrets.fresh("pkcs11.uri", uri));
+  if (module_path === undefined || pin === undefined) {
+    throw new SecretUnavailable("pkcs11.module_path and pkcs11.pin (or pin_source) must be set.");
+  }
+  return {
+    ...section,
+    token_label: named.token ?? section.token_label,
+    token_serial: named.serial ?? section.token_serial,
+    token_manufacturer: named.manufacturer ?? section.token_manufacturer,
+    module_path,
+    pin,
+  };
+}
+
+/** The token attributes of an RFC 7512 URI, percent-decoded. */
+function hsmTokenOfUri(uri: string | undefined): Readonly<Record<string, string>> {
+  const attributes = (uri ?? "").replace(/^pkcs11:/, "").split("?")[0] ?? "";
+  const pairs = attributes.split(";").filter((pair) => pair.includes("="));
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf("=");
+      return [pair.slice(0, at), decodeURIComponent(pair.slice(at + 1))];
+    }),
+  );
+}
+
+/** A secret as the signer is told to get it; nothing is fetched here. */
+function sourceOf(
+  key: string,
+  setting: SecretSetting,
+  { caFile, variablesOf }: { readonly caFile: string | undefined } & Pick<KeyPorts, "variablesOf">,
+): SecretSource {
+  if (setting.from === "value") return { type: "value", value: setting.value.reveal() };
+  const { source } = setting;
+  switch (source.type) {
+    case "env":
+      return { type: "env", name: source.env.var };
+    case "file": {
+      const { path, allow_insecure_perms } = source.file;
+      return { type: "file", path, allowInsecurePermissions: allow_insecure_perms };
+    }
+    default:
+      return { type: "remote", key, source, caFile, variables: variablesOf(source) };
+  }
+}

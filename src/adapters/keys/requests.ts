@@ -6,7 +6,8 @@
 import { Problem, type ProblemCode, problems } from "#core/problems.ts";
 import { type KeyType, type SignatureName, signatures } from "#core/x509/algorithms.ts";
 import type { HybridHeader, Wrap, WrappedDek } from "#core/envelope.ts";
-import type { KekHandle, KeyHandle, HybridRequest, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekHandle, KeyHandle, HybridRequest, KekInUse } from "#domain/keys.ts";
 
 import { jsonBody, readJson } from "./frames.ts";
 

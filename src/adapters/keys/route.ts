@@ -1,7 +1,8 @@
 /** Hands each key operation to the provider its reference names. */
 
 import { refuse } from "#core/problems.ts";
-import type { Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 
 /** One `Keys` over several; a provider that is not configured refuses with `key_unavailable`. */
 export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>): Keys {

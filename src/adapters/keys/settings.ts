@@ -4,7 +4,8 @@
  */
 
 import type { RemoteSource } from "#config/secret.ts";
-import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekInUse } from "#domain/keys.ts";
 
 /**
  * Where a PIN or passphrase comes from; it is resolved inside the signer and nowhere else. A remote
@@ -35,24 +36,24 @@ export interface KeptElsewhere {
 
 /** The sealed key files. */
 export interface SoftwareSettings {
-  readonly keystoreDir: string;
-  readonly masterKeyFile: string;
-  /** When set, the master key is derived from it (argon2id) and `masterKeyFile` is not touched. */
-  readonly passphraseSource?: SecretSource | undefined;
+  readonly keystore_dir: string;
+  readonly master_key_file: string;
+  /** When set, the master key is derived from it (argon2id) and the file is not touched. */
+  readonly passphrase?: SecretSource | undefined;
 }
 
 /**
  * A PKCS#11 module and the one token in it; the three token fields together must match exactly one.
  */
 export interface Pkcs11Settings {
-  readonly modulePath: string;
-  readonly hsmTokenLabel?: string | undefined;
-  readonly hsmTokenSerial?: string | undefined;
-  readonly hsmTokenManufacturer?: string | undefined;
-  readonly pinSource: SecretSource;
+  readonly module_path: string;
+  readonly token_label?: string | undefined;
+  readonly token_serial?: string | undefined;
+  readonly token_manufacturer?: string | undefined;
+  readonly pin: SecretSource;
   /** Most operations on the device at once: one worker with one token session each. */
-  readonly tokenSessions: number;
-  readonly operationTimeoutSeconds: number;
+  readonly session_pool_size: number;
+  readonly operation_timeout_seconds: number;
   /** Reserved text some modules want at C_Initialize (NSS softokn). */
   readonly libraryParameters?: string | undefined;
 }
@@ -83,10 +84,10 @@ export interface SignerOrders {
 
 /** Limits of the guard. */
 export interface GuardSettings {
-  readonly maxInFlight: number;
-  readonly maxQueue: number;
+  readonly max_in_flight: number;
+  readonly max_queue: number;
   /** How long an operation may wait for its turn; 0 is as long as it takes. */
-  readonly acquireTimeoutMs: number;
+  readonly acquire_timeout_ms: number;
 }
 
 /** Everything `openKeys` needs. */

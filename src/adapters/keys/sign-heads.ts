@@ -1,7 +1,7 @@
 /** The heads of sign requests, kept because a key signs again and again. */
 
 import type { SignatureName } from "#core/x509/algorithms.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 
 import { signHead } from "./requests.ts";
 

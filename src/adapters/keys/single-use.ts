@@ -3,9 +3,11 @@
 import { sha256HexOf } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
+import { SignTicket } from "#domain/signing/ticket.ts";
 
 /**
- * Wraps `keys`; a ticket for other octets, or one already used, is a bug and never reaches a key.
+ * Wraps `keys`; a ticket for other octets, one already used, or one that domain/signing has not
+ * made is a bug and never reaches a key.
  */
 export function singleUse(keys: Keys): Keys {
   const used = new RecentIds(remembered);
@@ -13,6 +15,7 @@ export function singleUse(keys: Keys): Keys {
     generate: (wanted) => keys.generate(wanted),
     find: (ref) => keys.find(ref),
     sign: async (ticket, message) => {
+      assert(SignTicket.isGenuine(ticket), "a ticket is made by domain/signing");
       const digest = sha256HexOf(message);
       assert(
         (typeof digest === "string" ? digest : await digest) === ticket.digest,

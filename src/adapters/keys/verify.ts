@@ -4,7 +4,9 @@ import { importPublicKey, type VerificationKey, verifySignatureAside } from "#co
 import { refuse } from "#core/problems.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { Keys } from "#domain/keys.ts";
 
 import type { KeyHooks } from "./settings.ts";
 

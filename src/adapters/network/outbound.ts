@@ -3,10 +3,15 @@
  * trusting what is configured.
  */
 
+import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 
 /** Certificates trusted beside those of the system: PEM texts, from `outbound.ca_file`. */
 export type ExtraTrust = readonly string[];
+
+/** What `outbound.ca_file` names; throws when it cannot be read. */
+export const extraTrust = ({ ca_file }: { readonly ca_file: string | undefined }): ExtraTrust =>
+  ca_file === undefined ? [] : [readFileSync(ca_file, "utf8")];
 
 /** Certificates trusted in place of those of the system: a server that has a CA of its own. */
 export interface OnlyTrust {

@@ -9,6 +9,14 @@ export interface NameServer {
   readonly port: number;
 }
 
+/** The resolver that `caa` names, else those of the system, as they are now. */
+export const nameServers = ({
+  dns_resolver,
+}: {
+  readonly dns_resolver: string | undefined;
+}): readonly NameServer[] =>
+  dns_resolver === undefined ? systemServers() : [parseServer(dns_resolver)];
+
 /**
  * The servers in their order, three at most; the local host when none is listed, as the C library
  * has it.

@@ -37,7 +37,7 @@ export interface DirectoryOptions {
   /** Absolute path; made when it is not there. */
   readonly path: string;
   /** Newest snapshots that stay, the published one among them; at least 1. */
-  readonly keepSnapshots: number;
+  readonly keep_snapshots: number;
 }
 
 /** Opens the target; nothing is made before a snapshot begins. */
@@ -120,7 +120,7 @@ class DirectorySnapshot implements Snapshot {
 
   async publish(manifest: Manifest): Promise<void> {
     await told(async () => {
-      const { path, keepSnapshots } = this.#options;
+      const { path, keep_snapshots } = this.#options;
       const snapshots = join(path, "snapshots");
       for (const artefact of this.#written) await this.#readBack(artefact);
       const text = encodeManifest(manifest);
@@ -134,7 +134,7 @@ class DirectorySnapshot implements Snapshot {
       await symlink(join("snapshots", this.#name), waiting);
       await rename(waiting, join(path, "current"));
       await synced(path);
-      await prune(path, keepSnapshots);
+      await prune(path, keep_snapshots);
     });
   }
 

@@ -28,17 +28,21 @@ export interface S3Credentials {
   readonly sessionToken: string | undefined;
 }
 
-export interface S3Options {
+/** Where objects go: the members of `publish.s3`. */
+export interface S3Place {
   /** Undefined takes AWS's own for the region. */
   readonly endpoint: string | undefined;
   readonly region: string;
   readonly bucket: string;
-  /** Before every name; empty, or text without slashes at either end. */
-  readonly prefix: string;
+  /** Before every name, text without slashes at either end. */
+  readonly prefix: string | undefined;
+  readonly force_path_style: boolean;
+  readonly concurrency: number;
+}
+
+export interface S3Options extends S3Place {
   /** Asked for when a snapshot or a look at one begins; throws `TargetFault`. */
   readonly credentials: () => Promise<S3Credentials>;
-  readonly forcePathStyle: boolean;
-  readonly concurrency: number;
   /** Longest one request may take. */
   readonly timeoutSeconds: number;
 }
@@ -164,7 +168,7 @@ class Bucket {
     const { endpoint, region, bucket } = options;
     const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     this.concurrency = options.concurrency;
-    this.#prefix = options.prefix === "" ? "" : `${options.prefix}/`;
+    this.#prefix = options.prefix === undefined ? "" : `${options.prefix}/`;
     this.#timeoutMs = options.timeoutSeconds * 1000;
     this.#client = new S3Client({
       region,
@@ -173,7 +177,7 @@ class Bucket {
       secretAccessKey,
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(sessionToken === undefined ? {} : { sessionToken }),
-      ...(options.forcePathStyle ? {} : { virtualHostedStyle: true }),
+      ...(options.force_path_style ? {} : { virtualHostedStyle: true }),
     });
   }
 

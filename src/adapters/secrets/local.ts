@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 
 import type { LocalSource } from "#config/secret.ts";
 
-import { SecretUnavailable } from "./unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 
 /** Where variables are looked up. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -9,6 +9,8 @@ import {
   type RemoteSource,
   type SecretSetting,
   type SecretSource,
+  type Secrets,
+  SecretUnavailable,
 } from "#config/secret.ts";
 import { Kept } from "#domain/kept.ts";
 
@@ -17,14 +19,11 @@ import { fromAws } from "./aws.ts";
 import { awsVariables } from "./aws-credentials.ts";
 import { azureVariables, fromAzure } from "./azure.ts";
 import { describeLocal, probeLocal, readLocal, readMounted } from "./local.ts";
-import { SecretUnavailable, SourceFault } from "./unavailable.ts";
+import { SourceFault } from "./unavailable.ts";
 import { fromVault, vaultVariables } from "./vault.ts";
 
-/**
- * The secrets of one configuration. Every method throws `SecretUnavailable`, which names key and
- * source.
- */
-export class SecretSources {
+/** The secrets of one configuration. */
+export class SecretSources implements Secrets {
   readonly #deps: AttemptDeps;
   readonly #kept = new Map<SecretSource, Kept<string>>();
 
@@ -32,12 +31,10 @@ export class SecretSources {
     this.#deps = deps;
   }
 
-  /** The secret in clear, fetched now and remembered by nobody; undefined when none is set. */
   fresh(key: string, setting: SecretSetting | undefined): Promise<string | undefined> {
     return revealed(key, setting, (source) => fetchSecret(source, this.#deps));
   }
 
-  /** The same, for what is needed again and again: at most a minute old (SEC-3). */
   recent(key: string, setting: SecretSetting | undefined): Promise<string | undefined> {
     return revealed(key, setting, (source) => this.#keptOf(source).value());
   }

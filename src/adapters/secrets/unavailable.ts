@@ -1,9 +1,4 @@
-/** How a secret that cannot be had is told. */
-
-/** A secret that cannot be had; the message is a sentence that names the source, never a value. */
-export class SecretUnavailable extends Error {
-  override readonly name = "SecretUnavailable";
-}
+/** Why one attempt at a secret failed. */
 
 /**
  * Why one attempt at a server failed: words that end a sentence, without anything that was sent.

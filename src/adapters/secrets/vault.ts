@@ -4,7 +4,8 @@ import type { LocalSource, VaultSource } from "#config/secret.ts";
 
 import { type Attempt, fieldOf, headerText, objectOf, textAt } from "./attempt.ts";
 import { type Environment, readLocal } from "./local.ts";
-import { SecretUnavailable, SourceFault } from "./unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
+import { SourceFault } from "./unavailable.ts";
 
 /** The variables this source is read with. */
 export function vaultVariables({ auth_method, token, secret_id }: VaultSource): readonly string[] {

@@ -11,10 +11,11 @@ import { type PkiMethod, pkiMethods } from "./messages.ts";
 
 /** What GetOCSPMetadata and GetCRLMetadata tell beside the answers of operations. */
 export interface RpcFacts {
-  /** Base of the addresses that certificates name; empty when none is set. */
-  readonly urlBase: string;
-  readonly nonceSupported: boolean;
-  readonly delegatedResponder: boolean;
+  readonly crl: {
+    /** Base of the addresses that certificates name; undefined when none is set. */
+    readonly base_url: string | undefined;
+  };
+  readonly ocsp: { readonly nonce_enabled: boolean; readonly delegated: boolean };
 }
 
 type Twin = readonly [
@@ -126,13 +127,13 @@ function certificateList(answer: RpcAnswer): Message {
 }
 
 /** Of the full scope, or of the partition that was asked for. */
-function crlMetadata({ urlBase }: RpcFacts, answer: RpcAnswer, asked: Message): Message {
+function crlMetadata({ crl }: RpcFacts, answer: RpcAnswer, asked: Message): Message {
   const { base, delta, shard_count } = messageOf(answer);
   const { number, this_update, next_update } = messageOf(base);
   const later = messageOf(delta);
   const { shard } = asked;
   const partition = shard === undefined ? "" : `/partition/${String(shard)}`;
-  const crl_url = `${urlBase}/api/ca/${textOf(asked.ca_id)}/crl${partition}`;
+  const crl_url = `${crl.base_url ?? ""}/api/ca/${textOf(asked.ca_id)}/crl${partition}`;
   return {
     scope: shard === undefined ? "full" : `partition-${String(shard)}`,
     shard_count,
@@ -148,10 +149,10 @@ function crlMetadata({ urlBase }: RpcFacts, answer: RpcAnswer, asked: Message): 
   };
 }
 
-const ocspMetadata = (facts: RpcFacts, asked: Message): Message => ({
-  ocsp_urls: [`${facts.urlBase}/api/ca/${textOf(asked.ca_id)}/ocsp`],
-  nonce_supported: facts.nonceSupported,
-  delegated_responder: facts.delegatedResponder,
+const ocspMetadata = ({ crl, ocsp }: RpcFacts, asked: Message): Message => ({
+  ocsp_urls: [`${crl.base_url ?? ""}/api/ca/${textOf(asked.ca_id)}/ocsp`],
+  nonce_supported: ocsp.nonce_enabled,
+  delegated_responder: ocsp.delegated,
 });
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -8,12 +8,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { DirectoryUnfit, holdDirectory } from "#adapters/data-directory.ts";
+import { storeAddress } from "#adapters/db/address.ts";
 import { diagnose } from "#adapters/db/engine/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
@@ -26,11 +27,13 @@ import type { Store } from "#domain/store.ts";
 import { useProxy } from "#app/proxy.ts";
 import { PlaceIdentity } from "#app/identity.ts";
 import { openSecrets } from "#app/secrets.ts";
-import { keysOnToken } from "#app/token-keys.ts";
-import { keySettings, storeOptions } from "#app/settings.ts";
+import { keysOnToken } from "#adapters/keys/token-keys.ts";
+import { keyPorts } from "#app/keys.ts";
 import { preflightOver } from "./checks.ts";
-import { databaseFile, privateFiles } from "./host.ts";
-import type { Part, Premises } from "./premises.ts";
+import { privateFiles } from "#adapters/preflight/files.ts";
+import type { Part } from "#domain/preflight/part.ts";
+import { databaseFiles } from "./host-checks.ts";
+import type { Premises } from "./premises.ts";
 
 /**
  * Preflight in a process of its own, under the lock of the data directory. Whatever is wrong is in
@@ -49,12 +52,10 @@ export async function inspect(
   // Without it the check that tries all sources says so.
   await useProxy(config, openSecrets(config, env)).catch(ignoreUnavailable);
   const server = undefined;
-  const before = {
-    files: await filesBefore(config),
-    diagnosis: await part(() => diagnosed(config)),
-  };
-  const known = { read, env, workerUrl, config, server, before };
-  const never = "fault" in before.diagnosis && before.diagnosis.absent === true;
+  const files = await filesBefore(config);
+  const diagnosis = await part(() => diagnosed(config));
+  const known = { read, env, workerUrl, config, server, files, diagnosis };
+  const never = "fault" in diagnosis && diagnosis.absent === true;
   if (never || !existsSync(config.data_dir)) {
     const absent = { fault: firstStart, absent: true };
     return preflightOver({ ...known, store: absent, keys: absent }, request);
@@ -84,13 +85,13 @@ class NotThere extends Error {}
 
 /** Looks at the database of a running or a stopped instance. */
 export async function diagnosed(config: Config) {
-  const file = await databaseFile(config);
+  const { database: file } = await databaseFiles(config);
   if (file !== undefined && !existsSync(file)) {
     // Where an instance has been its database is missing, which is no first start.
     await identityToBe(config).mayBegin(file, false);
     throw new NotThere(firstStart);
   }
-  return await diagnose(await storeOptions(config, false, openSecrets(config)));
+  return await diagnose(await storeAddress(config, openSecrets(config)));
 }
 
 /**
@@ -101,7 +102,8 @@ function identityToBe(config: Config): PlaceIdentity {
   const token = async () => {
     const path = mkdtempSync(join(tmpdir(), "pkid-preflight-"));
     try {
-      return await (keysOnToken(config, openSecrets(config), () => path, true)?.() ?? []);
+      const ports = { ...keyPorts(openSecrets(config), () => config), lookingOnly: true };
+      return await (keysOnToken(config, ports, () => path)?.() ?? []);
     } catch {
       return [];
     } finally {
@@ -123,9 +125,9 @@ export async function part<T>(open: () => Promise<T>): Promise<Part<T>> {
 }
 
 /** The private files as they are now; none when nobody can say where they are. */
-export async function filesBefore(config: Config): Promise<Premises["before"]["files"]> {
+export async function filesBefore(config: Config): Promise<Premises["files"]> {
   try {
-    return await privateFiles(config);
+    return privateFiles(config, await databaseFiles(config));
   } catch (error) {
     if (error instanceof SecretUnavailable) return []; // Then secret.sources says which.
     throw error;
@@ -143,7 +145,7 @@ function claimed(path: string): (() => void) | string {
 }
 
 async function openedStore(config: Config): Promise<Store> {
-  const options = await storeOptions(config, false, openSecrets(config));
+  const options = await storeAddress(config, openSecrets(config));
   const { pending } = await migrationState(options);
   if (pending.length > 0) {
     throw new StoreUnfit("migration_pending", "The database lacks migrations; see db.schema.");
@@ -154,9 +156,9 @@ async function openedStore(config: Config): Promise<Store> {
 /** Private keys open when it is known what they are sealed under, which the store says. */
 async function openedKeys(config: Config, store: Part<Store>): Promise<Keys> {
   const privateDir = join(config.data_dir, "private");
-  const deps = { privateDir, limits: () => config.rate_limit, secrets: openSecrets(config) };
+  const ports = keyPorts(openSecrets(config), () => config);
   // Looking must not be what locks a token.
-  const keys = await openKeys({ ...(await keySettings(config, deps)), lookingOnly: true });
+  const keys = await openKeys(config, { ...ports, privateDir, lookingOnly: true });
   const hybrid = config.secret.pqc_hybrid;
   if ("open" in store) await tellKeks({ store: store.open, keys, hybrid });
   return keys;
@@ -169,5 +171,6 @@ const nothing = {
   server: undefined,
   store: { fault: invalid },
   keys: { fault: invalid },
-  before: { files: [], diagnosis: { fault: invalid } },
+  files: [],
+  diagnosis: { fault: invalid },
 };

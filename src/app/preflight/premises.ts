@@ -1,43 +1,16 @@
-/** What one run of preflight can look at: parts that are open, or why they are not. */
+/** What one run of preflight can look at. */
 
-import type { Diagnosis } from "#adapters/db/engine/diagnosis.ts";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { FileFacts } from "#core/preflight/files.ts";
 import type { Need } from "#core/preflight/checks.ts";
-import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
 import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
-import type { Store } from "#domain/store.ts";
+import type { DatabasePremises } from "#domain/preflight/database.ts";
+import type { Part, ServerLook } from "#domain/preflight/part.ts";
 
-/**
- * An open part, or a sentence that says why it is not; `absent` where it is not there to be opened,
- * which is no fault.
- */
-export type Part<T> = { readonly open: T } | NotOpen;
-export interface NotOpen {
-  readonly fault: string;
-  readonly absent?: boolean;
-}
-
-/** What a check says that is about the very part that is not open. */
-export const closed = ({ fault, absent }: NotOpen): Finding =>
-  absent === true ? skipped(fault) : failed(fault);
-
-/** What a running server shows of itself. */
-export interface ServerLook {
-  /** Jobs that should have run by now. */
-  readonly lateJobs: () => readonly string[];
-  /** Where the main listener is reached from here. */
-  readonly listener: () => {
-    readonly host: string;
-    readonly port: number;
-    readonly secure: boolean;
-  };
-}
-
-export interface Premises {
+export interface Premises extends DatabasePremises {
   /** The configuration as it reads now. */
   readonly read: Read;
   readonly env: Environment;
@@ -45,18 +18,11 @@ export interface Premises {
   readonly workerUrl: string | undefined;
   /** The one in force; undefined when nothing runs and what was read is not valid. */
   readonly config: Config | undefined;
-  readonly store: Part<Store>;
   readonly keys: Part<Keys>;
   /** The server this runs in; undefined when nothing serves. */
   readonly server: ServerLook | undefined;
-  /** The files of the instance and the database, as they were before anything was opened. */
-  readonly before: { readonly files: readonly FileFacts[]; readonly diagnosis: Part<Diagnosis> };
-}
-
-/** The part; only for checks whose needs name it. */
-export function present<T>(part: Part<T>): T {
-  assert("open" in part, "a check is run only when what it needs is there");
-  return part.open;
+  /** The private files of the instance, as they were before anything was opened. */
+  readonly files: readonly FileFacts[];
 }
 
 /** The configuration; only for checks that need it. */
@@ -64,6 +30,10 @@ export function configOf({ config }: Premises): Config {
   assert(config !== undefined, "a check is run only when what it needs is there");
   return config;
 }
+
+/** What is wrong with a key, or below it, in the configuration as it reads now. */
+export const faultsAt = ({ read }: Premises, wrong: (path: string) => boolean) =>
+  read.loaded.ok ? [] : read.loaded.faults.filter(({ path }) => wrong(path));
 
 /** Why a need of the table is not met. */
 export function missingNeeds(premises: Premises): Readonly<Partial<Record<Need, string>>> {

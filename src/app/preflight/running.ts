@@ -8,7 +8,7 @@ import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
 import { preflightOver } from "./checks.ts";
 import { diagnosed, filesBefore, part } from "./inspect.ts";
-import type { ServerLook } from "./premises.ts";
+import type { ServerLook } from "#domain/preflight/part.ts";
 
 export interface RunningPreflightDeps {
   /** In force. */
@@ -28,15 +28,12 @@ export async function preflightRunning(
   request: PreflightRequest,
 ): Promise<PreflightReport> {
   const config = inForce();
-  const before = {
-    files: await filesBefore(config),
-    diagnosis: await part(() => diagnosed(config)),
-  };
   const premises = {
     read: read?.() ?? asItIs(config),
     env: process.env,
     config,
-    before,
+    files: await filesBefore(config),
+    diagnosis: await part(() => diagnosed(config)),
     store: { open: store },
     keys: { open: keys },
     server: server(),

@@ -1,10 +1,11 @@
 /** `pkid approvals`: what waits for other people, and what they decide. */
 
 import { pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { issuedPrinter, outArgs } from "#cli/issued.ts";
 import { openOut } from "#cli/out-file.ts";
-import { columns, facts, printable, type Row, rowOf, rowsAt } from "#cli/rows.ts";
+import { columns, facts, printable, rowAt, rowsAt } from "#cli/rows.ts";
 
 export const approvalVerbs: Readonly<Record<string, Command>> = {
   list: command({
@@ -18,7 +19,14 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print, note }) => {
       const { all, ...query } = args;
       const list = await client.list("approval.list", query, all);
-      const keys = ["id", "status", "operation_class", "requested_by", "expires_at", "summary"];
+      const keys = [
+        "id",
+        "status",
+        "operation_class",
+        "requested_by",
+        "expires_at",
+        "summary",
+      ] as const;
       print(list, columns(rowsAt(list, "items"), keys));
       if (list.enabled === false) note("Approvals are switched off: nothing waits.");
     },
@@ -87,10 +95,12 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-/** What was approved and could not be done is a failure of the command too. */
-const outcomeOf = (approval: Row): number => (approval.status === "failed" ? 1 : 0);
+type Approval = Answer<"approval.show">;
 
-function approvalText(approval: Row): string {
+/** What was approved and could not be done is a failure of the command too. */
+const outcomeOf = (approval: Approval): number => (approval.status === "failed" ? 1 : 0);
+
+function approvalText(approval: Approval): string {
   const about = facts(approval, [
     "id",
     "status",
@@ -106,13 +116,14 @@ function approvalText(approval: Row): string {
     "executed_at",
     "fingerprint",
   ]);
-  const failure = approval.failure === undefined ? "" : facts(rowOf(approval.failure), failureKeys);
+  const failure =
+    approval.failure === undefined ? "" : facts(rowAt(approval, "failure"), failureKeys);
   const lines = (JSON.stringify(approval.details, null, 2) ?? "").split("\n");
   const details = lines.map((line) => `${printable(line)}\n`).join("");
   const decisions = rowsAt(approval, "decisions");
-  const keys = ["approver", "decision", "created_at", "comment"];
+  const keys = ["approver", "decision", "created_at", "comment"] as const;
   const decided = decisions.length === 0 ? "" : `\n${columns(decisions, keys)}`;
   return `${about}${failure}\n${details}${decided}`;
 }
 
-const failureKeys = ["code", "error", "retryable"];
+const failureKeys = ["code", "error", "retryable"] as const;

@@ -21,7 +21,7 @@ export const auditVerbs: Readonly<Record<string, Command>> = {
       const { all, since, until, ...query } = args;
       const members = { ...query, from: since, to: until };
       const list = await client.list("event.list", members, all);
-      const keys = ["seq", "timestamp", "actor", "action", "result", "target", "serial"];
+      const keys = ["seq", "timestamp", "actor", "action", "result", "target", "serial"] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),

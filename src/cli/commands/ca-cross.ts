@@ -7,7 +7,7 @@ import { UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
-import { columns, facts, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 
 export const crossVerbs: Readonly<Record<string, Command>> = {
   "cross-sign": command({
@@ -45,7 +45,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
       };
       const made = await client.ask("ca.cross_sign", members);
       const chain = textAt(made, "chain_pem");
-      const head = facts(rowOf(made.cross_sign), ["id", "subject", "serial", "not_after"]);
+      const head = facts(rowAt(made, "cross_sign"), ["id", "subject", "serial", "not_after"]);
       // What has been signed is told before the file is written, which can still fail.
       print(made, args.out === undefined ? head + chain : head);
       if (args.out !== undefined) write(chain);
@@ -57,7 +57,7 @@ export const crossVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args: { ca, all, ...query }, client, print }) => {
       const id = await caIdOf(client, ca);
       const list = await client.list("ca.cross_signs", { id, ...query }, all);
-      const keys = ["id", "subject", "serial", "status", "source", "not_after"];
+      const keys = ["id", "subject", "serial", "status", "source", "not_after"] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),

@@ -5,7 +5,7 @@ import { type Command, command } from "#cli/command.ts";
 import { readCertificateAndChain, readCertificates } from "#cli/certificate-files.ts";
 import { openOut } from "#cli/out-file.ts";
 import { caIdOf } from "#cli/references.ts";
-import { facts, rowOf, textAt } from "#cli/rows.ts";
+import { facts, rowAt, textAt } from "#cli/rows.ts";
 
 const subject = {
   cn: required("Common name.", "name"),
@@ -41,7 +41,7 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       const pem = textAt(made, "csr_pem");
       const toFile = args.out !== undefined && args.out !== "-";
       if (toFile) write(pem);
-      const head = facts(rowOf(made.ca), ["id", "label", "status", "subject", "key_type"]);
+      const head = facts(rowAt(made, "ca"), ["id", "label", "status", "subject", "key_type"]);
       print(made, toFile ? head : head + pem);
     },
   }),
@@ -66,8 +66,16 @@ export const externalVerbs: Readonly<Record<string, Command>> = {
       const imported = await client.ask("ca.import_cert", members);
       const warnings = textAt(imported, "warnings");
       if (warnings !== "") note(`Worth a look: ${warnings.replaceAll(",", ", ")}.`);
-      const keys = ["id", "label", "status", "subject", "serial", "not_before", "not_after"];
-      print(imported, facts(rowOf(imported.ca), keys) + textAt(imported, "chain_pem"));
+      const keys = [
+        "id",
+        "label",
+        "status",
+        "subject",
+        "serial",
+        "not_before",
+        "not_after",
+      ] as const;
+      print(imported, facts(rowAt(imported, "ca"), keys) + textAt(imported, "chain_pem"));
     },
   }),
 };

@@ -4,9 +4,10 @@
  */
 
 import { keyType, number, pageArgs, reason, toggle, value, word } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { caIdOf } from "#cli/references.ts";
-import { columns, facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 
 export const rolloverVerbs: Readonly<Record<string, Command>> = {
   rotate: command({
@@ -61,18 +62,25 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
       const id = await caIdOf(client, args.ca);
       const { reason, force } = args;
       const retired = await client.ask("ca.retire", { id, reason, force });
-      const ca = rowOf(retired.retired_ca);
-      const keys = ["id", "label", "status", "revoked_serial", "crl_number", "outstanding_leaves"];
+      const ca = rowAt(retired, "retired_ca");
+      const keys = [
+        "id",
+        "label",
+        "status",
+        "revoked_serial",
+        "crl_number",
+        "outstanding_leaves",
+      ] as const;
       print(retired, facts({ ...ca, ...retired }, keys));
     },
   }),
 };
 
-function rotatedText(rotated: Row): string {
+function rotatedText(rotated: Answer<"ca.rotate">): string {
   const labels = {
-    old: textAt(rowOf(rotated.old_ca), "label"),
-    new: textAt(rowOf(rotated.new_ca), "label"),
-    new_id: textAt(rowOf(rotated.new_ca), "id"),
+    old: textAt(rowAt(rotated, "old_ca"), "label"),
+    new: textAt(rowAt(rotated, "new_ca"), "label"),
+    new_id: textAt(rowAt(rotated, "new_ca"), "id"),
     retire_after: rotated.retire_after,
   };
   const head = facts(labels, ["old", "new", "new_id", "retire_after"]);
@@ -80,11 +88,17 @@ function rotatedText(rotated: Row): string {
 }
 
 /** The CA's own members beside those of its rollover, the neighbours by label. */
-const flat = (status: Row): Row => ({
-  ...rowOf(status.ca),
+const flat = (status: Answer<"ca.rotation">) => ({
+  ...rowAt(status, "ca"),
   ...status,
-  successor: textAt(rowOf(status.successor), "label"),
-  predecessor: textAt(rowOf(status.predecessor), "label"),
+  successor: textAt(rowAt(status, "successor"), "label"),
+  predecessor: textAt(rowAt(status, "predecessor"), "label"),
 });
 
-const shown = ["successor", "predecessor", "outstanding_leaves", "retire_after", "safe_to_retire"];
+const shown = [
+  "successor",
+  "predecessor",
+  "outstanding_leaves",
+  "retire_after",
+  "safe_to_retire",
+] as const;

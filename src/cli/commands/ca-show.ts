@@ -1,11 +1,11 @@
 /** `pkid ca show`: one CA with its bundle, its rollover, and the addresses it is asked at. */
 
 import { word } from "#cli/args.ts";
-import type { Client, Members } from "#cli/client.ts";
+import type { Answer, Client } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { Refusal } from "#cli/failure.ts";
 import { caOf } from "#cli/references.ts";
-import { facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import { facts, namesOf, rowAt, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 import { pointerUrls } from "#cli/pointer-urls.ts";
 
 /**
@@ -46,9 +46,9 @@ export const caShow: Command = command({
  * while there is neither.
  */
 async function pointersOfNewest(client: Client, id: string) {
-  const newest = async (name: "cert.list" | "ca.list", members: Members) => {
+  const newest = async (ask: () => Promise<Answer<"cert.list"> | Answer<"ca.list">>) => {
     try {
-      const [row] = rowsAt(await client.ask(name, members), "items");
+      const [row] = rowsAt(await ask(), "items");
       return row === undefined ? undefined : pointerUrls(textAt(row, "certificate"));
     } catch (error) {
       // Who may not read certificates sees the rest.
@@ -57,15 +57,15 @@ async function pointersOfNewest(client: Client, id: string) {
     }
   };
   return (
-    (await newest("cert.list", { id, limit: 1 })) ??
-    (await newest("ca.list", { parent_id: id, limit: 1 }))
+    (await newest(() => client.ask("cert.list", { id, limit: 1 }))) ??
+    (await newest(() => client.ask("ca.list", { parent_id: id, limit: 1 })))
   );
 }
 
-function recordText(ca: Row, rotation: Row): string {
+function recordText(ca: Answer<"ca.show">, rotation: Answer<"ca.rotation">): string {
   const neighbours = {
-    successor: textAt(rowOf(rotation.successor), "label"),
-    predecessor: textAt(rowOf(rotation.predecessor), "label"),
+    successor: textAt(rowAt(rotation, "successor"), "label"),
+    predecessor: textAt(rowAt(rotation, "predecessor"), "label"),
   };
   const superseded = textAt(ca, "status") === "superseded" || textAt(ca, "predecessor_id") !== "";
   const state = superseded ? rotation : {};
@@ -83,7 +83,7 @@ function urlText(shown: { readonly stamped_urls?: object; readonly issuer_urls?:
     issuer_ocsp: above.ocsp,
     issuer_ca_issuers: above.ca_issuers,
   };
-  return facts(lines, Object.keys(lines));
+  return facts(lines, namesOf(lines));
 }
 
 const recordKeys = [
@@ -108,4 +108,4 @@ const recordKeys = [
   "outstanding_leaves",
   "retire_after",
   "safe_to_retire",
-];
+] as const;

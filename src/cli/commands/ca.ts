@@ -15,6 +15,7 @@ import {
   word,
 } from "#cli/args.ts";
 import { algorithms } from "#core/x509/algorithms.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { openOut } from "#cli/out-file.ts";
@@ -23,7 +24,7 @@ import { caShow } from "./ca-show.ts";
 import { crossVerbs } from "./ca-cross.ts";
 import { externalVerbs } from "./ca-external.ts";
 import { rolloverVerbs } from "./ca-rollover.ts";
-import { columns, facts, printable, type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, printable, rowsAt, textAt } from "#cli/rows.ts";
 
 const mlDsaTypes = ["ml-dsa-44", "ml-dsa-65", "ml-dsa-87"] as const;
 const subjectArgs = {
@@ -70,7 +71,15 @@ export const caVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
       const list = await client.list("ca.list", query, all);
-      const keys = ["id", "label", "status", "subject", "not_after", "key_type", "provider"];
+      const keys = [
+        "id",
+        "label",
+        "status",
+        "subject",
+        "not_after",
+        "key_type",
+        "provider",
+      ] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),
@@ -211,13 +220,15 @@ function directoryName(written: string, flag: string): Record<string, string> {
  * Says what the server has to say of a CA it has made; it knows its own configuration, wherever it
  * runs.
  */
-function noteWarnings(ca: Row, note: (sentence: string) => void): void {
+function noteWarnings(ca: Created, note: (sentence: string) => void): void {
   const { warnings } = ca;
   if (!Array.isArray(warnings)) return;
   for (const warning of warnings) note(`warning: ${printable(String(warning))}`);
 }
 
-const created = (ca: Row): string =>
+type Created = Answer<"ca.init_root"> | Answer<"ca.issue_intermediate">;
+
+const created = (ca: Created): string =>
   facts(ca, ["id", "label", "serial", "not_before", "not_after"]) + pemOf(ca);
 
-const pemOf = (ca: Row): string => textAt(ca, "certificate");
+const pemOf = (ca: Created): string => textAt(ca, "certificate");

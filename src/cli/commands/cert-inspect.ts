@@ -14,7 +14,7 @@ import { readArgument, readTextArgument } from "#cli/io.ts";
 import { fetched } from "#cli/published.ts";
 import { secondsOf } from "#cli/open-reach.ts";
 import { trustedCas } from "#cli/reach.ts";
-import { columns, facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, namesOf, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 import { servedPath } from "#cli/served-path.ts";
 
 const args = {
@@ -72,7 +72,7 @@ function itemText(item: Inspected): string {
   }
   const { kind: _, entries: _entries, answers: _answers, ...plain } = rowOf(item);
   const lists = [listText(item, "entries", crlKeys), listText(item, "answers", answerKeys)];
-  return head + facts(plain, Object.keys(plain)) + lists.join("");
+  return head + facts(plain, namesOf(plain)) + lists.join("");
 }
 
 function listText(item: Row, key: string, keys: readonly string[]): string {
@@ -80,7 +80,7 @@ function listText(item: Row, key: string, keys: readonly string[]): string {
   return rows.length === 0 ? "" : `\n${columns(rows, keys)}`;
 }
 
-const crlKeys = ["serial", "revoked_at", "reason"];
-const answerKeys = ["serial", "status", "reason", "this_update", "next_update"];
+const crlKeys = ["serial", "revoked_at", "reason"] as const;
+const answerKeys = ["serial", "status", "reason", "this_update", "next_update"] as const;
 const shownMax = 20;
 const bytesMax = 64 * 1024 * 1024;

@@ -3,6 +3,7 @@
 import { resolve } from "node:path";
 
 import { type Args, keyType, many, number, toggle, value, valueOr } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, Refusal, UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
@@ -16,7 +17,7 @@ import {
 } from "#cli/new-request.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { gateReason } from "#cli/refusal-text.ts";
-import { facts, type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+import { facts, rowsAt, table, textAt } from "#cli/rows.ts";
 
 const args = {
   ca: caArg,
@@ -104,8 +105,8 @@ function aliased(given: Issue["args"]): SubscriberKeyType {
 async function issuedFor(
   { args: given, note }: Issue,
   key: ReturnType<typeof newKey> | undefined,
-  issue: () => Promise<Row>,
-): Promise<Row> {
+  issue: () => Promise<Answer<"cert.issue">>,
+): Promise<Answer<"cert.issue">> {
   if (key === undefined || given["key-out"] === undefined) return await issue();
   const kept = writeKeyFile(given["key-out"], key);
   try {
@@ -119,7 +120,7 @@ async function issuedFor(
 }
 
 /** Every gate with what it found. */
-function gatesText(preview: Row): string {
+function gatesText(preview: Answer<"cert.preview">): string {
   const rows = rowsAt(preview, "gates").map((gate) => [
     textAt(gate, "name"),
     textAt(gate, "status"),
@@ -140,4 +141,4 @@ const previewed = [
   "validity_days",
   "max_validity_days",
   "must_staple",
-];
+] as const;

@@ -3,9 +3,10 @@
 import { encodePem } from "#core/asn1/pem.ts";
 
 import { oneOf, toggle, value, word } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { command } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
-import { type Row, rowsAt, table, textAt } from "#cli/rows.ts";
+import { type ItemIn, rowsAt, table, textAt } from "#cli/rows.ts";
 
 /** Ends with 1 when a rule that is enforced fails. */
 export const lintVerb = command({
@@ -38,9 +39,11 @@ function pemOf(octets: Uint8Array): string {
   return text.includes("-----BEGIN") ? text : encodePem("CERTIFICATE", octets);
 }
 
-function findingsText(findings: readonly Row[]): string {
+type Finding = ItemIn<Answer<"cert.lint">, "findings">;
+
+function findingsText(findings: readonly Finding[]): string {
   if (findings.length === 0) return "";
-  const keys = ["mode", "code", "clause", "description"];
+  const keys = ["mode", "code", "clause", "description"] as const;
   return table(
     keys,
     findings.map((finding) => keys.map((key) => textAt(finding, key))),

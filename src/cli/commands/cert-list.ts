@@ -1,12 +1,13 @@
 /** `pkid cert list`: the inventory as a table, as JSON, or as CSV that is written page by page. */
 
 import { type Args, oneOf, pageArgs, toggle, value } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { csvLine } from "#cli/csv.ts";
 import { UsageError } from "#cli/failure.ts";
 import { givenFingerprint } from "#cli/key-files.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, type Row, rowsAt, shellWord, textAt } from "#cli/rows.ts";
+import { columns, type ItemIn, rowsAt, shellWord, textAt } from "#cli/rows.ts";
 
 export const certList: Command = command({
   summary: "List the certificates of a CA, newest first.",
@@ -60,9 +61,11 @@ export const certList: Command = command({
   },
 });
 
+type Certificate = ItemIn<Answer<"cert.list">, "items">;
+
 /** A key search mostly follows a key that leaked: the line that revokes what it finds. */
 function noteRevocation(
-  rows: readonly Row[],
+  rows: readonly Certificate[],
   ca: string,
   key: string,
   note: Invocation<Args>["note"],
@@ -72,10 +75,10 @@ function noteRevocation(
   note(`To revoke what has this key:\n  ${line} --reason keyCompromise`);
 }
 
-const cellOf = (row: Row) => (key: string) => textAt(row, key);
+const cellOf = (row: Certificate) => (key: (typeof csvColumns)[number]) => textAt(row, key);
 
 const revocable: ReadonlySet<string> = new Set(["good", "held"]);
-const shown = ["serial", "profile", "status", "subject", "not_after"];
+const shown = ["serial", "profile", "status", "subject", "not_after"] as const;
 const csvColumns = [
   "serial",
   "status",
@@ -94,6 +97,6 @@ const csvColumns = [
   "public_key_fingerprint",
   "ca_id",
   "id",
-];
+] as const;
 /** Fewer, larger pages where all of them are wanted. */
 const pageRows = 500;

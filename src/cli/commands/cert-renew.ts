@@ -19,7 +19,7 @@ import { secondsOf } from "#cli/open-reach.ts";
 import { outFile } from "#cli/out-file.ts";
 import { caArg } from "#cli/references.ts";
 import { renewalDue } from "#cli/renewal.ts";
-import { facts, textAt } from "#cli/rows.ts";
+import { facts, namesOf, textAt } from "#cli/rows.ts";
 import { printVerdict } from "#cli/verdict.ts";
 
 const args = {
@@ -80,7 +80,7 @@ export const needsRenewal: Command = command({
       not_after: timestamp(certificate.notAfter),
       remaining_seconds: found.remainingSeconds,
     };
-    printVerdict(() => print(told, facts(told, Object.keys(told))));
+    printVerdict(() => print(told, facts(told, namesOf(told))));
     return found.due ? 0 : 1;
   },
 });

@@ -80,7 +80,7 @@ export const certVerbs: Readonly<Record<string, Command>> = {
         items.push(...rowsAt(orphans, "items").map((orphan) => ({ ca_id: id, ...orphan })));
       }
       const list = { items, next_cursor: "", has_more: false, total: items.length };
-      const keys = ["ca_id", "serial", "created_at", "purpose", "state"];
+      const keys = ["ca_id", "serial", "created_at", "purpose", "state"] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),
@@ -98,7 +98,7 @@ async function eventsText(
 ): Promise<string> {
   try {
     const list = await client.ask("event.list", { ca, serial });
-    const keys = ["timestamp", "actor", "action", "result", "detail"];
+    const keys = ["timestamp", "actor", "action", "result", "detail"] as const;
     return String(columns(rowsAt(list, "items"), keys));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -117,4 +117,4 @@ const shown = [
   "requested_by",
   "created_at",
   "superseded",
-];
+] as const;

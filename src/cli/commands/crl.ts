@@ -1,11 +1,12 @@
 /** `pkid crl`: fetches, describes, publishes and imports certificate revocation lists. */
 
 import { number, toggle, value, word } from "#cli/args.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
 import { openOut } from "#cli/out-file.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, facts, type Row, rowOf, rowsAt } from "#cli/rows.ts";
+import { columns, facts, type ItemIn, rowAt, rowsAt } from "#cli/rows.ts";
 
 export const crlVerbs: Readonly<Record<string, Command>> = {
   get: command({
@@ -74,9 +75,9 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
 };
 
 /** The lists of one scope, a row each. */
-const listsOf = ({ scope, base, delta }: Row): readonly Row[] => [
-  { scope, list: "base", ...rowOf(base) },
-  { scope, list: "delta", ...rowOf(delta) },
+const listsOf = (scope: ItemIn<Answer<"crl.status">, "scopes">) => [
+  { scope: scope.scope, list: "base", ...rowAt(scope, "base") },
+  { scope: scope.scope, list: "delta", ...rowAt(scope, "delta") },
 ];
 
 const shown = [
@@ -88,7 +89,7 @@ const shown = [
   "this_update",
   "next_update",
   "revoked_count",
-];
+] as const;
 /** The first octet of PEM; DER begins with a SEQUENCE. */
 const dash = 0x2d;
 const fileBytesMax = 24 * 1024 * 1024;

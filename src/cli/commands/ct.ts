@@ -2,7 +2,7 @@
 
 import { choice, number, pageArgs, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
-import { columns, facts, rowOf, rowsAt } from "#cli/rows.ts";
+import { columns, facts, rowAt, rowsAt } from "#cli/rows.ts";
 
 const states = ["pending", "included", "failed", "unknown_log"] as const;
 
@@ -19,8 +19,15 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
       const { all, status, ...filters } = args;
       const members = { ...filters, status: status === "any" ? undefined : status };
       const list = await client.list("ct.inclusion", members, all);
-      const keys = ["serial", "log_name", "status", "sct_timestamp", "checks", "last_error"];
-      print(list, columns(rowsAt(list, "items"), keys) + facts(rowOf(list.counts), states));
+      const keys = [
+        "serial",
+        "log_name",
+        "status",
+        "sct_timestamp",
+        "checks",
+        "last_error",
+      ] as const;
+      print(list, columns(rowsAt(list, "items"), keys) + facts(rowAt(list, "counts"), states));
     },
   }),
   verify: command({

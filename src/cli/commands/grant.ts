@@ -53,8 +53,8 @@ export const grantVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const resource = await resourceOf(client, args.resource);
       const found = await client.ask("grant.effective", { resource, subject: args.user });
-      const members = ["resource", "subject", "tenant_id", "is_root", "platform_roles"];
-      const rest = ["tenant_roles", "resource_roles", "capabilities"];
+      const members = ["resource", "subject", "tenant_id", "is_root", "platform_roles"] as const;
+      const rest = ["tenant_roles", "resource_roles", "capabilities"] as const;
       const grants = columns(rowsAt(found, "grants"), shown);
       print(found, `${facts(found, [...members, ...rest])}${grants}`);
     },
@@ -83,4 +83,12 @@ async function requestOf(client: Client, args: Given<typeof grantArgs>) {
 const resourceOf = async (client: Client, given: string): Promise<string> =>
   given.startsWith("ca/") ? given : `ca/${await caIdOf(client, given)}`;
 
-const shown = ["entity_type", "entity_id", "role", "scope", "source", "created_by", "created_at"];
+const shown = [
+  "entity_type",
+  "entity_id",
+  "role",
+  "scope",
+  "source",
+  "created_by",
+  "created_at",
+] as const;

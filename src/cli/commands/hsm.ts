@@ -3,7 +3,7 @@
 import { pageArgs, required, toggle, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { openOut } from "#cli/out-file.ts";
-import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, namesOf, rowsAt, textAt } from "#cli/rows.ts";
 
 import { hsmVerifyLog } from "./hsm-verify-log.ts";
 
@@ -12,7 +12,7 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
     summary: "Tell whether the key store answers, and what it is; exit 1 when it does not.",
     run: async ({ client, print }) => {
       const status = await client.ask("hsm.info");
-      print(status, facts(status, Object.keys(status)));
+      print(status, facts(status, namesOf(status)));
       return textAt(status, "available") === "true" ? 0 : 1;
     },
   }),
@@ -64,7 +64,15 @@ export const hsmVerbs: Readonly<Record<string, Command>> = {
       const { all, signer, from, to, ...query } = args;
       const named = { signer_fingerprint: signer, from_number: from, to_number: to };
       const list = await client.list("hsm.audit_log", { ...query, ...named }, all);
-      const keys = ["number", "timestamp", "kind", "key_label", "operation", "purpose", "result"];
+      const keys = [
+        "number",
+        "timestamp",
+        "kind",
+        "key_label",
+        "operation",
+        "purpose",
+        "result",
+      ] as const;
       print(list, columns(rowsAt(list, "items"), keys));
       // An entry that does not recompute is for whoever looks, and for scripts.
       const broken = rowsAt(list, "items").some((row) => textAt(row, "hash_valid") === "false");

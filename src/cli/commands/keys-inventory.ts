@@ -28,7 +28,15 @@ export const keysInventory: Command = command({
       note(`fingerprint ${textAt(key, "public_key_fingerprint")}`);
       return 0;
     }
-    const keys = ["label", "key_type", "provider", "role", "extractable", "sensitive", "ca_label"];
+    const keys = [
+      "label",
+      "key_type",
+      "provider",
+      "role",
+      "extractable",
+      "sensitive",
+      "ca_label",
+    ] as const;
     print(list, columns(rowsAt(list, "items"), keys));
     const extractable = Number(textAt(list, "extractable_count"));
     const unbound = Number(textAt(list, "unbound_count"));

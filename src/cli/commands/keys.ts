@@ -40,7 +40,14 @@ export const blockVerbs: Readonly<Record<string, Command>> = {
       const public_key_sha256 = await namedKey(io, args);
       const members = { q, limit, cursor, public_key_sha256 };
       const list = await client.list("blocked_key.list", members, args.all);
-      const keys = ["id", "public_key_fingerprint", "tenant_id", "source", "reason", "created_at"];
+      const keys = [
+        "id",
+        "public_key_fingerprint",
+        "tenant_id",
+        "source",
+        "reason",
+        "created_at",
+      ] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),
@@ -94,4 +101,4 @@ const shown = [
   "created_by",
   "created_at",
   "matching_certificates",
-];
+] as const;

@@ -94,4 +94,4 @@ const shown = [
   "next_update",
   "responder",
   "nonce",
-];
+] as const;

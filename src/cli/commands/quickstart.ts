@@ -11,7 +11,7 @@ import { parseSerial } from "#core/ids.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 
 import { type Args, unless, value } from "#cli/args.ts";
-import type { Client } from "#cli/client.ts";
+import type { Answer, Client } from "#cli/client.ts";
 import { command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { portsMustBeFree } from "#cli/free-ports.ts";
@@ -24,7 +24,7 @@ import { verifies } from "#core/x509/ocsp-verdict.ts";
 import { loadedConfig, readHere, refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
 import { type Out, outFile } from "#cli/out-file.ts";
 import { publicUrlSettings } from "#cli/public-url.ts";
-import { type Row, rowsAt, textAt } from "#cli/rows.ts";
+import { type ItemIn, rowsAt, textAt } from "#cli/rows.ts";
 import { writeConfiguration } from "./init.ts";
 import { checkStatus } from "./ocsp.ts";
 
@@ -108,11 +108,13 @@ async function ensureConfiguration({ args, globals, io, note }: Quickstart): Pro
  * An organization that was asked for and is not the one of the root that was found is not passed
  * over.
  */
-function mustBeOf(root: Row, org: string): void {
+function mustBeOf(root: Ca, org: string): void {
   const subject = textAt(root, "subject");
   if (subject === "" || subject.split(",").includes(`O=${org}`)) return;
   throw new UsageError(`The root is ${subject}, made earlier; --org changes nothing in it.`);
 }
+
+type Ca = ItemIn<Answer<"ca.list">, "items">;
 
 /** What a CA made here is asked for, beside its label. */
 type FoundedCa = {
@@ -123,9 +125,9 @@ type FoundedCa = {
 async function ensureCa(
   client: Client,
   label: string,
-  create: (as: FoundedCa & { readonly label: string }) => Promise<Row>,
+  create: (as: FoundedCa & { readonly label: string }) => Promise<Ca>,
   as: FoundedCa,
-): Promise<Row> {
+): Promise<Ca> {
   const cas = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
   const found = cas.find((ca) => textAt(ca, "label") === label);
   return found ?? create({ label, ...as });

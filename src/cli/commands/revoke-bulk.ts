@@ -1,13 +1,13 @@
 /** `pkid revoke bulk`: shows what would be revoked, and revokes it once the number is confirmed. */
 
 import { choice, number, toggle, reason, value } from "#cli/args.ts";
-import type { Client } from "#cli/client.ts";
+import type { Answer, Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, Refusal, UsageError } from "#cli/failure.ts";
 import { givenFingerprint } from "#cli/key-files.ts";
 import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, facts, type Row, rowsAt, shellWord, textAt } from "#cli/rows.ts";
+import { columns, facts, rowsAt, shellWord, textAt } from "#cli/rows.ts";
 import { readSerials } from "#cli/serials.ts";
 
 const args = {
@@ -83,7 +83,7 @@ async function execute({ args: given, ...tools }: Bulk, order: Order) {
  * same id, which a server that still works on it refuses as running; two in a row mean that nobody
  * is there.
  */
-async function settled(ask: () => Promise<Row>): Promise<Row> {
+async function settled<A>(ask: () => Promise<A>): Promise<A> {
   let [lost, waiting] = [0, false];
   for (;;) {
     try {
@@ -125,7 +125,7 @@ async function orderOf({ args: given, io }: Bulk, id: string) {
   return { id, reason, filter, all: all || undefined, batch_size };
 }
 
-function planText(plan: Row): string {
+function planText(plan: Answer<"cert.revoke_bulk">): string {
   const sample = rowsAt(plan, "sample");
   const listed = sample.length === 0 ? "" : `\n${columns(sample, sampleKeys)}`;
   return facts(plan, planKeys) + listed;
@@ -152,8 +152,8 @@ const planKeys = [
   "already_revoked",
   "filtered_out",
   "expired_excluded",
-];
-const sampleKeys = ["serial", "common_name", "profile", "not_after", "known"];
+] as const;
+const sampleKeys = ["serial", "common_name", "profile", "not_after", "known"] as const;
 const resultKeys = [
   "operation_id",
   "reason",
@@ -167,5 +167,5 @@ const resultKeys = [
   "presign_refreshed",
   "presign_error",
   "duration_seconds",
-];
+] as const;
 const againMs = 1000;

@@ -1,7 +1,6 @@
 /** `pkid revoke`: revokes, suspends and releases certificates, one or many. */
 
 import type { Serial } from "#core/ids.ts";
-import type { OperationName } from "#operations";
 
 import { reason, word } from "#cli/args.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
@@ -14,7 +13,7 @@ import { facts } from "#cli/rows.ts";
 
 import { revokeBulk } from "./revoke-bulk.ts";
 
-const shown = ["status", "serial", "revoked_at", "reason"];
+const shown = ["status", "serial", "revoked_at", "reason"] as const;
 
 export const revokeVerbs: Readonly<Record<string, Command>> = {
   cert: command({
@@ -66,7 +65,7 @@ async function isKnown(client: Client, id: string, serial: Serial): Promise<bool
 
 const codeOf = (error: unknown): unknown => (error instanceof Refusal ? error.body.code : "");
 
-function verb(summary: string, operation: OperationName): Command {
+function verb(summary: string, operation: "cert.suspend" | "cert.release"): Command {
   return command({
     summary,
     args: { serial: word(), ca: caArg },

@@ -11,7 +11,7 @@ export const sessionsVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
       const list = await client.list("session.list", query, all);
-      const keys = ["id", "user_sub", "method", "roles", "ip", "created_at", "expires_at"];
+      const keys = ["id", "user_sub", "method", "roles", "ip", "created_at", "expires_at"] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),

@@ -1,9 +1,9 @@
 /** `pkid tenant`: makes tenants, limits, suspends and deletes them, and shows what they use. */
 
 import { number, pageArgs, required, value, word } from "#cli/args.ts";
-import type { Client } from "#cli/client.ts";
+import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
-import { columns, facts, type Row, rowOf, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 
 export const tenantVerbs: Readonly<Record<string, Command>> = {
   list: command({
@@ -47,7 +47,7 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, client, print }) => {
       const id = args.tenant;
-      const present = rowOf((await client.ask("tenant.show", { id })).quotas);
+      const present = rowAt(await client.ask("tenant.show", { id }), "quotas");
       const wanted = {
         max_certs_per_day: args["certs-per-day"],
         max_active_certs: args["active-certs"],
@@ -64,9 +64,19 @@ export const tenantVerbs: Readonly<Record<string, Command>> = {
     args: { tenant: word(), days: number("Days to show (7 when not given).", "n") },
     run: async ({ args, client, print }) => {
       const usage = await client.ask("tenant.usage", { id: args.tenant, days: args.days });
-      const totals = ["slug", "status", "active_certs", "total_issued", "total_revoked", "cas"];
+      const totals = [
+        "slug",
+        "status",
+        "active_certs",
+        "total_issued",
+        "total_revoked",
+        "cas",
+      ] as const;
       const days = columns(rowsAt(usage, "days"), ["day", "certs_issued", "certs_revoked"]);
-      print(usage, `${facts({ ...usage, ...quotasOf(usage) }, [...totals, ...limits])}${days}`);
+      print(
+        usage,
+        `${facts({ ...usage, ...rowAt(usage, "quotas") }, [...totals, ...limits])}${days}`,
+      );
     },
   }),
   delete: command({
@@ -92,17 +102,15 @@ function setting(status: "active" | "suspended", summary: string): Command {
 
 function shown(
   print: (document: unknown, human: string) => void,
-  tenant: Awaited<ReturnType<Client["ask"]>>,
+  tenant: Answer<"tenant.show">,
 ): void {
-  const members = ["id", "slug", "name", "status", "kek_label", "created_at", ...limits];
-  print(tenant, facts({ ...tenant, ...quotasOf(tenant) }, members));
+  const members = ["id", "slug", "name", "status", "kek_label", "created_at", ...limits] as const;
+  print(tenant, facts({ ...tenant, ...rowAt(tenant, "quotas") }, members));
 }
-
-const quotasOf = (row: Row): Row => rowOf(row.quotas);
 
 const limits = [
   "max_certs_per_day",
   "max_active_certs",
   "rate_limit_per_second",
   "rate_limit_burst",
-];
+] as const;

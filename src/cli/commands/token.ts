@@ -41,7 +41,7 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
       const list = await client.list("token.list", query, all);
-      const keys = ["id", "name", "roles", "scope", "created_by", "expires_at", "revoked"];
+      const keys = ["id", "name", "roles", "scope", "created_by", "expires_at", "revoked"] as const;
       print(list, columns(rowsAt(list, "items"), keys));
     },
   }),

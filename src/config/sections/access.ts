@@ -16,12 +16,14 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { checkedText, dnsName, oneWord, textual } from "#config/kinds.ts";
 import { secret } from "#config/secret-field.ts";
-import { maybeDerived, section, type Values } from "#config/section.ts";
-import { parseRole, type Role, roles } from "#core/access/roles.ts";
+import { maybeDerived, section } from "#config/section.ts";
+import { roles } from "#core/access/roles.ts";
 import { isVisible } from "#core/access/subject.ts";
 import { configurableStepUps, usualStepUps } from "#core/access/step-up.ts";
+import { usualScopes } from "#core/jose/usual-scopes.ts";
+import { oneOf } from "#core/shape.ts";
+import { checkedText, dnsName, textual } from "#core/shape/texts.ts";
 
 import { mtls } from "./client-certificates.ts";
 import { grants } from "./tenants.ts";
@@ -75,7 +77,7 @@ const issuer = checkedText("issuer URL", "https://id.example.com", (value) => {
   return undefined;
 });
 
-const rolesKind = listKind(oneWord(roles));
+const rolesKind = listKind(oneOf(roles));
 
 /** The keys under `oidc`. */
 export const oidc = section("Tokens of an OpenID provider", {
@@ -113,10 +115,6 @@ const roleMapping = {
   tenant: text("Tenant, by id or slug, where the roles hold; everywhere when absent."),
   roles: list("Roles given: admin, issuer, auditor, approver.", textual("role", "auditor"), []),
 } as const;
-export type RoleMappingSetting = Values<typeof roleMapping>;
-
-/** Asked for as far as the provider knows them; a list of one's own is asked for as it is. */
-export const usualScopes: readonly string[] = ["openid", "profile", "email"];
 
 /** The keys under `auth`. */
 export const auth = section("Authentication", {
@@ -176,7 +174,7 @@ export const auth = section("Authentication", {
     }),
     step_up_operations: list(
       "What is confirmed, by name; registering a further passkey and removing one always are.",
-      oneWord(configurableStepUps),
+      oneOf(configurableStepUps),
       [...usualStepUps],
     ),
   }),
@@ -245,21 +243,6 @@ export const rbac = section("Roles of people", {
   groups: reloadable(map("Roles by group.", rolesKind)),
   grants,
 });
-
-/** The mappings of a block with their defaults filled in; what names no role gives none. */
-export const mappingsOf = (
-  settings: readonly RoleMappingSetting[],
-  groupsClaim: string,
-): readonly {
-  readonly claim: string;
-  readonly value: string;
-  readonly tenant: string | undefined;
-  readonly roles: readonly Role[];
-}[] =>
-  settings.flatMap(({ claim = groupsClaim, value, tenant, roles: named }) => {
-    const known = named.map(parseRole).filter((role) => role !== undefined);
-    return value === undefined ? [] : [{ claim, value, tenant, roles: known }];
-  });
 
 const callbackOf = (base: unknown): string | undefined =>
   typeof base === "string" ? `${base}/auth/callback` : undefined;

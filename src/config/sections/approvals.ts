@@ -1,8 +1,9 @@
 /** Settings of approval by other people (four eyes). */
 
 import { count, field, flag, listKind, map } from "#config/fields.ts";
-import { textual, whole } from "#config/kinds.ts";
 import { derived, section, type Values } from "#config/section.ts";
+import { integer } from "#core/shape.ts";
+import { textual } from "#core/shape/texts.ts";
 
 /** More people than any key ceremony gathers. */
 const peopleMax = 100;
@@ -11,14 +12,14 @@ const members = {
   enabled: flag("Let guarded operations wait until other people have approved them.", false),
   default_threshold: field(
     "Approvals besides the maker for classes that have no threshold of their own; 0 guards nothing.",
-    whole(0, peopleMax),
+    integer(0, peopleMax),
     derived("1, or 0 when `approvals.thresholds` is given", (of) =>
       Object.keys(of("approvals.thresholds") ?? {}).length === 0 ? 1 : 0,
     ),
   ),
   thresholds: map(
     "Approvals by class: ca.create, ca.rotate, ca.retire, revocation.bulk, kek.rotate, token.create, cert.issue.",
-    whole(0, peopleMax),
+    integer(0, peopleMax),
   ),
   operators: map(
     "By class the subjects, or verified e-mail addresses, whose approvals alone count.",

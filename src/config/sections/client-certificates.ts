@@ -14,15 +14,9 @@ import {
   reloadable,
   text,
 } from "#config/fields.ts";
-import { checkedText, type Kind, textual } from "#config/kinds.ts";
-import { section, type Values } from "#config/section.ts";
-import {
-  type Binding,
-  canonicalMailbox,
-  type Selectors,
-  selects,
-} from "#core/access/client-bindings.ts";
-import { parseRole, type Role } from "#core/access/roles.ts";
+import { section } from "#config/section.ts";
+import type { Kind } from "#core/shape.ts";
+import { checkedText, textual } from "#core/shape/texts.ts";
 import { canonicalDnsName } from "#core/x509/addresses.ts";
 import { parseNameText } from "#core/x509/name-text.ts";
 
@@ -69,7 +63,6 @@ const binding = {
   roles: list("Roles given everywhere: admin, issuer, auditor, approver.", role, []),
   tenant_roles: map("Roles given in one tenant, by its id or slug.", listKind(role)),
 } as const;
-export type BindingSetting = Values<typeof binding>;
 
 /** The keys under `auth.mtls`. */
 export const mtls = section("Client certificates", {
@@ -89,37 +82,3 @@ export const mtls = section("Client certificates", {
     ),
   ),
 });
-
-/** The selectors of an entry; one that is empty is none. */
-export function selectorsOf(setting: BindingSetting): Selectors {
-  const { subject_cn, subject_dn, san_dns, san_uri, san_email } = setting;
-  const subjectDn = subject_dn && parseNameText(subject_dn);
-  const sanDns = san_dns && canonicalDnsName(san_dns);
-  return {
-    ...(subject_cn && { subjectCn: subject_cn }),
-    ...(subjectDn && { subjectDn }),
-    ...(sanDns && { sanDns }),
-    ...(san_uri && { sanUri: san_uri }),
-    ...(san_email && { sanEmail: canonicalMailbox(san_email) }),
-  };
-}
-
-/**
- * The usable entries, in their order: those with a selector and a subject. What names no role gives
- * none.
- */
-export const bindingsOf = (settings: readonly BindingSetting[]): readonly Binding[] =>
-  settings.flatMap((setting) => {
-    const { name, subject } = setting;
-    const selectors = selectorsOf(setting);
-    if (subject === undefined || !selects(selectors)) return [];
-    const tenantRoles = Object.entries(setting.tenant_roles).map(([tenant, named]) => [
-      tenant,
-      known(named),
-    ]);
-    const roles = known(setting.roles);
-    return [{ name, selectors, subject, roles, tenantRoles: Object.fromEntries(tenantRoles) }];
-  });
-
-const known = (named: readonly string[]): readonly Role[] =>
-  named.map(parseRole).filter((one) => one !== undefined);

@@ -56,3 +56,15 @@ export function withoutCredentials(dsn: string): string {
     .replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#]*?):[^/?#]*@/i, "$1:***@")
     .replace(/((?:^|[\s?&])(?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]*)/gi, "$1***");
 }
+
+/** True for an address the PostgreSQL driver can read. */
+export function isPostgresUrl(text: string): boolean {
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return false;
+  try {
+    const { username, password, pathname } = new URL(text);
+    for (const part of [username, password, pathname]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false; // An escape that is none: the driver would refuse it in its own words.
+  }
+}

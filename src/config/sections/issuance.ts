@@ -3,6 +3,16 @@
 import { isOid } from "#core/asn1/oid-octets.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { isUriScheme } from "#core/policy/subtrees.ts";
+import { oneOf } from "#core/shape.ts";
+import {
+  absoluteUrl,
+  addressAndPort,
+  block,
+  checkedText,
+  dnsName,
+  label,
+  objectId,
+} from "#core/shape/texts.ts";
 import { algorithms } from "#core/x509/algorithms.ts";
 import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
 import { anyPolicy, type PolicyMapping } from "#core/x509/policy-extensions.ts";
@@ -10,6 +20,7 @@ import { isDnsBase } from "#core/x509/subtree-forms.ts";
 import { hasDotSegments, parseUri } from "#core/x509/uris.ts";
 
 import {
+  absolutePath,
   count,
   duration,
   field,
@@ -21,17 +32,6 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import {
-  absolutePath,
-  absoluteUrl,
-  addressAndPort,
-  block,
-  checkedText,
-  dnsName,
-  label,
-  objectId,
-  oneWord,
-} from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 import { ctPolicyOf, profileCt } from "./transparency.ts";
 
@@ -102,7 +102,7 @@ const uriPrefix = checkedText("URI prefix", "spiffe://example.internal/", (value
 const profileMembers = {
   name: field("Name; a profile named like a built-in one replaces it.", label),
   description: text("What the profile is for."),
-  key_usages: list("Key usages.", oneWord(usages), []),
+  key_usages: list("Key usages.", oneOf(usages), []),
   ext_key_usages: list("Extended key usages, by name or OID.", extended, []),
   default_validity_days: count(
     "Validity in days when the request names none; 0 takes the longest allowed.",
@@ -119,7 +119,7 @@ const profileMembers = {
     mode: word("Refuse, or only report.", modes, "enforce"),
     public: flag("Apply the rules of publicly trusted certificates.", false),
     require_must_staple: flag("Warn about certificates without must-staple.", false),
-    overrides: map("Mode by rule.", oneWord(modes)),
+    overrides: map("Mode by rule.", oneOf(modes)),
   }),
   caa: section("Certification authority authorization", {
     mode: word(

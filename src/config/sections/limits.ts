@@ -4,12 +4,10 @@
  */
 
 import { count, field, flag, reloadable } from "#config/fields.ts";
-import { amount } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
+import { decimal } from "#core/shape.ts";
 
-/** Operations in flight at once: as configured, else one per session of the token. */
-export const signingLimit = (configured: number, sessions: number): number =>
-  configured > 0 ? configured : sessions;
+const amount = decimal({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
 function tier(title: string, rate: number, burst: number) {
   return section(title, {

@@ -2,8 +2,8 @@
 
 import { baseUrl, count, field, flag, list, path, text } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
-import { label, textual } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
+import { label, textual } from "#core/shape/texts.ts";
 
 const prefix = textual("object prefix", "pki", {
   pattern: /^[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/,

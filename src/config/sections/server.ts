@@ -1,6 +1,7 @@
 /** Settings of the listeners: addresses, TLS, limits on clients. */
 
-import { WrongValue } from "#core/shape.ts";
+import { integer, type Kind, oneOf, WrongValue } from "#core/shape.ts";
+import { address, block, dnsName, textual } from "#core/shape/texts.ts";
 import { tlsSuiteNames, usualTlsSuites } from "#core/tls-suites.ts";
 import { endsInNumber } from "#core/x509/addresses.ts";
 
@@ -18,7 +19,6 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { address, block, dnsName, oneWord, type Place, textual, whole } from "#config/kinds.ts";
 import { derived, section } from "#config/section.ts";
 
 /** What every client of TLS 1.2 and 1.3 knows. */
@@ -67,10 +67,10 @@ function ownName(host: string): string {
 }
 
 // The value 0 is read as the default it stands for, so that nobody behind the loader has to know.
-const seconds = whole(-1, 31_536_000);
-const cacheSeconds = {
+const seconds = integer(-1, 31_536_000);
+const cacheSeconds: Kind<number> = {
   ...seconds,
-  read: (raw: unknown, at: Place) => seconds.read(raw, at) || 3600,
+  read: (raw) => seconds.read(raw) || 3600,
 };
 
 const socketPath = textual("path", "/run/pkid/pkid.sock", {
@@ -80,13 +80,13 @@ const socketPath = textual("path", "/run/pkid/pkid.sock", {
 });
 
 const octal = textual("octal", "0660", { pattern: /^0?[0-7]{3}$/, max: 4, wants: octalWanted() });
-const permissionBits = {
+const permissionBits: Kind<string> = {
   ...octal,
   // In quotes, because YAML 1.2 reads 0660 as six hundred and sixty, and 0o660 as four hundred and
   // thirty-two.
-  read: (raw: unknown, at: Place) => {
+  read: (raw) => {
     if (typeof raw !== "string") throw new WrongValue(octalWanted());
-    return octal.read(raw, at);
+    return octal.read(raw);
   },
 };
 
@@ -107,7 +107,7 @@ export const server = section("Listeners", {
     min_version: word("Oldest TLS version spoken.", ["1.2", "1.3"], "1.2"),
     cipher_suites: list(
       "Cipher suites of TLS 1.2, by OpenSSL's names; those of TLS 1.3 are always spoken. Suites without forward secrecy do not exist as a setting.",
-      oneWord(tlsSuiteNames),
+      oneOf(tlsSuiteNames),
       usualTlsSuites,
     ),
     self_issue: selfIssue,

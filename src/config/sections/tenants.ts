@@ -11,15 +11,16 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { label, oneWord, textual } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 import { grantRoles, roles } from "#core/access/roles.ts";
+import { oneOf } from "#core/shape.ts";
+import { label, textual } from "#core/shape/texts.ts";
 
 const slug = textual("slug", "web", {
   pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,
   wants: "Must be 1 to 63 of a-z, 0-9 and hyphen, and not begin with a hyphen.",
 });
-const rolesKind = listKind(oneWord(roles));
+const rolesKind = listKind(oneOf(roles));
 const limitMax = { max: 1_000_000_000 };
 
 const tenantMembers = {

@@ -3,10 +3,10 @@
  * their SCTs.
  */
 
+import { absoluteUrl, label, lines, textual } from "#core/shape/texts.ts";
 import type { CtPolicy } from "#core/policy/transparency.ts";
 
 import { count, existingFile, field, flag, items, list, text, word } from "#config/fields.ts";
-import { absoluteUrl, label, lines, textual } from "#config/kinds.ts";
 import { section, type Values } from "#config/section.ts";
 
 const operator = textual("operator", "Example", { max: 200 });
@@ -17,7 +17,10 @@ const logMembers = {
   operator: text("Who runs it; the known logs may say so."),
   public_key: field("Public key, PEM or base64 of its DER.", lines),
   public_key_file: existingFile("File with the public key instead."),
-  mmd_hours: count("Hours within which the log includes what it gave an SCT for.", 24, { min: 1, max: 168 }),
+  mmd_hours: count("Hours within which the log includes what it gave an SCT for.", 24, {
+    min: 1,
+    max: 168,
+  }),
   api: word("How its tree is read.", ["rfc6962", "static"], "rfc6962"),
   monitoring_url: field("Where a static log is read.", absoluteUrl("base")),
   disabled: flag("Submit nothing more to it.", false),

@@ -20,13 +20,13 @@ export const approvalStatuses = [
 export type ApprovalStatus = (typeof approvalStatuses)[number];
 
 /** What `approvals` of the configuration says. */
-export interface ApprovalSettings {
+export interface ApprovalsSection {
   readonly enabled: boolean;
   /** Undefined: not given. */
-  readonly defaultThreshold: number | undefined;
+  readonly default_threshold: number | undefined;
   readonly thresholds: Readonly<Record<string, number>>;
   readonly operators: Readonly<Record<string, readonly string[]>>;
-  readonly requestTtlHours: number;
+  readonly request_ttl_hours: number;
 }
 
 /**
@@ -34,14 +34,14 @@ export interface ApprovalSettings {
  * class given it is 1 everywhere, with only classes the others are unguarded (APV-2).
  */
 export function thresholdOf(
-  settings: Pick<ApprovalSettings, "enabled" | "defaultThreshold" | "thresholds">,
+  settings: Pick<ApprovalsSection, "enabled" | "default_threshold" | "thresholds">,
   of: ApprovalClass,
 ): number {
   if (!settings.enabled) return 0;
-  const { thresholds, defaultThreshold } = settings;
+  const { thresholds, default_threshold } = settings;
   const own = Object.hasOwn(thresholds, of) ? thresholds[of] : undefined;
   if (own !== undefined) return own;
-  return defaultThreshold ?? (Object.keys(thresholds).length === 0 ? 1 : 0);
+  return default_threshold ?? (Object.keys(thresholds).length === 0 ? 1 : 0);
 }
 
 /**
@@ -49,7 +49,7 @@ export function thresholdOf(
  * one. A name with an at sign is a verified address and never a subject, for who chooses subjects
  * must not choose addresses.
  */
-export function isOperator(settings: ApprovalSettings, of: ApprovalClass, person: Person): boolean {
+export function isOperator(settings: ApprovalsSection, of: ApprovalClass, person: Person): boolean {
   const named = Object.hasOwn(settings.operators, of) ? settings.operators[of] : undefined;
   if (named === undefined || named.length === 0) return true;
   return named.some((name) => isNamed(name, person));
@@ -63,7 +63,7 @@ const isNamed = (name: string, person: Person): boolean =>
  * class has no list.
  */
 export function operatorsBeside(
-  settings: ApprovalSettings,
+  settings: ApprovalsSection,
   of: ApprovalClass,
   maker: Person,
 ): number | undefined {

@@ -14,7 +14,7 @@ import { DerError } from "#core/asn1/cursor.ts";
 import { leafExtensions, usagesFor } from "./certificate-extensions.ts";
 import { algorithmObjection, alternativeRequest, type SecondKeyRequest } from "./key-algorithms.ts";
 import { namesOf, type RequestedNames } from "./names.ts";
-import type { IssuanceSettings, Issuer, Objection, Plan } from "./plan.ts";
+import type { IssuanceSections, Issuer, Objection, Plan } from "./plan.ts";
 import type { Profile } from "./profile.ts";
 import { tlsDaysMax } from "./tls-schedule.ts";
 import { placeValidity } from "./validity.ts";
@@ -52,7 +52,7 @@ export function admit(
   request: LeafRequest,
   profile: Profile,
   issuer: Issuer,
-  settings: IssuanceSettings,
+  config: IssuanceSections,
   now: Instant,
 ): Admission {
   const names = namesOf(request.csr);
@@ -65,13 +65,13 @@ export function admit(
   if ("refusal" in alternative) return { readable: false, refusal: alternative.refusal };
   const keyUsages = usagesFor(profile.keyUsages, publicKey.family);
   const staple = stapleRequest(request, profile);
-  const validity = leafValidity(request, profile, issuer, settings, now);
+  const validity = leafValidity(request, profile, issuer, config, now);
   const emptySubject = names.subject.attributes.length === 0;
   const extensions = leafExtensions({
     profile,
     keyUsages,
     spki: publicKey.spki,
-    skiMethod: settings.skiMethod,
+    skiMethod: config.issuance.ski_method,
     repeated: issuer.repeated,
     sans: names.sans,
     emptySubject,
@@ -79,7 +79,7 @@ export function admit(
     alternativeSpki: alternative.key?.spki,
   });
   const objections = [
-    nameObjection(names, profile, settings),
+    nameObjection(names, profile, config),
     usageObjection(profile, keyUsages.length, publicKey),
     algorithmObjection(profile, publicKey, alternative.key, issuer),
     staple.objection,
@@ -117,7 +117,7 @@ function leafValidity(
   request: LeafRequest,
   profile: Profile,
   issuer: Issuer,
-  settings: IssuanceSettings,
+  config: IssuanceSections,
   now: Instant,
 ) {
   const { defaultValiditySeconds, maxValiditySeconds } = profile;
@@ -127,9 +127,9 @@ function leafValidity(
       requestedSeconds: request.validitySeconds,
       defaultSeconds: profile.lint.public ? Math.min(wanted, publicSeconds(now)) : wanted,
       profileMaxSeconds: maxValiditySeconds,
-      policyMaxSeconds: settings.maxCertValidityDays * secondsPerDay,
+      policyMaxSeconds: config.policy.max_cert_validity_days * secondsPerDay,
       issuer,
-      backdateSeconds: settings.backdateSeconds,
+      backdateSeconds: config.issuance.backdate_seconds,
       shorten: request.caller === "protocol",
     },
     now,
@@ -166,10 +166,10 @@ function stapleRequest(
 function nameObjection(
   names: RequestedNames,
   profile: Profile,
-  settings: IssuanceSettings,
+  config: IssuanceSections,
 ): Objection | undefined {
-  if (names.sans.length > settings.maxNames) {
-    return { gate: "names", reason: `more than ${settings.maxNames} names` };
+  if (names.sans.length > config.issuance.max_names) {
+    return { gate: "names", reason: `more than ${config.issuance.max_names} names` };
   }
   if (profile.names.requireSan && names.sans.length === 0) {
     return { gate: "names", reason: "the profile wants a subject alternative name" };

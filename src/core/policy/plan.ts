@@ -94,14 +94,16 @@ export interface CrlPointer {
   readonly url: string;
 }
 
-/** What the instance's settings say about issuance. */
-export interface IssuanceSettings {
-  readonly backdateSeconds: number;
-  readonly skiMethod: "rfc7093" | "sha1";
-  /** Subject alternative names per certificate, at most. */
-  readonly maxNames: number;
-  /** `policy.max_cert_validity_days`; 0: no cap. */
-  readonly maxCertValidityDays: number;
+/** What the configuration says about every certificate, in the members' own names. */
+export interface IssuanceSections {
+  readonly issuance: {
+    readonly backdate_seconds: number;
+    readonly ski_method: "rfc7093" | "sha1";
+    /** Subject alternative names per certificate, at most. */
+    readonly max_names: number;
+  };
+  /** 0: no cap. */
+  readonly policy: { readonly max_cert_validity_days: number };
 }
 
 /** One reason against a plan, said by the gate it belongs to. */

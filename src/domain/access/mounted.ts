@@ -1,7 +1,7 @@
 /** Operations with their rows: the one catalogue that every caller's codec is derived from. */
 
 import type { Fields } from "#core/shape.ts";
-import { type Operation, type OperationName, routesOf } from "#operations";
+import { namesIn, type Operation, type OperationName, routesOf } from "#operations";
 import type { Definition } from "./operation.ts";
 
 /** One operation: its row of the table and its definition. */
@@ -23,7 +23,7 @@ export function mount(name: OperationName, row: Operation, definition: Definitio
   const members = { ...definition.target.members, ...definition.input };
   const [route] = routesOf(row);
   const { method = "", path = "" } = route ?? {};
-  const named = new Set([...path.matchAll(/\{([a-z_]+)\*?\}/g)].map(([, member = ""]) => member));
+  const named = new Set(namesIn(path));
   const others = pick(members, (member) => !named.has(member));
   const inQuery = method === "GET" || row.in === "query";
   return {

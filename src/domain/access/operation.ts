@@ -80,7 +80,8 @@ export function operation<
   On extends Target["on"] = undefined,
   const Out extends Definition["output"] = Field<unknown>,
 >(of: Declared<F, M, R, Out> & { readonly target: { readonly on: On } }) {
-  const { summary, target, output, run, input = {}, refuses = [] } = of;
+  const { summary, target, output, run, refuses = [] } = of;
+  const input = (of.input ?? {}) as F; // Where it is absent, F is the shape without members.
   return { summary, target, input, output, refuses, parks: undefined, run };
 }
 

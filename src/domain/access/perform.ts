@@ -11,7 +11,7 @@ import type { JsonObject } from "#core/shape.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { requireActive } from "#domain/tenants/quotas.ts";
+import { requireActive } from "./suspension.ts";
 import type { Call } from "./call.ts";
 import { printableName } from "./failed-logins.ts";
 import type { GrantSource } from "./grants.ts";

@@ -9,7 +9,7 @@ import type { Principal } from "#core/access/principal.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
 import type { LoginMethod, Session } from "#domain/actor.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 
 export interface NewSession {

@@ -5,7 +5,7 @@ import type { Reach } from "#core/access/principal.ts";
 import type { GrantRole, Role } from "#core/access/roles.ts";
 import type { CaId, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** Where a token may be used. */
 export const apiTokenScopes = ["tenant", "platform"] as const;

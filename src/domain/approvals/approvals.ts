@@ -5,7 +5,7 @@
 
 import { isSamePerson, mayBeSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
-import { type ApprovalSettings, isOperator } from "#core/approvals/classes.ts";
+import { type ApprovalsSection, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
@@ -21,7 +21,7 @@ export interface ApprovalDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly patience: Patience;
-  readonly settings: ApprovalSettings;
+  readonly settings: ApprovalsSection;
   readonly executions: Executions;
   readonly fourEyes: FourEyes;
   /** Writes down who tried to decide without being one of those who may. */
@@ -187,7 +187,7 @@ export class Approvals {
  * whoever may have decided before, `approval_not_pending` for every other status.
  */
 function refusalOf(
-  settings: ApprovalSettings,
+  settings: ApprovalsSection,
   found: ApprovalRecord,
   { person, decision }: Decision,
 ): Problem | undefined {

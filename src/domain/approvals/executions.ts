@@ -18,7 +18,7 @@ import { type Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import { requireActive } from "#domain/tenants/quotas.ts";
+import { requireActive } from "#domain/access/suspension.ts";
 import type { ApprovalRecord, Failure, KeptAnswer } from "./store.ts";
 
 export interface ExecutionDeps {

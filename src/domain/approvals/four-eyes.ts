@@ -7,7 +7,7 @@ import { isSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
 import {
   type ApprovalClass,
-  type ApprovalSettings,
+  type ApprovalsSection,
   operatorsBeside,
   thresholdOf,
 } from "#core/approvals/classes.ts";
@@ -31,7 +31,7 @@ export interface FourEyesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly patience: Patience;
-  readonly settings: ApprovalSettings;
+  readonly settings: ApprovalsSection;
   readonly executions: Executions;
   readonly envelopes: Pick<Envelopes, "open">;
 }
@@ -151,7 +151,7 @@ export class FourEyes {
       createdAt,
       decidedAt: undefined,
       executedAt: undefined,
-      expiresAt: addSeconds(createdAt, settings.requestTtlHours * 3600),
+      expiresAt: addSeconds(createdAt, settings.request_ttl_hours * 3600),
       collectedAt: undefined,
       failure: undefined,
       effect: undefined,

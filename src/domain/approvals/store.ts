@@ -7,7 +7,7 @@ import type { StoredInput } from "#core/approvals/input.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { JsonObject } from "#core/shape.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** What one person said. */
 export interface Decision {

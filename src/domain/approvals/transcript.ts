@@ -2,12 +2,10 @@
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { framedTexts } from "#core/audit/ledger-export.ts";
-import { sha256Hex } from "#core/crypto.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { timestamp } from "#core/time.ts";
-import { documentTicket } from "#domain/audit/sign-ledger.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
-import { ledgerKey } from "#domain/key-inventory.ts";
+import { signDocument } from "#domain/signing/document.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -51,13 +49,9 @@ export async function signTranscript(
   deps: TranscriptDeps,
   texts: { readonly approval: string; readonly events: string },
 ) {
-  const { store, keys, clock, random } = deps;
-  const exportedAt = timestamp(clock.now());
+  const exportedAt = timestamp(deps.clock.now());
   const message = transcriptMessage([texts.approval, texts.events, exportedAt]);
-  const key = await ledgerKey(store);
-  assert(key !== undefined, "an instance has begun its ledger");
-  const ticket = documentTicket({ opId: random.uuid(), key, digest: sha256Hex(message) });
-  const signature = await keys.sign(ticket, message);
+  const signature = await signDocument(deps, message);
   return { exportedAt, algorithm: "ed25519", signature: signature.toBase64() };
 }
 

@@ -7,7 +7,8 @@ import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { timestamp } from "#core/time.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import { kekFingerprint } from "#domain/envelopes/keks.ts";
-import type { KeyHandle, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 

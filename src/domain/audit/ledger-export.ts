@@ -5,7 +5,7 @@
 
 import { type ExportedRange, exportMessage } from "#core/audit/ledger-export.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
-import { sha256, sha256Hex } from "#core/crypto.ts";
+import { sha256 } from "#core/crypto.ts";
 import { serialFromBytes } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { instant, parseTimestamp, timestamp, wholeSecond } from "#core/time.ts";
@@ -17,11 +17,11 @@ import {
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
 import { encodeName } from "#core/x509/names.ts";
-import { ledgerKey } from "#domain/key-inventory.ts";
-import type { KeyHandle, Keys, ProviderName } from "#domain/keys.ts";
+import { ledgerKey, signDocument } from "#domain/signing/document.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { documentTicket } from "./sign-ledger.ts";
 
 export interface LedgerExportDeps {
   readonly store: Store;
@@ -89,7 +89,7 @@ export async function openExport(
     const exportedAt = timestamp(deps.clock.now());
     const operations = operationsSha256 === undefined ? {} : { operationsSha256 };
     const message = exportMessage({ ...range, exportedAt, ...operations });
-    return { exportedAt, signature: await signed(deps, key, message) };
+    return { exportedAt, signature: await signDocument(deps, message) };
   };
   return { range, certificate, sign };
 }
@@ -162,7 +162,7 @@ async function entryAt(store: Store, number: number): Promise<LedgerEntry> {
  */
 async function ledgerCertificate(
   deps: LedgerExportDeps,
-  { ref, spki }: KeyHandle,
+  { spki }: KeyHandle,
   ledgerId: string,
   genesis: LedgerEntry,
 ): Promise<Uint8Array> {
@@ -181,7 +181,7 @@ async function ledgerCertificate(
       subjectKeyIdentifier(subjectKeyId(spki, "rfc7093")),
     ],
   });
-  return assembleSigned(tbs, "ed25519", await signed(deps, { ref }, tbs));
+  return assembleSigned(tbs, "ed25519", await signDocument(deps, tbs));
 }
 
 /** RFC 5280 §4.1.2.2: positive and at most 20 octets. */
@@ -189,15 +189,6 @@ function serialOf(spki: Uint8Array) {
   const octets = sha256(spki).slice(0, 20);
   octets[0] = ((octets[0] ?? 0) & 0x3f) | 0x40;
   return serialFromBytes(octets);
-}
-
-async function signed(
-  { keys, random }: Pick<LedgerExportDeps, "keys" | "random">,
-  { ref }: Pick<KeyHandle, "ref">,
-  message: Uint8Array,
-): Promise<Uint8Array> {
-  const ticket = documentTicket({ opId: random.uuid(), key: ref, digest: sha256Hex(message) });
-  return await keys.sign(ticket, message);
 }
 
 /** RFC 5280 §4.1.2.5: no well-defined expiration date. */

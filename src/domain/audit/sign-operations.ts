@@ -6,14 +6,20 @@
 import type { LedgerEntry, SignPurpose } from "#core/audit/ledger.ts";
 import { type CaId, caId, parseSerial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
-import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
+
+/** As much of a CA as a document of its operations tells. */
+interface SigningCa {
+  readonly label: string;
+  /** The request that an externally signed CA made, DER. */
+  readonly csr: Uint8Array | undefined;
+}
 
 /** A successful signature of a CA key with what it is under. */
 export interface SignOperation {
   /** The outcome. */
   readonly entry: LedgerEntry;
-  readonly ca: Pick<CaRecord, "label"> | undefined;
+  readonly ca: SigningCa | undefined;
   /** Who asked, where the artefact itself remembers; empty where only the events do. */
   readonly requestedBy: string;
   readonly artefact: Artefact;
@@ -32,7 +38,7 @@ export type Artefact =
 /** Finds the artefacts of outcomes; CAs are looked up once. */
 export class SignOperations {
   readonly #read: Store["read"];
-  readonly #cas = new Map<string, CaRecord | undefined>();
+  readonly #cas = new Map<string, SigningCa | undefined>();
 
   constructor({ read }: Pick<Store, "read">) {
     this.#read = read;
@@ -66,7 +72,7 @@ export class SignOperations {
     return stored && { der: stored.certificate, requestedBy: stored.requestedBy };
   }
 
-  async #other(entry: LedgerEntry, ca: CaRecord | undefined): Promise<Artefact> {
+  async #other(entry: LedgerEntry, ca: SigningCa | undefined): Promise<Artefact> {
     switch (entry.purpose) {
       case "csr":
         return ca?.csr === undefined ? absent : inOne(ca.csr);
@@ -102,7 +108,7 @@ export class SignOperations {
     };
   }
 
-  async #ca(id: CaId): Promise<CaRecord | undefined> {
+  async #ca(id: CaId): Promise<SigningCa | undefined> {
     if (!this.#cas.has(id)) this.#cas.set(id, await this.#read.cas.byId(id));
     return this.#cas.get(id);
   }

@@ -6,7 +6,7 @@ import type { EventDraft } from "#core/audit/actions.ts";
 import type { LedgerDraft, LedgerEntry, LedgerKind } from "#core/audit/ledger.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 export interface EventFilter {
   readonly reach: Reach;

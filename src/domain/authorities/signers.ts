@@ -44,10 +44,14 @@ export interface CaSigner {
 export interface CaSignersDeps {
   readonly cas: CaReads;
   readonly keys: Keys;
-  /** Base of AIA and CDP addresses; without it certificates name none. */
-  readonly urlBase: string | undefined;
-  /** `crl.shards`: over how many partitions leaves are spread; absent or below 2 over none. */
-  readonly shards?: number;
+  readonly config: {
+    readonly crl: {
+      /** Base of AIA and CDP addresses; without it certificates name none. */
+      readonly base_url: string | undefined;
+      /** Over how many partitions leaves are spread; below 2 over none. */
+      readonly shards: number;
+    };
+  };
 }
 
 /** The CAs that have signed since the start, ready to sign again. */
@@ -116,8 +120,8 @@ export class CaSigners {
       repeated: repeatedExtensions({
         id: ca.id,
         keyId,
-        urlBase: this.#deps.urlBase,
-        shards: this.#deps.shards ?? 0,
+        urlBase: this.#deps.config.crl.base_url,
+        shards: this.#deps.config.crl.shards,
       }),
     };
     const intermediates = withoutRoot(path);

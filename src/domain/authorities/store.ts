@@ -4,7 +4,8 @@ import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** How far the life of a CA has come. */
 export const caStatuses = ["pending", "active", "superseded", "retired"] as const;
@@ -167,16 +168,3 @@ export type CrossSignFacts = Pick<
   CrossSignRecord,
   "id" | "issuer" | "serial" | "subjectCa" | "subjectKeyId" | "source" | "createdAt"
 >;
-
-/** Position of a row in a list ordered newest first, ties broken by id. */
-export interface PageKey {
-  readonly at: number;
-  readonly id: string;
-}
-
-/** One page of a list; `next` is absent on the last one. */
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly next: PageKey | undefined;
-  readonly total: number;
-}

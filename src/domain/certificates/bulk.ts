@@ -14,7 +14,7 @@ import type { Clock, Random } from "#domain/ports.ts";
 import { type OperationKey, OperationRuns } from "#domain/operation-runs.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
-import { aboutCa } from "./events.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
 import { issuedBefore, type Issuance } from "./issue.ts";
 import type { Preview } from "./preview.ts";
 import type { CertificateRecord } from "./store.ts";
@@ -106,7 +106,7 @@ export class BulkIssue {
     origin: Origin,
     ca: CaRecord,
     order: BulkOrder,
-    gate: ItemGate = async () => undefined,
+    gate: ItemGate,
   ): Promise<BulkResult> {
     const operationId = order.operationId ?? this.#deps.random.uuid();
     const work = () => this.#execute(origin, ca, order, operationId, gate);

@@ -22,9 +22,11 @@ import { CaaCache } from "./caa-cache.ts";
 export interface CaaDeps {
   readonly resolver: Resolver;
   readonly clock: Clock;
-  /** The issuer domain name of profiles that have none of their own. */
-  readonly identifier: string | undefined;
-  readonly cacheTtlSeconds: number;
+  readonly caa: {
+    /** The issuer domain name of profiles that have none of their own. */
+    readonly identifier: string | undefined;
+    readonly cache_ttl_seconds: number;
+  };
 }
 
 /** Judges the names of leaves. */
@@ -34,7 +36,7 @@ export class CaaGate {
 
   constructor(deps: CaaDeps) {
     this.#deps = deps;
-    this.#cache = new CaaCache(deps.clock, deps.cacheTtlSeconds);
+    this.#cache = new CaaCache(deps.clock, deps.caa.cache_ttl_seconds);
   }
 
   /**
@@ -68,7 +70,7 @@ export class CaaGate {
     settings: Profile["caa"],
     facts: CaaFacts | undefined,
   ): Promise<readonly Refusal[]> {
-    const identifier = settings.identifier ?? this.#deps.identifier ?? "";
+    const identifier = settings.identifier ?? this.#deps.caa.identifier ?? "";
     const deadline = addSeconds(this.#deps.clock.now(), gateSecondsMax);
     const refusals: (Refusal | undefined)[] = [];
     const waiting = [...names.entries()];

@@ -1,11 +1,10 @@
 /**
- * The signing ceremony every certificate goes through: clear, intend, collect SCTs, sign,
- * commit.
+ * The signing ceremony every certificate goes through: decide, intend, alternative signature or
+ * SCTs, sign, commit.
  */
 
 import type { EventDraft } from "#core/audit/actions.ts";
 import type { SignPurpose } from "#core/audit/ledger.ts";
-import { sha256Hex } from "#core/crypto.ts";
 import { generalNameText } from "#core/x509/general-names.ts";
 import { commonName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
@@ -26,14 +25,14 @@ import type { Profile } from "#core/policy/profile.ts";
 import type { CtPolicy } from "#core/policy/transparency.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
-import { type KeyFactsDeps, keyFactsOf } from "#domain/key-checks/facts.ts";
-import type { Keys, SignTicket } from "#domain/keys.ts";
+import { type KeyFactsDeps, keyFactsOf } from "./key-facts.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+import type { Intended, IntentRows, Signing, ToBeSigned } from "#domain/signing/signing.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
-import { requireActive, reserveLeaf } from "#domain/tenants/quotas.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import { reserveLeaf } from "#domain/tenants/quotas.ts";
 import type { InclusionRecord } from "#domain/transparency/store.ts";
 import type { CaaGate } from "./caa.ts";
 import type { FinalPlan, SctCollector } from "./scts.ts";
@@ -78,7 +77,7 @@ type EventDrafts = readonly EventDraft[];
 
 export interface CeremonyDeps {
   readonly store: Store;
-  readonly keys: Keys;
+  readonly signing: Signing;
   readonly clock: Clock;
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
@@ -91,16 +90,17 @@ export interface CeremonyDeps {
   readonly scts?: SctCollector;
 }
 
-/** An intent that is durable: from here on the key may be used, once, over exactly these octets. */
-interface Intended {
+/** Octets that are intended and what they are signed for. */
+interface Step {
   readonly cleared: ClearedPlan;
   /**
    * Names the intent's row; operations that follow in the same ceremony have ids of their own in
    * the ledger.
    */
   readonly rowId: string;
-  readonly intent: SigningIntent;
-  readonly ticket: SignTicket;
+  /** The TBSCertificate that is signed, or is going to be once it has its alternative signature. */
+  readonly tbs: Uint8Array;
+  readonly intended: Intended;
   /** With the SCTs of logs, when the precertificate is signed already. */
   readonly final?: FinalPlan;
 }
@@ -108,8 +108,6 @@ interface Intended {
 /** The one place where a certificate is signed. */
 export class Ceremony {
   readonly #deps: CeremonyDeps;
-  /** Intents to be abandoned as soon as the database takes it. */
-  readonly #owed: (() => Promise<void>)[] = [];
 
   constructor(deps: CeremonyDeps) {
     this.#deps = deps;
@@ -122,18 +120,61 @@ export class Ceremony {
    * give an SCT, both with the intent abandoned.
    */
   async certify(order: SigningOrder): Promise<CertificateRecord> {
-    await this.#payOwed();
-    const first = await this.#clearAndIntend(order);
-    const intended = await this.#readied(order, first);
-    const signature = await this.#sign(order, intended);
-    try {
-      return await this.#commit(order, intended, signature);
-    } catch (error) {
-      // The unit refused (a label taken, a CA rolled over meanwhile): what was signed is thrown
-      // away and said to be.
-      if (nothingWritten(error)) await this.#abandonOrOwe(order, intended, error);
-      throw error;
+    // 1. Load: who orders brings the signer, its keys held against their pins, and the plan.
+    const { signer, purpose } = order;
+
+    // 2. Decide. What a gate or a quota refuses is put on record, and no key has been used.
+    // 3. Intend: serial, reservation and ledger entry durable in one unit. When it fails, nothing
+    //    has happened; a serial that is taken is drawn anew.
+    let step = await this.#decidedAndIntended(order);
+
+    // From here on the intent is durable. A key that fails, or a unit that refuses for sure, has it
+    // abandoned, its entry closed as an error, and the events of the failure appended; a crash
+    // leaves an orphan for the next start, whose serial is never used again.
+
+    // 4a. Of a hybrid CA the alternative key signs first; its value is part of what is signed last
+    //     (PQ-6). One unit closes its entry and intends the complete octets.
+    if (step.cleared.alternative !== undefined) {
+      const signed = await step.intended.sign();
+      const { cleared: before, rowId } = step;
+      const cleared = await signed.prepare(() =>
+        withAlternativeSignature(before, signed.signature),
+      );
+      const next = nativelySigned(signer, cleared, purpose);
+      const intended = await signed.closeAndIntend(next, this.#rows(order, { rowId }));
+      step = { cleared, rowId, tbs: cleared.tbs, intended };
     }
+
+    // 4b. With transparency the precertificate is signed first, and kept before any log can see it:
+    //     from then on it counts as issued (RFC 6962 §3.1). Logs are asked while nothing is locked.
+    //     When they or the unit refuse, its serial is told lost, and revoked where it is public.
+    const ct = ctOf(order);
+    if (ct !== undefined) {
+      const { scts } = this.#deps;
+      assert(scts !== undefined, "where profiles use transparency there are logs to ask");
+      const precertificate = await this.#precertificate(order, step);
+      step = await this.#finalized(order, step, () =>
+        scts.collect(ct, step.cleared, signer, precertificate),
+      );
+    }
+
+    // 5. Sign. The signature is verified, and of the intended octets, before anybody sees it.
+    const signed = await step.intended.sign();
+
+    // 6. Commit, in one unit: the certificate, its intent settled, the ledger closed, the events.
+    //    When the unit refuses (a label taken, a CA rolled over meanwhile), what was signed is
+    //    thrown away and said to be.
+    const { record, inclusions } = await signed.prepare(() =>
+      this.#madeOf(order, step, signed.signature),
+    );
+    await signed.close(async (tx, at) => {
+      await order.before?.(tx, record);
+      await tx.certificates.activate(step.rowId, record);
+      if (inclusions !== undefined) await expectInclusions(tx, record, inclusions);
+      await order.after?.(tx, record);
+      await append(tx, order.issued(record, step.cleared.gates), at);
+    });
+    return record;
   }
 
   /**
@@ -158,24 +199,6 @@ export class Ceremony {
     return conclude(local.plan, await this.#deps.caa.judge(plan, profile, order.caaFacts));
   }
 
-  /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
-  async #clearAndIntend(order: SigningOrder): Promise<Intended> {
-    for (let draw = 0; draw < drawsMax; draw++) {
-      const cleared = await this.#clear(order);
-      const intended = await this.#intendWithin(order, cleared);
-      if (intended !== undefined) return intended;
-    }
-    throw new Error("three serials in a row were taken: the random source is broken");
-  }
-
-  async #clear(order: SigningOrder): Promise<ClearedPlan> {
-    const clearance = await this.decide(order);
-    if (clearance.cleared) return clearance.plan;
-    const { refusal, gates } = clearance;
-    await this.refused(order, refusal, gates);
-    throw refusal;
-  }
-
   /** Writes down that an order was refused; who asks again and again leaves one trace a minute. */
   async refused(
     order: SigningOrder,
@@ -185,97 +208,94 @@ export class Ceremony {
     for (const draft of order.refused(refusal, gates)) await this.#deps.refusals.record(draft);
   }
 
-  /** A quota that is used up is a refusal on record, as that of a gate is. */
-  async #intendWithin(order: SigningOrder, cleared: ClearedPlan): Promise<Intended | undefined> {
-    try {
-      return await this.#intend(order, cleared);
-    } catch (error) {
-      if (error instanceof Problem && error.code === "quota_exceeded") {
-        await this.refused(order, error, cleared.gates);
+  /** A serial that was used before, which the store alone knows for sure, is drawn anew (REC-1). */
+  async #decidedAndIntended(order: SigningOrder): Promise<Step> {
+    for (let draw = 0; draw < drawsMax; draw++) {
+      const clearance = await this.decide(order);
+      if (!clearance.cleared) {
+        await this.refused(order, clearance.refusal, clearance.gates);
+        throw clearance.refusal;
       }
-      throw error;
+      try {
+        return await this.#intended(order, clearance.plan);
+      } catch (error) {
+        // A quota that is used up is a refusal on record, as that of a gate is.
+        if (error instanceof Problem && error.code === "quota_exceeded") {
+          await this.refused(order, error, clearance.plan.gates);
+        }
+        if (!(error instanceof SerialTaken)) throw error;
+      }
     }
+    throw new Error("three serials in a row were taken: the random source is broken");
   }
 
-  /** One durable unit before the key is used: the intent with its serial, and the ledger entry. */
-  async #intend(order: SigningOrder, cleared: ClearedPlan): Promise<Intended | undefined> {
-    const { requestedBy, now } = order;
-    const { serial, issuer } = cleared;
-    const intent = this.#intentOf(order, cleared);
-    const { opId, message, purpose } = intent;
-    return await this.#deps.store.atomically(async (tx) => {
-      await admitSigning(tx, order);
-      const taken = !(await tx.certificates.intend({
-        opId,
-        caId: issuer.id,
-        serial,
-        purpose,
-        tbsDigest: sha256Hex(message),
-        requestedBy,
-        createdAt: now,
-        state: "intended",
-      }));
-      if (taken) return undefined;
-      await keepCrlPointer(tx, cleared);
-      return { cleared, rowId: opId, intent, ticket: await openTicket(tx, intent, now) };
+  async #intended(order: SigningOrder, cleared: ClearedPlan): Promise<Step> {
+    const { requestedBy, now, signer } = order;
+    const { serial, issuer, tbs } = cleared;
+    const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
+    const first =
+      cleared.alternative === undefined
+        ? nativelySigned(signer, cleared, purpose)
+        : alternativelySigned(signer, cleared, cleared.alternative, purpose);
+    const intended = await this.#deps.signing.intend(first, {
+      ...this.#rows(order, {}),
+      intended: async (tx, { opId, digest }) => {
+        await admitSigning(tx, order);
+        const free = await tx.certificates.intend({
+          opId,
+          caId: issuer.id,
+          serial,
+          purpose,
+          tbsDigest: digest,
+          requestedBy,
+          createdAt: now,
+          state: "intended",
+        });
+        if (!free) throw new SerialTaken();
+        await keepCrlPointer(tx, cleared);
+      },
     });
+    return { cleared, rowId: intended.opId, tbs, intended };
   }
 
-  /**
-   * What is signed last: after the alternative signature of a hybrid CA, or after logs have
-   * given their SCTs.
-   */
-  async #readied(order: SigningOrder, first: Intended): Promise<Intended> {
-    const ct = ctOf(order);
-    if (ct !== undefined) return await this.#precertify(order, first, ct);
-    if (first.cleared.alternative !== undefined) return await this.#signAlternative(order, first);
-    return first;
-  }
-
-  /**
-   * The SCT step (CT-1): what is to be signed next is the certificate with the SCTs of the logs.
-   */
-  async #precertify(order: SigningOrder, intended: Intended, ct: CtPolicy): Promise<Intended> {
-    const { store, clock, random, scts } = this.#deps;
-    assert(scts !== undefined, "where profiles use transparency there are logs to ask");
-    const { cleared, rowId } = intended;
-    const { issuer, serial } = cleared;
-
-    // 1. Sign the precertificate.
-    const signature = await this.#sign(order, intended);
-    const certificate = assembleSigned(cleared.tbs, issuer.signature, signature);
-
-    // 2. Keep it before any log can see it: from then on it counts as issued.
-    const createdAt = clock.now();
+  /** Gives the signed precertificate once it is kept. */
+  async #precertificate(order: SigningOrder, { cleared, intended }: Step): Promise<Uint8Array> {
+    const { issuer, serial, tbs } = cleared;
+    const signed = await intended.sign();
+    const certificate = await signed.prepare(() =>
+      assembleSigned(tbs, issuer.signature, signed.signature),
+    );
     const unsettled = order.profile?.lint.public === true;
-    const keeping = store.atomically(async (tx) => {
-      await closeTicket(tx, intended.intent, { signature }, createdAt);
-      await tx.transparency.keep({ caId: issuer.id, serial, certificate, unsettled, createdAt });
-    });
-    await keeping.catch((error) => this.#abandonUnlessWritten(order, intended, error));
+    await signed.close((tx, createdAt) =>
+      tx.transparency.keep({ caId: issuer.id, serial, certificate, unsettled, createdAt }),
+    );
+    return certificate;
+  }
 
+  /**
+   * The SCT step (CT-1): what is to be signed next is the certificate with the SCTs of the logs, an
+   * operation of its own, if the CA still is what it was.
+   */
+  async #finalized(
+    order: SigningOrder,
+    { cleared, rowId }: Step,
+    collect: () => Promise<FinalPlan>,
+  ): Promise<Step> {
+    const { signing } = this.#deps;
     try {
-      // 3. Collect SCTs; nothing is locked while logs think.
-      const final = await scts.collect(ct, cleared, order.signer, certificate);
-
-      // 4. Intend the final octets, as an entry of their own, if the CA still is what it was.
-      const intent: SigningIntent = {
-        ...intended.intent,
-        opId: random.uuid(),
-        purpose: order.purpose,
-        message: final.tbs,
-      };
-      const at = clock.now();
-      return await store.atomically(async (tx) => {
-        await refuseUnlessActive(tx, order);
-        const ticket = await openTicket(tx, intent, at);
-        return { cleared, rowId, intent, ticket, final };
+      const final = await collect();
+      const { tbs } = final;
+      const next = nativelySigned(order.signer, { ...cleared, tbs }, order.purpose);
+      const intended = await signing.intend(next, {
+        ...this.#rows(order, { rowId, final }),
+        intended: (tx) => refuseUnlessActive(tx, order),
       });
+      return { cleared, rowId, tbs, intended, final };
     } catch (error) {
       if (nothingWritten(error)) {
         const drafts = error instanceof Problem ? order.refused(error, cleared.gates) : [];
-        await this.#orOwe(() => this.#giveUp(rowId, drafts));
-        await scts.lost();
+        await signing.writeOrOwe(() => this.#giveUp(rowId, drafts));
+        await this.#deps.scts?.lost();
       }
       throw error;
     }
@@ -285,145 +305,31 @@ export class Ceremony {
     const at = this.#deps.clock.now();
     await this.#deps.store.atomically(async (tx) => {
       await tx.certificates.settle(rowId, "abandoned");
-      for (const draft of drafts) await tx.audit.appendEvent(draft, at);
+      await append(tx, drafts, at);
     });
   }
 
-  /**
-   * The operation that is next: of a hybrid CA the alternative signature first, the native one last
-   * (PQ-6).
-   */
-  #intentOf(order: SigningOrder, cleared: ClearedPlan): SigningIntent {
-    const { signer } = order;
-    const purpose = ctOf(order) === undefined ? order.purpose : "precertificate";
-    const { serial, tbs, issuer, alternative } = cleared;
-    const handle = alternative === undefined ? signer.handle : signer.alternative;
-    assert(handle !== undefined, "a hybrid issuer has a second key");
+  /** What is written when nothing comes of an operation, whichever of the ceremony it is. */
+  #rows(order: SigningOrder, { rowId, final }: Partial<Pick<Step, "rowId" | "final">>): IntentRows {
     return {
-      opId: this.#deps.random.uuid(),
-      key: handle.ref,
-      spki: handle.spki,
-      role: "ca",
-      purpose,
-      deviceSerial: handle.deviceSerial,
-      caId: issuer.id,
-      artifact: serial,
-      algorithm: alternative?.algorithm ?? issuer.signature,
-      message: alternative?.preTbs ?? tbs,
+      abandoned: async (tx, { opId, error, at }) => {
+        await tx.certificates.settle(rowId ?? opId, "abandoned");
+        await append(tx, order.failed(error), at);
+      },
+      afterAbandoned: async () => {
+        if (final !== undefined) await this.#deps.scts?.lost();
+      },
     };
   }
 
-  /**
-   * Makes the alternative signature, closes its entry and intends the native one over the complete
-   * octets.
-   */
-  async #signAlternative(order: SigningOrder, first: Intended): Promise<Intended> {
-    const signature = await this.#sign(order, first);
-    const cleared = withAlternativeSignature(first.cleared, signature);
-    const intent = this.#intentOf(order, cleared);
-    const at = this.#deps.clock.now();
-    const going = this.#deps.store.atomically(async (tx) => {
-      await closeTicket(tx, first.intent, { signature }, at);
-      return await openTicket(tx, intent, at);
-    });
-    const ticket = await going.catch((error) => this.#abandonUnlessWritten(order, first, error));
-    return { cleared, rowId: first.rowId, intent, ticket };
+  #madeOf(order: SigningOrder, step: Step, signature: Uint8Array) {
+    const record = this.#recordOf(order, step, signature);
+    return { record, inclusions: step.final?.inclusions(record) };
   }
 
-  /**
-   * Outside any unit. The Keys port verifies what it gives back; what was signed is what was
-   * intended.
-   */
-  async #sign(order: SigningOrder, intended: Intended): Promise<Uint8Array> {
-    const { intent, ticket } = intended;
-    try {
-      const signature = await this.#deps.keys.sign(ticket, intent.message);
-      assert(
-        sha256Hex(intent.message) === ticket.digest,
-        "the signed octets are the intended ones",
-      );
-      return signature;
-    } catch (error) {
-      await this.#abandonOrOwe(order, intended, error);
-      throw error;
-    }
-  }
-
-  /** For a unit between two signatures; throws what it failed with. */
-  async #abandonUnlessWritten(
-    order: SigningOrder,
-    intended: Intended,
-    error: unknown,
-  ): Promise<never> {
-    if (nothingWritten(error)) await this.#abandonOrOwe(order, intended, error);
-    throw error;
-  }
-
-  async #abandonOrOwe(order: SigningOrder, intended: Intended, error: unknown): Promise<void> {
-    const word = error instanceof Problem ? error.code : "internal";
-    await this.#orOwe(() => this.#abandon(order, intended, word));
-  }
-
-  /**
-   * What cannot be written down now, because the database is away, is before the next certificate;
-   * at worst at a start.
-   */
-  async #orOwe(write: () => Promise<void>): Promise<void> {
-    try {
-      await write();
-    } catch (error) {
-      // Its caller learns what it failed with first; only a database that is away is worth another
-      // attempt.
-      const away = error instanceof Problem && error.code === "storage_unavailable";
-      if (away && nothingWritten(error) && this.#owed.length < owedMax) this.#owed.push(write);
-    }
-  }
-
-  async #payOwed(): Promise<void> {
-    for (const write of this.#owed.splice(0)) await this.#orOwe(write);
-  }
-
-  async #abandon(order: SigningOrder, intended: Intended, error: string): Promise<void> {
-    const { intent, rowId, final } = intended;
-    const at = this.#deps.clock.now();
-    await this.#deps.store.atomically(async (tx) => {
-      await closeTicket(tx, intent, { error }, at);
-      await tx.certificates.settle(rowId, "abandoned");
-      for (const draft of order.failed(error)) await tx.audit.appendEvent(draft, at);
-    });
-    if (final !== undefined) await this.#deps.scts?.lost();
-  }
-
-  /**
-   * One unit: the certificate, its intent settled, the ledger closed, the event. Only then may
-   * anybody see it.
-   */
-  async #commit(
-    order: SigningOrder,
-    intended: Intended,
-    signature: Uint8Array,
-  ): Promise<CertificateRecord> {
-    const { cleared, rowId, intent, final } = intended;
-    const certificate = this.#recordOf(order, intended, signature);
-    const inclusions = final?.inclusions(certificate);
-    const at = this.#deps.clock.now();
-    await this.#deps.store.atomically(async (tx) => {
-      await order.before?.(tx, certificate);
-      await tx.certificates.activate(rowId, certificate);
-      if (inclusions !== undefined) await expectInclusions(tx, certificate, inclusions);
-      await order.after?.(tx, certificate);
-      await closeTicket(tx, intent, { signature }, at);
-      for (const draft of order.issued(certificate, cleared.gates)) {
-        await tx.audit.appendEvent(draft, at);
-      }
-    });
-    return certificate;
-  }
-
-  #recordOf(order: SigningOrder, intended: Intended, signature: Uint8Array): CertificateRecord {
-    const { plan, issuer, serial } = intended.cleared;
-    const tbs = intended.intent.message;
-    const ct = intended.final?.facts;
+  #recordOf(order: SigningOrder, step: Step, signature: Uint8Array): CertificateRecord {
+    const { plan, issuer, serial } = step.cleared;
+    const ct = step.final?.facts;
     return {
       id: this.#deps.random.uuid(),
       caId: issuer.id,
@@ -434,7 +340,7 @@ export class Ceremony {
       commonName: commonName(plan.subject),
       sans: plan.sans.map(generalNameText),
       profile: plan.profile,
-      certificate: assembleSigned(tbs, issuer.signature, signature),
+      certificate: assembleSigned(step.tbs, issuer.signature, signature),
       notBefore: plan.notBefore,
       notAfter: plan.notAfter,
       status: "good",
@@ -444,7 +350,7 @@ export class Ceremony {
       createdAt: order.now,
       spkiSha256: spkiSha256(plan.publicKey.spki),
       marker: order.marker,
-      ...crlPointerColumns(intended.cleared),
+      ...crlPointerColumns(step.cleared),
       ...(ct === undefined ? {} : { ct }),
     };
   }
@@ -489,11 +395,44 @@ async function expectInclusions(
   for (const inclusion of inclusions) await tx.transparency.expect(inclusion);
 }
 
+/** The octets of the native key; it signs last. */
+const nativelySigned = (
+  { handle }: CaSigner,
+  { issuer, serial, tbs }: Pick<ClearedPlan, "issuer" | "serial" | "tbs">,
+  purpose: SignPurpose,
+): ToBeSigned => ({
+  key: handle,
+  role: "ca",
+  algorithm: issuer.signature,
+  message: tbs,
+  purpose,
+  caId: issuer.id,
+  artifact: serial,
+});
+
+/** Those of the second key of a hybrid CA. */
+function alternativelySigned(
+  { alternative: handle }: CaSigner,
+  { issuer, serial }: ClearedPlan,
+  { algorithm, preTbs }: NonNullable<ClearedPlan["alternative"]>,
+  purpose: SignPurpose,
+): ToBeSigned {
+  assert(handle !== undefined, "a hybrid issuer has a second key");
+  const { id: caId } = issuer;
+  return { key: handle, role: "ca", algorithm, message: preTbs, purpose, caId, artifact: serial };
+}
+
+async function append(tx: Unit, drafts: EventDrafts, at: Instant): Promise<void> {
+  for (const draft of drafts) await tx.audit.appendEvent(draft, at);
+}
+
 const ctOf = ({ profile }: Undecided): CtPolicy | undefined =>
   profile?.ct?.enabled === true ? profile.ct : undefined;
 
 /** RFC 6962 §3.1: the poison stands where the SCT list will, last. */
 const poisoned = (plan: Plan): Plan => ({ ...plan, extensions: [...plan.extensions, poison()] });
 
-const owedMax = 1000;
+/** Drawn anew: nobody learns of it. */
+class SerialTaken extends Error {}
+
 const drawsMax = 3;

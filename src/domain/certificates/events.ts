@@ -1,6 +1,5 @@
 /** The audit events of issuance: who, for which CA, and what the gates said. */
 
-import { effectiveRoles } from "#core/access/principal.ts";
 import type { Action, EventDraft } from "#core/audit/actions.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { Serial } from "#core/ids.ts";
@@ -8,25 +7,9 @@ import type { GateName, GateReport } from "#core/policy/gates.ts";
 import type { ValidityLimit } from "#core/policy/plan.ts";
 import { timestamp } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
+import { aboutCa } from "#domain/authorities/events.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
 import type { SigningOrder } from "./ceremony.ts";
-
-/** The members every event about a CA has; the serial once there is one. */
-export function aboutCa(origin: Origin, ca: CaSigner["ca"], serial?: Serial) {
-  const { principal } = origin;
-  return {
-    actor: principal.subject,
-    actorName: principal.name,
-    actorRoles: effectiveRoles(principal, ca.tenant),
-    tenant: ca.tenant,
-    caId: ca.id,
-    serial,
-    target: ca.id,
-    ip: origin.ip,
-    requestId: origin.requestId,
-    approval: origin.approval?.id,
-  };
-}
 
 /** What the events of a leaf tell beside who and where. */
 export interface LeafFacts {

@@ -70,7 +70,7 @@ export class Issuance {
   async #issue(origin: Origin, ca: CaRecord, request: IssueRequest): Promise<Issued> {
     const plan = await this.#planned(ca, request);
 
-    // 4–9. Clear, intend, sign, commit: the ceremony of every certificate.
+    // 4. Decide, intend, sign, commit: the ceremony of every certificate.
     return await certifyLeaf(this.#deps.ceremony, origin, plan, request);
   }
 

@@ -1,7 +1,7 @@
 /** From what a caller asks to a plan: the steps every path to a leaf begins with (ISS-2). */
 
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
-import type { IssuanceSettings, Objection, Plan } from "#core/policy/plan.ts";
+import type { IssuanceSections, Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
@@ -19,7 +19,7 @@ export interface PlanningDeps {
   readonly signers: CaSigners;
   /** The set in force; a reload replaces it as a whole. */
   readonly profiles: () => ProfileSet;
-  readonly settings: IssuanceSettings;
+  readonly config: IssuanceSections;
   /** True where profiles that want an approval can get one: approvals guard `cert.issue`. */
   readonly approvable?: boolean;
 }
@@ -67,7 +67,7 @@ export function planned(
   request: LeafRequest,
 ): Planned {
   const { signer, profile, now } = context;
-  const admission = admit(request, profile, signer.issuer, deps.settings, now);
+  const admission = admit(request, profile, signer.issuer, deps.config, now);
   if (!admission.readable) throw admission.refusal;
   const { plan, objections } = admission;
   return { ...context, plan, objections };

@@ -1,6 +1,6 @@
 /** Start-up: settles what a crash left between intent and commit (ISS-3, KEY-7). */
 
-import { closeUnknown } from "#domain/audit/sign-ledger.ts";
+import { closeUnknown } from "#domain/signing/entries.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { IntentRecord } from "./store.ts";

@@ -5,7 +5,7 @@ import type { SignPurpose } from "#core/audit/ledger.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** What became of asking transparency logs. */
 export const ctStatuses = ["submitted", "failed_open"] as const;

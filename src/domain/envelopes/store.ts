@@ -1,7 +1,7 @@
 /** How KEK versions and sealed values are remembered. */
 
 import type { Instant } from "#core/time.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 import type { Place } from "./places.ts";
 
 /** What a version of the KEK still does. */

@@ -3,7 +3,7 @@
 import type { Reach } from "#core/access/principal.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 
 /** How keys come to be blocked. */

@@ -12,7 +12,8 @@ import {
 } from "#core/preflight/finding.ts";
 import { canaryProfile, type ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
-import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
@@ -167,8 +168,7 @@ export async function crlsFresh({ read }: Deps, now: Instant, shards: number): P
   const kept = new CrlScopes({
     store: { read },
     clock: { now: () => now },
-    shards,
-    urlBase: undefined,
+    config: { crl: { shards, base_url: undefined } },
   });
   const findings: Finding[] = [];
   let fresh = 0;

@@ -17,13 +17,16 @@ import { equalInConstantTime } from "#core/crypto.ts";
 import { Problem } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
-import type { CaRecord, PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import { halfOf, unwrapHybrid, wrapHybrid } from "#domain/envelopes/hybrid.ts";
 import { hasItsHalf } from "#domain/envelopes/keks.ts";
 import type { KekVersion } from "#domain/envelopes/store.ts";
-import { keyInventory } from "#domain/key-inventory.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import { keyInventory } from "#domain/authorities/key-inventory.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
+import type { Part } from "./part.ts";
 import { type SelfTestDeps, selfTest, type TestedKey } from "./self-test.ts";
 
 /**
@@ -226,3 +229,18 @@ export async function everyCa(store: Pick<Store, "read">): Promise<readonly CaRe
 
 const pageRows = 500;
 const retiringDaysMax = 30;
+
+/** The token that `pkcs11.uri` selects is there; `wrong` is what is wrong with the setting. */
+export async function tokenFound(
+  wrong: readonly string[],
+  selected: boolean,
+  keys: Part<Keys>,
+): Promise<Finding> {
+  if (wrong.length > 0) return failed(wrong.join(" "));
+  if (!selected) return skipped("No token is selected by a URI.");
+  if ("fault" in keys) return warned(`No token was found by the URI: ${keys.fault}`);
+  const token = (await keys.open.facts()).find(({ provider }) => provider === "pkcs11");
+  return token?.available === true
+    ? passed("The URI selects a token.")
+    : warned("No token was found by the URI.");
+}

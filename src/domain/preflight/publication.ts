@@ -11,7 +11,7 @@ export interface PublicationPremises {
   readonly store: Pick<Store, "read">;
   readonly now: Instant;
   readonly target: PublishTarget | undefined;
-  readonly intervalMinutes: number;
+  readonly interval_minutes: number;
 }
 
 /** The manifest at the target, and the last run. */
@@ -41,7 +41,7 @@ async function published(target: PublishTarget): Promise<Manifest | string | und
 }
 
 async function findingsOf(
-  { now, intervalMinutes }: PublicationPremises,
+  { now, interval_minutes }: PublicationPremises,
   { generatedAt, earliestExpiry, artefacts }: Manifest,
   target: PublishTarget,
 ): Promise<Finding[]> {
@@ -49,7 +49,7 @@ async function findingsOf(
   if (earliestExpiry !== undefined && earliestExpiry <= now) {
     findings.push(failed(`What is published was good until ${timestamp(earliestExpiry)}.`));
   }
-  if (now - generatedAt > 2 * intervalMinutes * 60_000) {
+  if (now - generatedAt > 2 * interval_minutes * 60_000) {
     findings.push(warned(`The newest snapshot is of ${timestamp(generatedAt)}.`));
   }
   try {

@@ -4,17 +4,16 @@
  */
 
 import { importPublicKey, verifySignature } from "#core/crypto.ts";
-import { Problem } from "#core/problems.ts";
 import { defaultSignature, schemeOf } from "#core/x509/algorithms.ts";
 import { assembleSigned } from "#core/x509/certificate.ts";
 import { subjectKeyId, subjectKeyIdentifier } from "#core/x509/extensions.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { encodeRequestInfo } from "#core/x509/request-info.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { nothingWritten, type Store } from "#domain/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
+import type { Store } from "#domain/store.ts";
 
 export interface SelfTestDeps {
   readonly store: Store;
@@ -36,47 +35,31 @@ export async function selfTest(
   caId: CaRecord["id"],
   { key, keyType, spki }: TestedKey,
 ): Promise<string | undefined> {
-  const { store, keys, clock, random } = deps;
-  const handle = await keys.find(key);
+  const handle = await deps.keys.find(key);
   if (!Buffer.from(handle.spki).equals(spki))
     return "the provider holds another key under its name";
-  const opId = random.uuid();
   const algorithm = defaultSignature(keyType);
+  const opId = deps.random.uuid();
   const message = requestInfo(opId, spki);
-  const intent: SigningIntent = {
+  // One of its own: what a database that is away keeps from being closed, the next start closes.
+  const intended = await new Signing(deps).intend({
     opId,
-    key,
-    spki,
-    deviceSerial: handle.deviceSerial,
+    key: { ref: key, spki, deviceSerial: handle.deviceSerial },
     role: "ca",
     algorithm,
     message,
     purpose: "self_test",
     caId,
     artifact: "",
-  };
-  const began = clock.now();
-  const ticket = await store.atomically((tx) => openTicket(tx, intent, began));
-  try {
-    const signature = await keys.sign(ticket, message);
-    const verified = verifySignature(
-      importPublicKey(spki),
-      schemeOf(algorithm),
-      message,
-      signature,
-    );
-    const artifact = assembleSigned(message, algorithm, signature).toBase64();
-    const at = clock.now();
-    await store.atomically((tx) => closeTicket(tx, { ...intent, artifact }, { signature }, at));
-    return verified ? undefined : "its signature does not verify";
-  } catch (error) {
-    const at = clock.now();
-    const word = error instanceof Problem ? error.code : "internal";
-    // While the database is away the next start closes the entry.
-    if (nothingWritten(error))
-      await store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
-    throw error;
-  }
+  });
+  const signed = await intended.sign();
+  const { signature } = signed;
+  const verified = await signed.prepare(() =>
+    verifySignature(importPublicKey(spki), schemeOf(algorithm), message, signature),
+  );
+  const artifact = assembleSigned(message, algorithm, signature).toBase64();
+  await signed.close(async () => {}, artifact);
+  return verified ? undefined : "its signature does not verify";
 }
 
 /** CertificationRequestInfo with a subject nobody has and a number of its own. */

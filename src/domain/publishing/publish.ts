@@ -30,10 +30,11 @@ export interface PublishingDeps extends ArtefactDeps {
   readonly target: PublishTarget | undefined;
   /** Opens a directory asked for by path. */
   readonly directory: (path: string) => PublishTarget;
-  /** `publish.cas`, ids or labels, each standing for its lineage; empty for all. */
-  readonly only: readonly string[];
-  /** `publish.include_ocsp`. */
-  readonly includeOcsp: boolean;
+  readonly publish: {
+    /** Ids or labels, each standing for its lineage; empty for all. */
+    readonly cas: readonly string[];
+    readonly include_ocsp: boolean;
+  };
   /** Changed serials remembered at a time; with more a run over everything follows. */
   readonly changedMax: number;
 }
@@ -84,7 +85,7 @@ export class Publishing {
       const own = request.out === undefined;
       const target = own ? this.#deps.target : this.#deps.directory(request.out);
       if (target === undefined) throw refuse("feature_disabled", { feature: "publish" });
-      const all = this.#deps.includeOcsp && request.skipOcsp !== true;
+      const all = this.#deps.publish.include_ocsp && request.skipOcsp !== true;
       const made = await this.#snapshot(origin, target, {
         answers: all ? "all" : "none",
         ca: request.ca,
@@ -106,7 +107,7 @@ export class Publishing {
       const before = this.#published;
       if (before === undefined) return;
       const sequence = await this.#deps.store.read.revocations.sequence();
-      if (this.#deps.includeOcsp) await this.#note(before.sequence);
+      if (this.#deps.publish.include_ocsp) await this.#note(before.sequence);
       this.#published = { ...before, sequence };
       if (await this.#everythingIsDue()) {
         await this.#runFully(target);
@@ -117,7 +118,7 @@ export class Publishing {
         !(await this.#answersWait(before.manifest))
       )
         return;
-      const answers = this.#deps.includeOcsp ? [...this.#changed.values()] : "none";
+      const answers = this.#deps.publish.include_ocsp ? [...this.#changed.values()] : "none";
       const made = await this.#snapshot(systemOrigin("publish"), target, {
         answers,
         ca: undefined,
@@ -213,7 +214,8 @@ export class Publishing {
 
   /** The CAs to publish, each with its whole lineage. */
   async #cas(): Promise<readonly CaRecord[]> {
-    const { store, clock, only } = this.#deps;
+    const { store, clock, publish } = this.#deps;
+    const only = publish.cas;
     const all = (await store.read.cas.signing()).filter((ca) => publishes(ca, clock.now()));
     if (only.length === 0) return all;
     const named = all.filter(({ id, label }) => only.includes(id) || only.includes(label));

@@ -5,7 +5,7 @@
 
 import { sha256HexOf } from "#core/crypto.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
-import { Problem, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, instant, timestamp, wholeSecond } from "#core/time.ts";
 import { defaultSignature } from "#core/x509/algorithms.ts";
 import {
@@ -31,33 +31,26 @@ import {
 } from "#core/x509/crl-segments.ts";
 import { authorityKeyIdentifier, crlNumber, type Extension } from "#core/x509/extensions.ts";
 import type { Origin } from "#domain/actor.ts";
-import { closeTicket, openTicket, type LongIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Signed, Signing, ToBeSigned } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { baseEntries, deltaEntries } from "./crl-entries.ts";
 import { publishedAfter } from "./crl-time.ts";
 import { issuerOf } from "./issuers.ts";
 import { indexPartitions } from "./partition-index.ts";
 import type { CrlScopes } from "./scopes.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { CrlHead, ReservedCrl } from "./store.ts";
-
-export interface CrlSettings {
-  /** `issuance.backdate_seconds`. */
-  readonly backdateSeconds: number;
-  readonly baseValidityHours: number;
-  readonly deltaIntervalMinutes: number;
-  readonly keepExpired: boolean;
-}
 
 export interface CrlBuildDeps {
   readonly store: Store;
-  readonly keys: Keys;
+  readonly keys: Pick<Keys, "find">;
+  readonly signing: Signing;
   readonly clock: Clock;
-  readonly random: Random;
   readonly scopes: CrlScopes;
-  readonly settings: CrlSettings;
+  readonly config: Pick<RevocationSections, "crl" | "issuance">;
   /**
    * True while nobody has confirmed a clock that leapt ahead: it would call valid certificates
    * expired (PRC-4).
@@ -91,32 +84,36 @@ export class CrlBuilder {
    */
   async build(order: CrlOrder): Promise<CrlHead> {
     const { ca } = order;
-    const { store, keys, clock } = this.#deps;
+    const { keys, clock, signing } = this.#deps;
     // An expired CA signs nothing, a retired one only until then (CRL-14).
     if (ca.notAfter === undefined || clock.now() > ca.notAfter) throw refuse("crl_unavailable");
-    const handle = await keys.find(ca.key);
-    const alternative = ca.alternative && (await keys.find(ca.alternative.key));
+    const native = await pinned(keys, ca);
+    const alternative = ca.alternative && (await pinned(keys, ca.alternative));
 
-    // 1 read, with the number reserved for what is seen (CRL-1).
-    const draft = await this.#draft(order);
+    // 1. Read, with the number reserved for what is seen (CRL-1).
+    let draft = await this.#draft(order);
 
-    // 2 intend: octets and ledger entry durable before the key is used (KEY-5).
-    const intent = await this.#intentOf(order, alternative ?? handle, draft, {
-      key: alternative?.ref ?? ca.key,
-      spki: ca.alternative?.spki ?? ca.spki,
-      pieces: alternative === undefined ? draft.tbs : [preTbsCertList(joined(draft.tbs))],
-    });
-    const now = clock.now();
-    const ticket = await store.atomically((tx) => openTicket(tx, intent, now));
-    const planned = { draft, intent, ticket };
+    // 2. Intend: digest and ledger entry durable before the key is used (KEY-5); of a hybrid CA
+    //    first over the list without the alternative signature (PQ-6).
+    const [key, message] =
+      alternative === undefined
+        ? [native, draft.tbs]
+        : [alternative, [preTbsCertList(joined(draft.tbs))]];
+    let intended = await signing.intend(toBeSigned(order, draft, message, key));
 
-    // 3 sign, outside any unit; of a hybrid CA the alternative key first (PQ-6).
-    const native =
-      alternative === undefined ? planned : await this.#signAlternative(order, handle, planned);
-    const signature = await this.#signed(native);
+    // 3. The alternative signature goes into the list; one unit closes its entry and intends the
+    //    complete octets.
+    if (alternative !== undefined) {
+      const signed = await intended.sign();
+      draft = await signed.prepare(() => withAlternativeSignature(draft, signed.signature));
+      intended = await signed.closeAndIntend(toBeSigned(order, draft, draft.tbs, native));
+    }
 
-    // 4 publish: ledger closed, CRL and event together.
-    return await this.#publish(order, native, signature);
+    // 4. Sign, outside any unit.
+    const signed = await intended.sign();
+
+    // 5. Publish: ledger closed, list and event together.
+    return await this.#publish(order, draft, signed);
   }
 
   async #draft(order: CrlOrder): Promise<Draft> {
@@ -150,8 +147,8 @@ export class CrlBuilder {
    * have not expired.
    */
   async #prior({ ca, scope }: CrlOrder): Promise<CrlHead["prior"]> {
-    const { settings, clock, clockAhead } = this.#deps;
-    if (settings.keepExpired || clockAhead()) return undefined;
+    const { config, clock, clockAhead } = this.#deps;
+    if (config.crl.keep_expired || clockAhead()) return undefined;
     const head = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
     if (head !== undefined && head.thisUpdate > clock.now()) return undefined;
     const modulus = this.#deps.scopes.partition(scope)?.modulus ?? 0;
@@ -159,9 +156,9 @@ export class CrlBuilder {
   }
 
   async #reserve({ ca, scope, by }: CrlOrder, sequence: number): Promise<Reserved | undefined> {
-    const { store, clock, settings, clockBelieved } = this.#deps;
+    const { store, clock, config, clockBelieved } = this.#deps;
     const now = clock.now();
-    const wanted = wholeSecond(addSeconds(now, -settings.backdateSeconds));
+    const wanted = wholeSecond(addSeconds(now, -config.issuance.backdate_seconds));
     const moment = { at: now, wanted, believed: clockBelieved() };
     return await store.atomically(async (tx) => {
       const reserved = await tx.revocations.reserveCrl(ca.id, scope, moment, sequence);
@@ -174,13 +171,13 @@ export class CrlBuilder {
 
   async #encoded(order: CrlOrder, reserved: Reserved, read: Read): Promise<Draft> {
     const { ca, scope, base } = order;
-    const { settings, scopes } = this.#deps;
+    const { config, scopes } = this.#deps;
     const { number, thisUpdate, now } = reserved;
     // After a clock step back thisUpdate runs ahead of the clock; the CRL still lives as long as
     // configured.
     const start = instant(Math.max(wholeSecond(now), thisUpdate));
-    const seconds =
-      base === undefined ? settings.baseValidityHours * 3600 : settings.deltaIntervalMinutes * 60;
+    const { base_validity_hours, delta_interval_minutes } = config.crl;
+    const seconds = base === undefined ? base_validity_hours * 3600 : delta_interval_minutes * 60;
     const nextUpdate = addSeconds(start, seconds);
     const urls = base?.urls ?? (await scopes.urls(ca.id, scope));
     const issuer = issuerOf(ca);
@@ -216,9 +213,9 @@ export class CrlBuilder {
     number: number,
     urls: readonly string[],
   ): readonly Extension[] {
-    const { scopes, settings } = this.#deps;
+    const { scopes, config } = this.#deps;
     const url = scopes.url(ca.id, scope);
-    const keeps = base === undefined && settings.keepExpired && ca.notBefore !== undefined;
+    const keeps = base === undefined && config.crl.keep_expired && ca.notBefore !== undefined;
     const second =
       ca.alternative && altSignatureAlgorithm(defaultSignature(ca.alternative.keyType));
     return [
@@ -233,86 +230,32 @@ export class CrlBuilder {
     ];
   }
 
-  async #intentOf(
-    { ca, base }: CrlOrder,
-    handle: KeyHandle,
-    { head }: Draft,
-    { pieces, ...key }: Pick<LongIntent, "key" | "spki"> & { readonly pieces: Segments },
-  ): Promise<LongIntent> {
-    const purpose = base === undefined ? ("crl" as const) : ("delta_crl" as const);
-    return {
-      ...key,
-      opId: this.#deps.random.uuid(),
-      role: "ca",
-      purpose,
-      caId: ca.id,
-      message: { pieces, digest: await sha256HexOf(pieces) },
-      deviceSerial: handle.deviceSerial,
-      algorithm: defaultSignature(handle.keyType),
-      artifact: `${head.scope}#${head.number}`,
-    };
-  }
-
-  /**
-   * Makes the alternative signature, closes its entry and intends the native one over the complete
-   * octets.
-   */
-  async #signAlternative(order: CrlOrder, handle: KeyHandle, planned: Planned): Promise<Planned> {
-    const { store, clock } = this.#deps;
-    const { ca } = order;
-    const signature = await this.#signed(planned);
-    const { fields, entries, head } = planned.draft;
-    const extensions = [...fields.extensions, altSignatureValue(signature)];
-    const tbs = tbsCertListSegments({ ...fields, extensions }, entries);
-    const draft = { ...planned.draft, tbs };
-    const signed = { key: ca.key, spki: ca.spki, pieces: tbs };
-    const intent = await this.#intentOf(order, handle, { ...draft, head }, signed);
-    const at = clock.now();
-    const ticket = await store.atomically(async (tx) => {
-      await closeTicket(tx, planned.intent, { signature }, at);
-      return await openTicket(tx, intent, at);
+  async #publish({ ca, by }: CrlOrder, draft: Draft, signed: Signed): Promise<CrlHead> {
+    const { signature } = signed;
+    const { crl, last } = await signed.prepare(async () => {
+      const der = signedSegments(draft.tbs, draft.fields.signature, signature);
+      const facts = { size: lengthOf(der), sha256: await sha256HexOf(der) };
+      const stored = await this.#storeAhead(draft.head, der);
+      const publishedAt = await this.#publishedAt(draft);
+      const head: CrlHead = { ...draft.head, ...facts, publishedAt };
+      return { crl: head, last: stored };
     });
-    return { draft, intent, ticket };
-  }
-
-  /**
-   * The key port verifies what it gives (KEY-4); what it refuses is closed in the ledger as an
-   * error.
-   */
-  async #signed({ intent, ticket }: Planned): Promise<Uint8Array> {
-    try {
-      return await this.#deps.keys.sign(ticket, intent.message.pieces);
-    } catch (error) {
-      const word = error instanceof Problem ? error.code : "internal";
-      const at = this.#deps.clock.now();
-      await this.#deps.store.atomically((tx) => closeTicket(tx, intent, { error: word }, at));
-      throw error;
-    }
-  }
-
-  async #publish(
-    { ca, by }: CrlOrder,
-    { draft, intent }: Planned,
-    signature: Uint8Array,
-  ): Promise<CrlHead> {
-    const { store, clock } = this.#deps;
-    const der = signedSegments(draft.tbs, intent.algorithm, signature);
-    const facts = { size: lengthOf(der), sha256: await sha256HexOf(der) };
-    const last = await this.#storeAhead(draft.head, der);
-    const kind = draft.head.base === undefined ? "base" : "delta";
-    const before = await store.read.revocations.crlHead(ca.id, draft.head.scope, kind);
-    const published = clock.now();
-    const { thisUpdate } = draft.head;
-    const publishedAt = publishedAfter(before, { thisUpdate, madeAt: draft.madeAt }, published);
-    const crl: CrlHead = { ...draft.head, ...facts, publishedAt };
-    await store.atomically(async (tx) => {
-      await closeTicket(tx, intent, { signature }, published);
-      for (const [position, octets] of last)
+    await signed.close(async (tx, at) => {
+      for (const [position, octets] of last) {
         await tx.revocations.putCrlPiece(crl, position, octets);
+      }
       await tx.revocations.publishCrl(crl);
-      await tx.audit.appendEvent(publishEvent(ca, by, crl), published);
+      await tx.audit.appendEvent(publishEvent(ca, by, crl), at);
     });
     return crl;
+  }
+
+  async #publishedAt({ head, madeAt }: Draft): Promise<Instant> {
+    const { store, clock } = this.#deps;
+    const { caId, scope, thisUpdate } = head;
+    const kind = head.base === undefined ? "base" : "delta";
+    const before = await store.read.revocations.crlHead(caId, scope, kind);
+    return publishedAfter(before, { thisUpdate, madeAt }, clock.now());
   }
 
   /**
@@ -358,11 +301,31 @@ interface Draft {
   readonly madeAt: Instant;
 }
 
-/** The operation that is next, its intent durable. */
-interface Planned {
-  readonly draft: Draft;
-  readonly intent: LongIntent;
-  readonly ticket: Parameters<Keys["sign"]>[0];
+/** The key as its provider holds it, by the name and public key that the record pins (KEY-4). */
+async function pinned(keys: Pick<Keys, "find">, { key, spki }: Pick<CaRecord, "key" | "spki">) {
+  return { ...(await keys.find(key)), ref: key, spki };
+}
+
+/** The list, or the part of it that the alternative key signs. */
+const toBeSigned = (
+  { ca, base }: CrlOrder,
+  { head }: Draft,
+  message: Segments,
+  { ref, spki, deviceSerial, keyType }: KeyHandle,
+): ToBeSigned => ({
+  key: { ref, spki, deviceSerial },
+  role: "ca",
+  algorithm: defaultSignature(keyType),
+  message,
+  purpose: base === undefined ? "crl" : "delta_crl",
+  caId: ca.id,
+  artifact: `${head.scope}#${head.number}`,
+});
+
+function withAlternativeSignature(draft: Draft, signature: Uint8Array): Draft {
+  const { fields, entries } = draft;
+  const extensions = [...fields.extensions, altSignatureValue(signature)];
+  return { ...draft, tbs: tbsCertListSegments({ ...fields, extensions }, entries) };
 }
 
 /** What a delta covers is what its base did, whatever `crl.shards` is now. */

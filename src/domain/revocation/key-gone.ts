@@ -1,6 +1,7 @@
 /** Tells a key that is gone from one that cannot be had now. */
 
-import type { KeyRef, Keys } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { Keys } from "#domain/keys.ts";
 
 /**
  * True when the provider answers, lists its keys, and this one is not among them; asked after

@@ -19,30 +19,18 @@ import { signAnswer } from "./ocsp-answer.ts";
 import type { OcspSigning } from "./ocsp-signing.ts";
 import { type PresignedRecord, presignHashes } from "./presign-store.ts";
 import type { Responders, Voucher } from "./responder.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { CertStatus } from "./store.ts";
-
-export interface OcspSettings {
-  readonly nonceEnabled: boolean;
-  readonly nonceMaxAgeSeconds: number;
-  readonly validityHours: number;
-  /** `issuance.backdate_seconds`. */
-  readonly backdateSeconds: number;
-  /** Seconds an answer is kept; 0 keeps none. */
-  readonly cacheSeconds: number;
-  /** Most answers kept in memory. */
-  readonly cacheMax: number;
-}
 
 export interface OcspDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly responders: Responders;
   readonly signing: OcspSigning;
-  readonly settings: OcspSettings;
-  /** `presign.enabled`: answers signed ahead are given before any is signed now. */
-  readonly presigned: boolean;
+  /** With `presign.enabled` answers signed ahead are given before any is signed now. */
+  readonly config: Pick<RevocationSections, "ocsp" | "presign" | "issuance" | "server">;
   /**
-   * True for profiles with `lint.public`: their answers live `validityHours` also with a nonce
+   * True for profiles with `lint.public`: their answers live `validity_hours` also with a nonce
    * (OCS-2).
    */
   readonly publicProfile: (profile: string) => boolean;
@@ -86,8 +74,8 @@ export class Ocsp {
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
-    this.#cache = new Recent(deps.settings.cacheMax);
-    this.#statuses = new Recent(deps.settings.cacheMax);
+    this.#cache = new Recent(deps.config.server.ocsp_cache_entries);
+    this.#statuses = new Recent(deps.config.server.ocsp_cache_entries);
     this.#issuers = new IssuerIndex(deps.store);
   }
 
@@ -132,14 +120,16 @@ export class Ocsp {
   }
 
   async #answerFor(asked: Asked): Promise<OcspAnswer> {
-    const nonce = this.#deps.settings.nonceEnabled ? asked.request.nonce : undefined;
+    const nonce = this.#deps.config.ocsp.nonce_enabled ? asked.request.nonce : undefined;
     const [certId, second] = asked.request.certIds;
     const cacheable = nonce === undefined && certId !== undefined && second === undefined;
     if (!cacheable) return await this.#fresh(asked, nonce);
     const key = `${asked.id}${latin1(certId.der)}`;
     const kept = this.#cache.get(key);
     if (kept !== undefined && (await this.stillTrue(kept))) return kept;
-    const ahead = this.#deps.presigned ? await this.#presigned(asked, certId) : undefined;
+    const ahead = this.#deps.config.presign.enabled
+      ? await this.#presigned(asked, certId)
+      : undefined;
     const answer = ahead ?? (await this.#fresh(asked, undefined));
     if (answer.basis === undefined) this.#cache.delete(key);
     else this.#cache.set(key, answer);
@@ -176,7 +166,7 @@ export class Ocsp {
   }
 
   async #fresh(asked: Asked, nonce: Uint8Array | undefined): Promise<OcspAnswer> {
-    const { store, clock, responders, signing, settings } = this.#deps;
+    const { store, clock, responders, signing, config } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
     const sequence = await store.read.revocations.sequence();
     const { issuer, found } = await this.#lookUp(asked, sequence);
@@ -186,7 +176,7 @@ export class Ocsp {
     const [first, second] = found;
     const serial = first?.certId.serial;
     const validitySeconds = this.#validitySeconds(nonce, found);
-    const { backdateSeconds } = settings;
+    const backdateSeconds = config.issuance.backdate_seconds;
     const { der, times } = await signAnswer(signing, {
       signer,
       entries,
@@ -248,12 +238,12 @@ export class Ocsp {
   }
 
   async #readStatus(caId: CaId, serial: Serial, sequence: number): Promise<CertStatus> {
-    const { store, clock, settings } = this.#deps;
+    const { store, clock } = this.#deps;
     const now = clock.now();
     const certStatus = await store.read.revocations.certStatus(caId, serial);
     // A serial nobody knows may be issued at any moment, which no sequence tells.
     if (certStatus.status !== "unknown") {
-      const keepUntil = addSeconds(now, settings.cacheSeconds);
+      const keepUntil = addSeconds(now, this.#cacheSeconds);
       this.#statuses.set(`${caId}${serial}`, { certStatus, sequence, keepUntil });
     }
     return certStatus;
@@ -264,14 +254,18 @@ export class Ocsp {
    * want it to last.
    */
   #validitySeconds(nonce: Uint8Array | undefined, found: readonly Found[]): number {
-    const { nonceMaxAgeSeconds, validityHours } = this.#deps.settings;
+    const { nonce_max_age_seconds, validity_hours } = this.#deps.config.ocsp;
     const short =
       nonce !== undefined && !found.some(({ certStatus }) => this.#isPublic(certStatus));
-    return short ? nonceMaxAgeSeconds : validityHours * 3600;
+    return short ? nonce_max_age_seconds : validity_hours * 3600;
   }
 
   #keepUntil(now: Instant, nextUpdate: Instant): Instant {
-    return instant(Math.min(addSeconds(now, this.#deps.settings.cacheSeconds), nextUpdate));
+    return instant(Math.min(addSeconds(now, this.#cacheSeconds), nextUpdate));
+  }
+
+  get #cacheSeconds(): number {
+    return Math.max(0, this.#deps.config.server.ocsp_cache_ttl_seconds);
   }
 
   #isPublic(certStatus: CertStatus): boolean {

@@ -8,18 +8,19 @@ import type { CaId } from "#core/ids.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
+import type { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher } from "./crl.ts";
-import type { CrlSettings } from "./crl-build.ts";
-import { Ocsp, type OcspSettings } from "./ocsp.ts";
+import { Ocsp } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
-import { Presigner, type PresignSettings } from "./presign.ts";
+import { Presigner } from "./presign.ts";
 import { CrlImport } from "./import.ts";
 import { CrlRefresh } from "./refresh.ts";
-import { type ResponderDeps, Responders, type ResponderSettings } from "./responder.ts";
+import { type ResponderDeps, Responders } from "./responder.ts";
 import { type RevocationChange, Revoker } from "./revoke.ts";
 import { CrlScopes } from "./scopes.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { CrlKind } from "./store.ts";
 
 export interface RevocationDeps {
@@ -27,21 +28,12 @@ export interface RevocationDeps {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
+  readonly signing: Signing;
   readonly counts: Pick<KeyCounts, "add">;
   /** True while nobody has confirmed a clock that leapt ahead (PRC-4). */
   readonly clockAhead: () => boolean;
   /** True while nothing speaks against the clock, or what did has been set right (CRL-2). */
   readonly clockBelieved: () => boolean;
-  readonly settings: {
-    readonly crl: CrlSettings & {
-      readonly refreshAfterRevocationSeconds: number;
-      readonly shards: number;
-      readonly urlBase: string | undefined;
-    };
-    readonly ocsp: OcspSettings;
-    readonly presign: PresignSettings;
-    readonly responder: ResponderSettings;
-  };
   /**
    * True for profiles with `lint.public`: not holdable (REV-4), long-lived OCSP answers (OCS-2).
    */
@@ -71,16 +63,14 @@ export interface Revocation {
   readonly presigner: Presigner;
 }
 
-/** Opens it; nothing is read or started yet. */
-export function openRevocation(deps: RevocationDeps): Revocation {
-  const { store, keys, clock, random, settings, publicProfile, onFailure } = deps;
-  const common = { store, keys, clock, random };
-  const { shards, urlBase } = settings.crl;
-  const scopes = new CrlScopes({ store, clock, shards, urlBase });
+/** Opens it from its sections of the configuration; nothing is read or started yet. */
+export function openRevocation(config: RevocationSections, deps: RevocationDeps): Revocation {
+  const { store, keys, clock, random, publicProfile, onFailure } = deps;
+  const common = { store, keys, clock, random, signing: deps.signing, config };
+  const scopes = new CrlScopes({ store, clock, config });
   const publisher = new CrlPublisher({
     ...common,
     scopes,
-    settings: settings.crl,
     clockAhead: deps.clockAhead,
     clockBelieved: deps.clockBelieved,
   });
@@ -89,12 +79,10 @@ export function openRevocation(deps: RevocationDeps): Revocation {
     scopes,
     publisher,
     wake: deps.wake,
-    refreshAfterRevocationSeconds: settings.crl.refreshAfterRevocationSeconds,
     onFailure: (ca, error) => onFailure("crl", error, ca),
   });
   const responders = new Responders({
     ...common,
-    settings: settings.responder,
     signCertificate: deps.signCertificate,
     onFailure: (ca, error) => onFailure("responder", error, ca),
   });
@@ -106,26 +94,24 @@ export function openRevocation(deps: RevocationDeps): Revocation {
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
-  const signing = new OcspSigning({ ...common, counts: deps.counts });
-  const ahead = settings.presign;
-  const presigner = new Presigner({ store, clock, responders, signing, settings: ahead });
+  const answers = new OcspSigning({ ...common, counts: deps.counts });
+  const presigner = new Presigner({ store, clock, responders, signing: answers, config });
   const bulk = new BulkRevocation({
     ...common,
     publisher,
     changed,
     holdPermitted,
     stillMay: deps.stillMay,
-    presign: ahead.enabled ? (ca) => presigner.sweep(ca) : undefined,
+    presign: config.presign.enabled ? (ca) => presigner.sweep(ca) : undefined,
     onFailure: (error, run) => onFailure("bulk_revocation", error, run.caId),
   });
   const ocsp = new Ocsp({
     store,
     clock,
     responders,
-    settings: settings.ocsp,
+    config,
     publicProfile,
-    signing,
-    presigned: ahead.enabled,
+    signing: answers,
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });

@@ -22,26 +22,14 @@ import {
   presignHashes,
 } from "./presign-store.ts";
 import type { OcspSigner, Responders } from "./responder.ts";
-
-export interface PresignSettings {
-  readonly enabled: boolean;
-  /** From signing to nextUpdate. */
-  readonly validityMinutes: number;
-  /** From the end of a sweep to the next; answers younger than half of it are left alone. */
-  readonly refreshMinutes: number;
-  /** Serials lately asked about that are remembered for the sweep; 0 remembers none. */
-  readonly recentMax: number;
-  /** How long after notAfter a certificate is still swept; below 0 not at all. */
-  readonly expiredGraceMinutes: number;
-  readonly backdateSeconds: number;
-}
+import type { RevocationSections } from "./sections.ts";
 
 export interface PresignDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly responders: Pick<Responders, "signer">;
   readonly signing: Pick<OcspSigning, "sign">;
-  readonly settings: PresignSettings;
+  readonly config: Pick<RevocationSections, "presign" | "issuance">;
 }
 
 /** What a sweep came to. */
@@ -68,12 +56,12 @@ export class Presigner {
 
   constructor(deps: PresignDeps) {
     this.#deps = deps;
-    this.#asked = new Recent(Math.max(1, deps.settings.recentMax));
+    this.#asked = new Recent(Math.max(1, deps.config.presign.recent_capacity));
   }
 
   /** Remembers that the answers about a serial are gone, because its revocation state changed. */
   changed(ca: CaId, serial: Serial): void {
-    if (this.#deps.settings.enabled) this.#changed.set(`${ca}/${serial}`, { ca, serial });
+    if (this.#deps.config.presign.enabled) this.#changed.set(`${ca}/${serial}`, { ca, serial });
   }
 
   /**
@@ -110,8 +98,8 @@ export class Presigner {
 
   /** Remembers a serial that was asked about. */
   asked(ca: CaId, serial: Serial): void {
-    const { enabled, recentMax } = this.#deps.settings;
-    if (enabled && recentMax > 0) this.#asked.set(`${ca}/${serial}`, { ca, serial });
+    const { enabled, recently_queried } = this.#deps.config.presign;
+    if (enabled && recently_queried) this.#asked.set(`${ca}/${serial}`, { ca, serial });
   }
 
   /**
@@ -238,7 +226,7 @@ export class Presigner {
     const signer = await this.#deps.responders.signer(issuer, sequence);
     // Half a period: whoever sweeps again, or goes on after a crash, signs nothing twice.
     const now = this.#deps.clock.now();
-    const young = addSeconds(now, -30 * this.#deps.settings.refreshMinutes);
+    const young = addSeconds(now, -30 * this.#deps.config.presign.refresh_minutes);
     const wanted = page.flatMap((candidate) =>
       presignHashes.map((hash): Wanted => ({ candidate, hash })),
     );
@@ -264,11 +252,11 @@ export class Presigner {
 
   /** Gives undefined for an answer that was shed: the one before it is still good for a while. */
   #maker(issuer: Issuer, signer: OcspSigner) {
-    const { clock, signing, settings } = this.#deps;
+    const { clock, signing, config } = this.#deps;
     const named = { name: issuer.subject.der, spki: issuer.ca.spki };
     const certIds = { sha1: certIdsOf(named, "sha1"), sha256: certIdsOf(named, "sha256") };
-    const validitySeconds = settings.validityMinutes * 60;
-    const { backdateSeconds } = settings;
+    const validitySeconds = config.presign.validity_minutes * 60;
+    const backdateSeconds = config.issuance.backdate_seconds;
     return async ({ candidate, hash }: Wanted): Promise<PresignedRecord | undefined> => {
       const { serial, certStatus } = candidate;
       const now = clock.now();
@@ -310,7 +298,7 @@ export class Presigner {
   }
 
   get #graceMinutes(): number {
-    return Math.max(0, this.#deps.settings.expiredGraceMinutes);
+    return Math.max(0, this.#deps.config.presign.expired_grace_minutes);
   }
 }
 

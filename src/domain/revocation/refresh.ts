@@ -12,6 +12,7 @@ import type { CrlPublisher } from "./crl.ts";
 import { soonestAfter } from "./crl-time.ts";
 import type { RevocationChange } from "./revoke.ts";
 import { type CrlScopes, fullScope, partitionScope, scopesOf } from "./scopes.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { CrlHead, CrlKind } from "./store.ts";
 import { isCaCertificate } from "./transitions.ts";
 
@@ -20,8 +21,7 @@ interface Deps {
   readonly clock: Clock;
   readonly scopes: CrlScopes;
   readonly publisher: Pick<CrlPublisher, "renew" | "published" | "renewable" | "newest">;
-  /** `crl.refresh_after_revocation_seconds`. */
-  readonly refreshAfterRevocationSeconds: number;
+  readonly config: Pick<RevocationSections, "crl">;
   /** Asks for `deltas` now, and for `bases` too when one is due at once. */
   readonly wake: (kind: CrlKind) => void;
   /** Told why a CRL could not be signed; it is tried again until it can. */
@@ -65,7 +65,8 @@ export class CrlRefresh {
   changed(change: RevocationChange): void {
     this.#changes.push(change);
     this.#deps.wake("delta");
-    if (urgent(change) || this.#deps.refreshAfterRevocationSeconds === 0) this.#deps.wake("base");
+    if (urgent(change) || this.#deps.config.crl.refresh_after_revocation_seconds === 0)
+      this.#deps.wake("base");
   }
 
   /** Signs what is due, deltas first. */
@@ -106,7 +107,8 @@ export class CrlRefresh {
    * again before the next.
    */
   async #noteOverlooked(ca: CaId): Promise<void> {
-    const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
+    const { store, scopes, config } = this.#deps;
+    const seconds = config.crl.refresh_after_revocation_seconds;
     const last = await store.read.revocations.lastChange(ca);
     if (this.#complete.get(ca) === last) return;
     let complete = true;
@@ -161,7 +163,9 @@ export class CrlRefresh {
     this.#changes = [];
     for (const { kind, ...change } of changes) {
       const place = { ...change, kind: kind === "bare" ? undefined : kind };
-      const after = urgent({ ...change, kind }) ? 0 : this.#deps.refreshAfterRevocationSeconds;
+      const after = urgent({ ...change, kind })
+        ? 0
+        : this.#deps.config.crl.refresh_after_revocation_seconds;
       const covers = change.sequence ?? Number.POSITIVE_INFINITY;
       for (const scope of scopesOf(place, scopes.shards, everUsed)) {
         this.#noteDelta(change.caId, scope, covers, 0);
@@ -178,7 +182,8 @@ export class CrlRefresh {
    * ever longer deltas before (BLK-5).
    */
   async #noticeForeignChanges(): Promise<void> {
-    const { store, scopes, refreshAfterRevocationSeconds: seconds } = this.#deps;
+    const { store, scopes, config } = this.#deps;
+    const seconds = config.crl.refresh_after_revocation_seconds;
     const { revocations } = store.read;
     const sequence = await revocations.sequence();
     if (sequence === this.#seen) return;
@@ -212,7 +217,8 @@ export class CrlRefresh {
 
   /** Nothing waits longer than anything is made to: the clock was set back then. */
   #waits(at: Instant, now: Instant): boolean {
-    const longest = this.#deps.refreshAfterRevocationSeconds + graceSeconds + retrySeconds;
+    const longest =
+      this.#deps.config.crl.refresh_after_revocation_seconds + graceSeconds + retrySeconds;
     return at > now && at <= addSeconds(now, longest);
   }
 

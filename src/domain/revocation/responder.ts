@@ -25,14 +25,16 @@ import {
   subjectKeyIdentifier,
 } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { announceKey } from "#domain/audit/sign-ledger.ts";
+import { announceKey } from "#domain/signing/entries.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
-import type { KeyHandle, KeyRef, Keys, ProviderName } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { type Issuer, issuerOf } from "./issuers.ts";
 import { keyIsGone } from "./key-gone.ts";
 import { ResponderFailures } from "./responder-failures.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { ResponderRecord } from "./store.ts";
 
 /**
@@ -64,22 +66,12 @@ export interface OcspSigner extends Voucher {
   readonly certificates: readonly Uint8Array[];
 }
 
-export interface ResponderSettings {
-  /** `ocsp.delegated`: false signs with the CA key itself. */
-  readonly delegated: boolean;
-  readonly validityHours: number;
-  readonly keyType: KeyType;
-  readonly backdateSeconds: number;
-  /** `key_provider.roles.responder`. */
-  readonly provider: ProviderName;
-}
-
 export interface ResponderDeps {
   readonly store: Store;
   readonly keys: Keys;
   readonly clock: Clock;
   readonly random: Random;
-  readonly settings: ResponderSettings;
+  readonly config: Pick<RevocationSections, "ocsp" | "issuance" | "key_provider">;
   /**
    * The ceremony of `domain/certificates`: serial, intent, ledger, signature, row of kind
    * `responder`.
@@ -173,7 +165,7 @@ export class Responders {
   async replace(id: CaId): Promise<void> {
     try {
       const ca = await this.#deps.store.read.cas.byId(id);
-      if (ca === undefined || !this.#deps.settings.delegated) return;
+      if (ca === undefined || !this.#deps.config.ocsp.delegated) return;
       await this.#make(issuerOf(ca), undefined);
     } catch (error) {
       // The next answer tries again, and until then gives tryLater.
@@ -190,7 +182,7 @@ export class Responders {
     try {
       const { cas, revocations } = this.#deps.store.read;
       const ca = await cas.byId(id);
-      if (ca === undefined || ca.internal || !this.#deps.settings.delegated) return;
+      if (ca === undefined || ca.internal || !this.#deps.config.ocsp.delegated) return;
       await this.signer(issuerOf(ca), await revocations.sequence());
     } catch (error) {
       // Where it rests, what kept it from being made has been told.
@@ -203,7 +195,7 @@ export class Responders {
    * tells of a key that cannot be had, and takes up those another process has renewed.
    */
   async renewals(): Promise<void> {
-    if (!this.#deps.settings.delegated) return;
+    if (!this.#deps.config.ocsp.delegated) return;
     const { store, clock } = this.#deps;
     for (const ca of await store.read.cas.signing()) {
       const responder = await store.read.revocations.responder(ca.id, clock.now());
@@ -229,7 +221,7 @@ export class Responders {
   async #open(issuer: Issuer): Promise<OcspSigner> {
     // An expired CA signs nothing, and nobody believes who signs for it.
     if ((issuer.ca.notAfter ?? 0) <= this.#deps.clock.now()) throw later();
-    if (!this.#deps.settings.delegated) return await this.#caItself(issuer);
+    if (!this.#deps.config.ocsp.delegated) return await this.#caItself(issuer);
     const { revocations } = this.#deps.store.read;
     const now = this.#deps.clock.now();
     const found = await revocations.responder(issuer.ca.id, now);
@@ -307,12 +299,12 @@ export class Responders {
    * is not waited for longer, nobody is answered meanwhile.
    */
   async #make(issuer: Issuer, old: ResponderRecord | undefined): Promise<ResponderRecord> {
-    const { keys, clock, random, settings, store } = this.#deps;
+    const { keys, clock, random, config, store } = this.#deps;
     const kept = old && (await this.#keyOf(issuer.ca, old));
     if (kept !== undefined) return await this.#certify(issuer, kept);
     const suffix = random.uuid().slice(0, 8);
     const handle = await keys.generate({
-      ...responderKey(issuer.ca.keyType, settings),
+      ...responderKey(issuer.ca.keyType, config),
       role: "responder",
       label: `ocsp-${issuer.ca.id}-${suffix}`,
     });
@@ -391,16 +383,16 @@ export class Responders {
 
   /** Within the CA's own, which an imported one may have begun this very second (RSP-2). */
   #validity({ notBefore, notAfter }: CaRecord): { notBefore: Instant; notAfter: Instant } {
-    const { validityHours, backdateSeconds } = this.#deps.settings;
+    const { ocsp, issuance } = this.#deps.config;
     const issuer =
       notBefore === undefined || notAfter === undefined ? undefined : { notBefore, notAfter };
     const request = {
       requestedSeconds: undefined,
-      defaultSeconds: validityHours * 3600,
+      defaultSeconds: ocsp.delegated_validity_hours * 3600,
       profileMaxSeconds: 0,
       policyMaxSeconds: 0,
       issuer,
-      backdateSeconds,
+      backdateSeconds: issuance.backdate_seconds,
       shorten: true,
     };
     return placeValidity(request, this.#deps.clock.now());
@@ -449,8 +441,10 @@ export class Responders {
  * PQ-3: the responder of a post-quantum CA has an ML-DSA key as strong as the CA's, software-held
  * too (KEY-3).
  */
-function responderKey(caKeyType: KeyType, settings: ResponderSettings) {
-  if (!isPostQuantum(caKeyType)) return { provider: settings.provider, keyType: settings.keyType };
+function responderKey(caKeyType: KeyType, { ocsp, key_provider }: ResponderDeps["config"]) {
+  if (!isPostQuantum(caKeyType)) {
+    return { provider: key_provider.roles.responder, keyType: ocsp.delegated_key_type };
+  }
   return { provider: "software" as const, keyType: mlDsaLike(caKeyType) };
 }
 

@@ -9,6 +9,7 @@ import { refuse } from "#core/problems.ts";
 import { partitionOf } from "#core/x509/partitions.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import type { RevocationSections } from "./sections.ts";
 import type { EntryPlace, Partition } from "./store.ts";
 
 /** The scope that lists everything. */
@@ -24,10 +25,8 @@ export const partitionNumber = (scope: string): number | undefined =>
 interface Deps {
   readonly store: Pick<Store, "read">;
   readonly clock: Pick<Clock, "now">;
-  /** `crl.shards`; below 2 there are no partitions. */
-  readonly shards: number;
-  /** Base of CRL addresses; without it certificates name none. */
-  readonly urlBase: string | undefined;
+  /** Below 2 shards there are no partitions; without a base certificates name no CRL. */
+  readonly config: { readonly crl: Pick<RevocationSections["crl"], "shards" | "base_url"> };
 }
 
 /** The scopes of every CA of one instance. */
@@ -40,7 +39,8 @@ export class CrlScopes {
 
   /** `crl.shards` where it makes partitions, else 0. */
   get shards(): number {
-    return this.#deps.shards < 2 ? 0 : this.#deps.shards;
+    const { shards } = this.#deps.config.crl;
+    return shards < 2 ? 0 : shards;
   }
 
   /**
@@ -124,8 +124,8 @@ export class CrlScopes {
 
   /** Where the CRL of a scope is for certificates made today; undefined without a URL base. */
   url(ca: CaId, scope: string): string | undefined {
-    const { urlBase } = this.#deps;
-    return urlBase && crlUrlOf(urlBase, ca, partitionNumber(scope));
+    const { base_url } = this.#deps.config.crl;
+    return base_url && crlUrlOf(base_url, ca, partitionNumber(scope));
   }
 
   /**

@@ -3,7 +3,7 @@
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 
 /** One revoked or held serial of a CA, known to the inventory or not ("bare"). */

@@ -22,13 +22,6 @@ export async function reserveLeaf(
   if (refusal !== undefined) throw refusal;
 }
 
-/** Refuses `tenant_suspended` for a tenant that is not there or not active (TEN-2). */
-export function requireActive<T extends Pick<TenantState, "status">>(
-  state: T | undefined,
-): asserts state is T {
-  if (state?.status !== "active") throw refuse("tenant_suspended");
-}
-
 /**
  * In the unit that stores a CA: its tenant still exists, for one that owns none may be deleted at
  * any time.

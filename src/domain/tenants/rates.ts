@@ -5,7 +5,7 @@
 
 import type { CaId, TenantId } from "#core/ids.ts";
 import type { Filling } from "#core/token-bucket.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Stopwatch } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 

@@ -2,7 +2,7 @@
 
 import type { TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** What a tenant may use; 0 is unlimited. */
 export interface Quotas {

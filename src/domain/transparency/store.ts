@@ -6,7 +6,7 @@
 import type { Reach } from "#core/access/principal.ts";
 import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 
 /** A signed precertificate, kept whatever became of it. */
 export interface PrecertificateRecord {

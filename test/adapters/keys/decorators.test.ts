@@ -8,7 +8,8 @@ import { measured, publicKeyOf } from "#adapters/keys/measure.ts";
 import { routed } from "#adapters/keys/route.ts";
 import { verified } from "#adapters/keys/verify.ts";
 import { refuse } from "#core/problems.ts";
-import type { KeyHandle, Keys, SignTicket } from "#domain/keys.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { ticketFor } from "#test/support/keys/signing.ts";
 
@@ -56,7 +57,7 @@ describe("the guard", () => {
     };
     return { keys, held, gates, most: () => most };
   };
-  const settings = { maxInFlight: 2, maxQueue: 1, acquireTimeoutMs: 60_000 };
+  const settings = { max_in_flight: 2, max_queue: 1, acquire_timeout_ms: 60_000 };
 
   test("lets no more through than it may, in order, and sheds what finds no place", async () => {
     const { keys, held, gates, most } = await slowKeys();
@@ -75,7 +76,7 @@ describe("the guard", () => {
 
   test("sheds what has waited too long, and the place stays usable", async () => {
     const { keys, held, gates } = await slowKeys();
-    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 5 }));
+    const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 9, acquire_timeout_ms: 5 }));
     const running = sign(guard, held);
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
     gates[0]?.();
@@ -86,7 +87,7 @@ describe("the guard", () => {
 
   test("with a waiting time of 0 it waits as long as it takes", async () => {
     const { keys, held, gates } = await slowKeys();
-    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 9, acquireTimeoutMs: 0 }));
+    const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 9, acquire_timeout_ms: 0 }));
     const work = [sign(guard, held), sign(guard, held)];
     await Bun.sleep(20);
     gates[0]?.();
@@ -98,12 +99,12 @@ describe("the guard", () => {
 
   test("goes by the limits in force, also after they were lowered and raised", async () => {
     const { keys, held, gates } = await slowKeys();
-    let maxInFlight = 3;
-    const guard = guarded(keys, () => ({ maxInFlight, maxQueue: 0, acquireTimeoutMs: 0 }));
+    let max_in_flight = 3;
+    const guard = guarded(keys, () => ({ max_in_flight, max_queue: 0, acquire_timeout_ms: 0 }));
     const first = [1, 2, 3].map(() => sign(guard, held));
-    maxInFlight = 1;
+    max_in_flight = 1;
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
-    maxInFlight = 4;
+    max_in_flight = 4;
     const fourth = sign(guard, held);
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
     while (gates.length < 4) await Bun.sleep(1);
@@ -113,11 +114,11 @@ describe("the guard", () => {
 
   test("what makes a revocation known waits behind nobody", async () => {
     const { keys, held } = await slowKeys();
-    const guard = guarded(keys, () => ({ maxInFlight: 0, maxQueue: 0, acquireTimeoutMs: 0 }));
+    const guard = guarded(keys, () => ({ max_in_flight: 0, max_queue: 0, acquire_timeout_ms: 0 }));
     keys.beforeSign = () => {};
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded", status: 503 });
     for (const purpose of ["crl", "delta_crl", "responder_certificate"] as const) {
-      const licence = { ...ticketFor(held, "ecdsa-sha256", message), purpose };
+      const licence = ticketFor(held, "ecdsa-sha256", message, { purpose });
       expect((await guard.sign(licence, message)).length).toBeGreaterThan(0);
     }
     expect(await guard.find(held.ref)).toEqual(held);
@@ -128,7 +129,7 @@ describe("the guard", () => {
     keys.beforeSign = () => {
       throw new Error("broken");
     };
-    const guard = guarded(keys, () => ({ maxInFlight: 1, maxQueue: 0, acquireTimeoutMs: 5 }));
+    const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 0, acquire_timeout_ms: 5 }));
     for (let round = 0; round < 3; round += 1) {
       await expect(sign(guard, held)).rejects.toThrow("broken");
     }
@@ -241,7 +242,7 @@ describe("measures", () => {
 
   test("show what is under way and what waits", async () => {
     const memory = openMemoryKeys();
-    const limits = () => ({ maxInFlight: 1, maxQueue: 5, acquireTimeoutMs: 0 });
+    const limits = () => ({ max_in_flight: 1, max_queue: 5, acquire_timeout_ms: 0 });
     const turns = new Turns(limits);
     const keys = guarded(memory, limits, turns);
     const gate = Promise.withResolvers<void>();

@@ -70,7 +70,7 @@ describe("a hung signer", () => {
 describe("a signer that cannot start", () => {
   test("refuses at once and comes back by itself", async () => {
     const settings = newKeyStore();
-    const marker = join(settings.software.keystoreDir, "..", "broken");
+    const marker = join(settings.software.keystore_dir, "..", "broken");
     const script = `[ -e "${marker}" ] && exit 3; exec "$@"`;
     const command = ["/bin/sh", "-c", script, "sh", ...signerCommand];
     const { client, held } = await clientWithKey({ settings, command });
@@ -93,8 +93,8 @@ describe("a signer that cannot start", () => {
 
   test("a wrong setting is told to whoever opens, and nothing is left running", async () => {
     const settings = newKeyStore();
-    const passphraseSource = { type: "file", path: "/nonexistent/passphrase" } as const;
-    const client = clientFor({ ...settings, software: { ...settings.software, passphraseSource } });
+    const passphrase = { type: "file", path: "/nonexistent/passphrase" } as const;
+    const client = clientFor({ ...settings, software: { ...settings.software, passphrase } });
     await expect(client.start()).rejects.toMatchObject({
       name: "LaunchFault",
       kind: "configuration",

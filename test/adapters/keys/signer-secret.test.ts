@@ -20,12 +20,12 @@ const remote: KeptElsewhere = {
 };
 const hsmToken: SignerConfiguration = {
   provider: "pkcs11",
-  pkcs11: { modulePath: "/m.so", pinSource: remote, tokenSessions: 1, operationTimeoutSeconds: 1 },
+  pkcs11: { module_path: "/m.so", pin: remote, session_pool_size: 1, operation_timeout_seconds: 1 },
 };
-const store = (passphraseSource: KeptElsewhere | undefined): SignerConfiguration => ({
+const store = (passphrase: KeptElsewhere | undefined): SignerConfiguration => ({
   provider: "software",
   keks: [],
-  software: { keystoreDir: "/k", masterKeyFile: "/m", passphraseSource },
+  software: { keystore_dir: "/k", master_key_file: "/m", passphrase },
 });
 
 const raise = (): string => {
@@ -56,7 +56,7 @@ describe("a signer", () => {
     const local = { type: "env", name: variable } as const;
     const open: SignerConfiguration = {
       ...hsmToken,
-      pkcs11: { ...hsmToken.pkcs11, pinSource: local },
+      pkcs11: { ...hsmToken.pkcs11, pin: local },
     };
     for (const configuration of [open, store(undefined)]) {
       expect(await withFetchedSecret(configuration, nobody)).toBe(configuration);

@@ -7,12 +7,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import type { KeySettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { parseKeyFile, isEnveloped } from "#adapters/keys/software/key-file.ts";
 import { type Envelope, fitsCommitment } from "#core/envelope.ts";
-import type { KeyHandle, KekInUse, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KeyHandle, KekInUse, Keys } from "#domain/keys.ts";
 import { newKeyStore, newVersion } from "#test/support/keys/keystore.ts";
 import { noLink } from "#test/support/keys/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/keys/signing.ts";
@@ -50,8 +51,8 @@ else {
   }
 
   const envelope = (): Envelope => {
-    const { keystoreDir } = settings.software;
-    const file = parseKeyFile(readFileSync(join(keystoreDir, `${held.ref.id}.key`)), held.ref.id);
+    const { keystore_dir } = settings.software;
+    const file = parseKeyFile(readFileSync(join(keystore_dir, `${held.ref.id}.key`)), held.ref.id);
     if (file === undefined || !isEnveloped(file)) throw new Error("the key is in an envelope");
     return file.sealed;
   };
@@ -60,7 +61,7 @@ else {
     writeFileSync(record, "");
     const pkcs11 = newSoftHsm().settings;
     settings = { ...newKeyStore(), pkcs11, signerCommand: tap };
-    keys = await openKeys(settings);
+    keys = await startSigners(settings);
     // On the token, to another key there, to a sealed file: every way a data key can go.
     await rotate("pkcs11");
     held = await keys.generate(wanted);

@@ -8,7 +8,7 @@ import fc from "fast-check";
 
 import type { Ask } from "#adapters/secrets/attempt.ts";
 import { fetchSecret } from "#adapters/secrets/sources.ts";
-import { SecretUnavailable } from "#adapters/secrets/unavailable.ts";
+import { SecretUnavailable } from "#config/secret.ts";
 import type { RemoteSource, VaultSource } from "#config/secret.ts";
 import { instant } from "#core/time.ts";
 

@@ -18,7 +18,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import { parseNameText } from "#core/x509/name-text.ts";
 import type { NameAttribute } from "#core/x509/names.ts";
-import { bindingsOf } from "#config/sections/client-certificates.ts";
+import { bindingsOf } from "#core/access/binding-rows.ts";
 import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 
 const root = OutsideCa.root("Outside");

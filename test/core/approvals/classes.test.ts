@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import {
-  type ApprovalSettings,
+  type ApprovalsSection,
   approvalClasses,
   isOperator,
   isRetryable,
@@ -12,12 +12,12 @@ import {
 import { problems } from "#core/problems.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
 
-const settings = (given: Partial<ApprovalSettings> = {}): ApprovalSettings => ({
+const settings = (given: Partial<ApprovalsSection> = {}): ApprovalsSection => ({
   enabled: true,
-  defaultThreshold: undefined,
+  default_threshold: undefined,
   thresholds: {},
   operators: {},
-  requestTtlHours: 72,
+  request_ttl_hours: 72,
   ...given,
 });
 
@@ -26,14 +26,14 @@ describe("a threshold", () => {
     expect(approvalClasses.map((name) => thresholdOf(settings(), name))).toEqual(
       approvalClasses.map(() => 1),
     );
-    expect(thresholdOf(settings({ enabled: false, defaultThreshold: 3 }), "ca.create")).toBe(0);
+    expect(thresholdOf(settings({ enabled: false, default_threshold: 3 }), "ca.create")).toBe(0);
   });
 
   test("of a class goes before the default, and thresholds alone leave other classes unguarded", () => {
     const given = settings({ thresholds: { "ca.rotate": 3, "cert.issue": 0 } });
     expect(thresholdOf(given, "ca.rotate")).toBe(3);
     expect(thresholdOf(given, "ca.create")).toBe(0);
-    const both = { ...given, defaultThreshold: 2 };
+    const both = { ...given, default_threshold: 2 };
     expect([thresholdOf(both, "ca.create"), thresholdOf(both, "cert.issue")]).toEqual([2, 0]);
   });
 });

@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import { type Candidate, clear, gates } from "#core/policy/gates.ts";
-import type { IssuanceSettings, Issuer } from "#core/policy/plan.ts";
+import type { IssuanceSections, Issuer } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
@@ -34,11 +34,9 @@ const issuer: Issuer = {
   purposes: [],
   repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
 };
-const settings: IssuanceSettings = {
-  backdateSeconds: 300,
-  skiMethod: "rfc7093",
-  maxNames: 3,
-  maxCertValidityDays: 0,
+const config: IssuanceSections = {
+  issuance: { backdate_seconds: 300, ski_method: "rfc7093", max_names: 3 },
+  policy: { max_cert_validity_days: 0 },
 };
 const server = new ProfileSet().named("server");
 
@@ -57,7 +55,7 @@ function admission(asked: Asked) {
     ...asked.request,
   };
   const profile = { ...server, ...asked.profile };
-  return admit(request, profile, { ...issuer, ...asked.issuer }, settings, now);
+  return admit(request, profile, { ...issuer, ...asked.issuer }, config, now);
 }
 
 function candidate(asked: Asked = {}): Candidate {

@@ -13,7 +13,7 @@ import { caId } from "#core/ids.ts";
 import { admit, type LeafRequest } from "#core/policy/admit.ts";
 import { repeatedExtensions } from "#core/policy/certificate-extensions.ts";
 import { clear } from "#core/policy/gates.ts";
-import type { IssuanceSettings, Issuer } from "#core/policy/plan.ts";
+import type { IssuanceSections, Issuer } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import { markerOf, ProfileSet, profileJson } from "#core/policy/profiles.ts";
 import { Problem } from "#core/problems.ts";
@@ -44,11 +44,9 @@ const issuer: Issuer = {
   purposes: [],
   repeated: repeatedExtensions({ id, keyId, urlBase: "https://pki.example" }),
 };
-const settings: IssuanceSettings = {
-  backdateSeconds: 300,
-  skiMethod: "rfc7093",
-  maxNames: 3,
-  maxCertValidityDays: 0,
+const config: IssuanceSections = {
+  issuance: { backdate_seconds: 300, ski_method: "rfc7093", max_names: 3 },
+  policy: { max_cert_validity_days: 0 },
 };
 const everyBuiltin = new ProfileSet().sorted();
 const builtins = everyBuiltin.filter(({ algorithm }) => algorithm === "classical");
@@ -80,7 +78,7 @@ function tbsOf(profile: Profile): Uint8Array {
     mustStaple: undefined,
     caller: "interactive",
   };
-  const admitted = admit(request, profile, issuer, settings, now);
+  const admitted = admit(request, profile, issuer, config, now);
   if (!admitted.readable) throw admitted.refusal;
   const { plan, objections } = admitted;
   const drawn = drawnSerial("123456789abcdef0123456789abcdef0");

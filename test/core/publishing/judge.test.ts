@@ -21,8 +21,8 @@ import { certificateOf, rolloverWorld, sameAgain } from "#test/support/worlds/ro
 test("after `ca retire` every artefact of the snapshot is as it must be", async () => {
   const world = await rolloverWorld();
   const path = mkdtempSync(join(tmpdir(), "pkid-judge-"));
-  const target = directoryTarget({ path, keepSnapshots: 2 });
-  const settings = { only: [], includeOcsp: true, changedMax: 9 };
+  const target = directoryTarget({ path, keep_snapshots: 2 });
+  const settings = { publish: { cas: [], include_ocsp: true }, changedMax: 9 };
   const publishing = new Publishing({ ...world, ...settings, target, directory: () => target });
   const { old } = await world.authorities.rotate(rootOrigin, world.issuing, sameAgain);
   const faults = async () => {

@@ -27,7 +27,7 @@ import { type Mounted, mount } from "#domain/access/mounted.ts";
 import { operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
 import { givenJson } from "#http/given.ts";
-import { type OperationName, operationOf } from "#operations";
+import { type Operation, type OperationName, operationOf } from "#operations";
 
 const serial = parsed({ type: "string" }, parseSerial);
 const members = {
@@ -43,7 +43,7 @@ const posted = mounted("cert.release", {
   items: optional(list(object({ ref: optional(text({ max: 2 })), serials: list(serial) }), 0, 3)),
 });
 const asked = mounted("cert.show", members);
-const askedByPost = mounted("cert.release", members, "query");
+const askedByPost = mounted("cert.release", members, { in: "query" });
 
 const texts = fc.constantFrom("7", "0x1f", "-1", "x", "good", "held", "toolong", "", "5", "10");
 const item = fc.record(
@@ -152,7 +152,7 @@ async function saidOf(given: Given): Promise<unknown> {
   }
 }
 
-function mounted(name: OperationName, input: Fields, where?: "query"): Mounted {
+function mounted(name: OperationName, input: Fields, where: Pick<Operation, "in"> = {}): Mounted {
   const of = { summary: "Reads.", target: theCa, input, output: shape({}), run: async () => ({}) };
-  return mount(name, { ...operationOf(name), ...(where && { in: where }) }, operation(of));
+  return mount(name, { ...operationOf(name), ...where }, operation(of));
 }

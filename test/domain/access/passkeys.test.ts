@@ -32,7 +32,11 @@ function world(userVerification: "required" | "preferred" = "required") {
     requireStepUp,
     random: seededRandom("passkeys"),
     refusals: new Refusals({ store, clock }),
-    checks: new WebAuthn({ rpId: home.rpId, origins: [home.origin], userVerification }),
+    checks: new WebAuthn({
+      rp_id: home.rpId,
+      origins: [home.origin],
+      user_verification: userVerification,
+    }),
     stepUpSeconds: 300,
   });
   /** Logs in; what it gives is the caller as the next request would find it. */

@@ -306,7 +306,7 @@ describe("parked issuance", () => {
   });
 
   test("is refused, not parked, where approvals do not guard it", async () => {
-    await opened({ profiles: [strict], thresholds: { "ca.create": 1 }, defaultThreshold: 0 });
+    await opened({ profiles: [strict], thresholds: { "ca.create": 1 }, default_threshold: 0 });
     expect((await refusal(issue())).code).toBe("gate_refused");
   });
 

@@ -108,7 +108,7 @@ describe("a guarded call", () => {
   });
 
   test("that names a request is answered from it or refused, and never done anew", async () => {
-    world = await fourEyesWorld({ thresholds: { "token.create": 1 }, defaultThreshold: 0 });
+    world = await fourEyesWorld({ thresholds: { "token.create": 1 }, default_threshold: 0 });
     const named = "apr_00000000-0000-4000-8000-000000000000";
     const asked = world.ask("ca.init_root", alice, { body: rootBody(), named });
     expect((await refusal(asked)).code).toBe("not_found");
@@ -243,7 +243,7 @@ describe("a decision", () => {
   });
 
   test("counts once for a person, whatever it is called", async () => {
-    world = await fourEyesWorld({ defaultThreshold: 2 });
+    world = await fourEyesWorld({ default_threshold: 2 });
     const { approval_id: id } = await park();
     expect(await world.approve(bob, id)).toMatchObject({ status: "pending", approvals_count: 1 });
     expect((await refusal(world.approve(bob, id))).code).toBe("already_decided");

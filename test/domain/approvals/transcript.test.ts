@@ -17,7 +17,7 @@ import {
 } from "#test/support/worlds/four-eyes-world.ts";
 
 test("MON-1: the transcript holds all decisions and events, and its signature covers them as sent", async () => {
-  const world = await fourEyesWorld({ defaultThreshold: 2 });
+  const world = await fourEyesWorld({ default_threshold: 2 });
   const handle = await world.keys.generate({
     provider: "software",
     label: "ledger-x",

@@ -9,7 +9,7 @@ import { detailValues } from "#core/audit/detail.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import type { Serial } from "#core/ids.ts";
 import { parseTimestamp } from "#core/time.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";

@@ -2,7 +2,7 @@
 
 import { afterAll, expect, test } from "bun:test";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import type { Keys } from "#domain/keys.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 async function replica() {
-  const keys = await openKeys(settings);
+  const keys = await startSigners(settings);
   opened.push(keys);
   const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
   await keks.prepare();

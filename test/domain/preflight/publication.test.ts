@@ -21,9 +21,9 @@ let publishing: Publishing;
 beforeEach(async () => {
   small = await smallCa();
   path = mkdtempSync(join(tmpdir(), "pkid-publish-"));
-  target = directoryTarget({ path, keepSnapshots: 3 });
+  target = directoryTarget({ path, keep_snapshots: 3 });
   const random = seededRandom();
-  const settings = { random, only: [], includeOcsp: false, changedMax: 9 };
+  const settings = { random, publish: { cas: [], include_ocsp: false }, changedMax: 9 };
   publishing = new Publishing({ ...small, ...settings, target, directory: () => target });
 });
 
@@ -32,14 +32,14 @@ const check = (other: PublishTarget | undefined = target) =>
     store: small.store,
     now: small.clock.now(),
     target: other,
-    intervalMinutes: 60,
+    interval_minutes: 60,
   });
 
 test("a fresh snapshot passes; without publishing there is nothing to check", async () => {
   expect(await check()).toMatchObject({ status: "warn" });
   await publishing.run(rootOrigin);
   expect(await check()).toMatchObject({ status: "pass", detail: expect.stringMatching(/^5 /) });
-  const off = { store: small.store, now: small.clock.now(), intervalMinutes: 60 };
+  const off = { store: small.store, now: small.clock.now(), interval_minutes: 60 };
   expect(await publicationFresh({ ...off, target: undefined })).toMatchObject({ status: "skip" });
 });
 
@@ -62,8 +62,7 @@ test("a certificate or an answer that is damaged fails as a list does, though it
   publishing = new Publishing({
     ...small,
     random: seededRandom(),
-    only: [],
-    includeOcsp: true,
+    publish: { cas: [], include_ocsp: true },
     changedMax: 9,
     target,
     directory: () => target,

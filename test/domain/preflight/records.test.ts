@@ -223,7 +223,7 @@ describe("crl.freshness and certs.responder_expiry", () => {
   });
 
   test("ask nothing of a partition that is served no more", async () => {
-    const ca = await smallCa({ crl: { shards: 4, urlBase: "http://crl.example" } });
+    const ca = await smallCa({ crl: { shards: 4, base_url: "http://crl.example" } });
     await ca.publisher.publishAll(ca.ca, smallRoot);
     ca.clock.advance(169 * 3600);
     await ca.reopen({ shards: 2 }).publisher.publishAll(ca.ca, smallRoot);

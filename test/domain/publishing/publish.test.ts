@@ -31,18 +31,21 @@ beforeEach(async () => {
   publishing = opened();
 });
 
-const opened = (
-  wanted: { includeOcsp?: boolean; only?: readonly string[]; changedMax?: number } = {},
-) =>
+const opened = ({
+  changedMax = 1000,
+  ...wanted
+}: {
+  include_ocsp?: boolean;
+  cas?: readonly string[];
+  changedMax?: number;
+} = {}) =>
   new Publishing({
     ...small,
     random,
-    only: [],
-    includeOcsp: true,
-    changedMax: 1000,
-    ...wanted,
-    target: directoryTarget({ path, keepSnapshots: 3 }),
-    directory: (other) => directoryTarget({ path: other, keepSnapshots: 3 }),
+    publish: { cas: [], include_ocsp: true, ...wanted },
+    changedMax,
+    target: directoryTarget({ path, keep_snapshots: 3 }),
+    directory: (other) => directoryTarget({ path: other, keep_snapshots: 3 }),
   });
 
 const manifest = (at = path): Manifest =>
@@ -284,7 +287,7 @@ test("`publish.cas` names a lineage, and answers may be left out", async () => {
   await small.addCa();
   const successor = await small.addCa({ lineage: small.ca });
   await small.presigner.sweep();
-  await opened({ only: [small.ca.label], includeOcsp: false }).run(rootOrigin);
+  await opened({ cas: [small.ca.label], include_ocsp: false }).run(rootOrigin);
   expect(new Set(manifest().cas.map(({ id }) => id))).toEqual(new Set([small.ca.id, successor.id]));
   expect(manifest().artefacts.some(({ kind }) => kind === "ocsp")).toBe(false);
 });
@@ -300,11 +303,10 @@ test("without a target there is nothing to run, and a target that fails is told"
   const none = new Publishing({
     ...small,
     random,
-    only: [],
-    includeOcsp: true,
+    publish: { cas: [], include_ocsp: true },
     changedMax: 1000,
     target: undefined,
-    directory: () => directoryTarget({ path, keepSnapshots: 1 }),
+    directory: () => directoryTarget({ path, keep_snapshots: 1 }),
   });
   await expect(none.run(rootOrigin)).rejects.toMatchObject({ code: "feature_disabled" });
   await none.changed();

@@ -16,6 +16,7 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { BulkRevocationOrder } from "#domain/revocation/bulk.ts";
 import { openRevocation } from "#domain/revocation/open.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { somebody } from "#test/support/worlds/governed-world.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
@@ -156,7 +157,7 @@ test("BLK-5: one base and one delta at the end lists all of it, and one event te
 });
 
 test("of a partitioned CRL only the scopes are signed that list what was revoked", async () => {
-  small = await smallCa({ crl: { shards: 5, urlBase: "http://crl.example" } });
+  small = await smallCa({ crl: { shards: 5, base_url: "http://crl.example" } });
   await rememberShards(small.store, 5);
   for (const serial of ["1", "2", "3", "4", "5", "6"]) await certificate(serial);
   await small.publisher.publishAll(small.ca, rootOrigin);
@@ -538,13 +539,14 @@ function reopened(
   },
 ) {
   const { store, keys, clock } = small;
-  return openRevocation({
+  const random = seededRandom();
+  return openRevocation(revocationDefaults, {
     stillMay,
     store,
     keys,
     clock,
-    random: seededRandom(),
-    settings: revocationDefaults,
+    random,
+    signing: new Signing({ store, keys, clock, random }),
     publicProfile: () => false,
     counts: { add: () => {} },
     clockAhead: () => false,

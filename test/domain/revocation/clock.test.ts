@@ -184,7 +184,7 @@ test("a clock that was ahead by less than lists are backdated changes nothing", 
 });
 
 test("lists do not run into the future however many changes there are", async () => {
-  small = await smallCa({ crl: { backdateSeconds: 2 } });
+  small = await smallCa({ issuance: { backdate_seconds: 2 } });
   for (let quarter = 0; quarter < 120; quarter++) {
     const { serial: next } = await small.issue();
     const request = { ca: small.ca, serial: next, origin: rootOrigin, mayManageCa: true };

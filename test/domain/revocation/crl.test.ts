@@ -148,6 +148,19 @@ test("a number is never used twice, also when signing fails", async () => {
   expect((await small.publisher.current(small.ca)).number).toBe(2);
 });
 
+test("a list that is signed and not published is closed as failed, and its number is not used again", async () => {
+  for (const operation of ["revocations.putCrlPiece", "revocations.publishCrl"]) {
+    small.store.beforeWrite = (write) => {
+      if (write === operation) throw new Error("a fault of the driver");
+    };
+    await expect(small.publisher.publishBase(small.ca, rootOrigin)).rejects.toThrow("driver");
+    expect(ledger().at(-1)).toMatchObject({ purpose: "crl", result: "error", error: "internal" });
+  }
+  small.store.beforeWrite = () => {};
+  expect((await small.publisher.publishBase(small.ca, rootOrigin)).number).toBe(3);
+  expect(await small.store.read.audit.openLedgerIntents(10)).toEqual([]);
+});
+
 test("downloads during an outage do not each try to sign", async () => {
   small.keys.beforeSign = () => {
     throw refuse("key_unavailable", { retry_after: 2 });

@@ -105,7 +105,7 @@ test("a delta is never served once another base is published", async () => {
 });
 
 test("with crl.keep_expired nothing leaves, and the list says since when", async () => {
-  small = await smallCa({ crl: { keepExpired: true } });
+  small = await smallCa({ crl: { keep_expired: true } });
   const { serial } = await small.issue({ validitySeconds: 60 });
   await revoke(serial);
   small.clock.advance(1000);
@@ -118,7 +118,7 @@ test("with crl.keep_expired nothing leaves, and the list says since when", async
 });
 
 test("a partition beyond crl.shards that no certificate names is refused", async () => {
-  small = await smallCa({ crl: { shards: 3, urlBase: "http://crl.example" } });
+  small = await smallCa({ crl: { shards: 3, base_url: "http://crl.example" } });
   const { scopes, ca } = small;
   expect(await scopes.named(ca.id, "2")).toBe("partition-2");
   for (const wrong of ["3", "-1", "01", "x", "1e1", "", "99999"]) {
@@ -135,7 +135,7 @@ test("a partition beyond crl.shards that no certificate names is refused", async
 });
 
 test("CRL-10: a partition names every URL that is in a valid certificate, and learns new ones at a renewal", async () => {
-  small = await smallCa({ crl: { shards: 2, urlBase: "http://new.example" } });
+  small = await smallCa({ crl: { shards: 2, base_url: "http://new.example" } });
   const { ca, store, refresh } = small;
   await publish("base", "partition-1");
   const url = `http://old.example/api/ca/${ca.id}/crl/partition/1`;

@@ -17,9 +17,8 @@ const bench = scratchDirectory();
 afterAll(() => bench[Symbol.dispose]());
 
 const world = issuanceWorld();
-const revocation = openRevocation({
+const revocation = openRevocation(revocationDefaults, {
   ...world,
-  settings: revocationDefaults,
   publicProfile: () => false,
   wake: () => {},
   counts: { add: () => {} },

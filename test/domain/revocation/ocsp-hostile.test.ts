@@ -16,7 +16,7 @@ let small: SmallCa;
 let honest: Uint8Array;
 
 beforeAll(async () => {
-  small = await smallCa({ ocsp: { cacheMax: 50 }, presign: { enabled: true } });
+  small = await smallCa({ server: { ocsp_cache_entries: 50 }, presign: { enabled: true } });
   const { serial } = await small.issue();
   const { subject, spki } = parseCertificate(small.ca.certificate ?? new Uint8Array(0));
   const names = { issuerName: subject.der, issuerSpki: spki };

@@ -217,7 +217,7 @@ test("BR 4.9.10: an answer about a public certificate lives long, with a nonce t
 });
 
 test("a nonce is ignored when it is switched off", async () => {
-  small = await smallCa({ ocsp: { nonceEnabled: false } });
+  small = await smallCa({ ocsp: { nonce_enabled: false } });
   const { serial } = await small.issue();
   const answer = await ask(serial, { nonce: new Uint8Array(8) });
   expect(parseOcspResponse(answer.der).basic?.nonce).toBeUndefined();
@@ -225,7 +225,7 @@ test("a nonce is ignored when it is switched off", async () => {
 });
 
 test("times are backdated and end before the responder does", async () => {
-  small = await smallCa({ responder: { validityHours: 24 } });
+  small = await smallCa({ ocsp: { delegated_validity_hours: 24 } });
   const { serial } = await small.issue();
   const { validity } = await ask(serial);
   expect(validity?.thisUpdate).toBe(addSeconds(small.clock.at, -300));
@@ -239,13 +239,13 @@ test("an answer is kept for its time and no longer, or not at all", async () => 
   expect(await ask(serial)).toBe(kept);
   small.clock.advance(1);
   expect(await ask(serial)).not.toBe(kept);
-  small = await smallCa({ ocsp: { cacheSeconds: 0 } });
+  small = await smallCa({ server: { ocsp_cache_ttl_seconds: -1 } });
   const uncached = await small.issue();
   expect(await small.ocsp.stillTrue(await ask(uncached.serial))).toBe(false);
 });
 
 test("the cache is bounded", async () => {
-  small = await smallCa({ ocsp: { cacheMax: 2 } });
+  small = await smallCa({ server: { ocsp_cache_entries: 2 } });
   const rows = [await small.issue(), await small.issue(), await small.issue()];
   for (const { serial } of [...rows, ...rows]) await ask(serial);
   expect(responses()).toBe(6);
@@ -314,13 +314,27 @@ for (const keyType of ["ecdsa-p256", "rsa-2048", "ed25519"] as const satisfies K
 }
 
 test("openssl accepts answers signed by the CA itself, which the ledger lists", async () => {
-  small = await smallCa({ responder: { delegated: false } });
+  small = await smallCa({ ocsp: { delegated: false } });
   const { serial } = await small.issue();
   expect(await opensslVerdict(serial, "-sha384")).toContain("good");
   expect([...small.store.state.ledger.values()]).toMatchObject([
     { kind: "intent", purpose: "ocsp", artifact: serial, role: "ca" },
     { kind: "outcome", purpose: "ocsp", result: "success" },
   ]);
+});
+
+test("an answer of the CA itself that cannot be closed is not given, and is left to the next start", async () => {
+  small = await smallCa({ ocsp: { delegated: false } });
+  const { serial } = await small.issue();
+  let entries = 0;
+  small.store.beforeWrite = (write) => {
+    // As a commit whose answer is lost: it may have happened.
+    if (write !== "audit.appendLedger" || ++entries === 1) return;
+    throw refuse("storage_unavailable", { retry_after: 2 });
+  };
+  expect(await ask(serial)).toMatchObject({ status: "tryLater" });
+  expect([...small.store.state.ledger.values()].map(({ kind }) => kind)).toEqual(["intent"]);
+  expect(entries).toBe(2);
 });
 
 /** Lets openssl make the question and judge the answer, nonce included. */

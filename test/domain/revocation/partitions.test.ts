@@ -19,6 +19,7 @@ import {
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { fullScope, partitionNumber, rememberShards } from "#domain/revocation/scopes.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import {
   revocationDefaults,
@@ -171,22 +172,26 @@ async function restart(world: World, shards: number): Promise<void> {
   world.shards = shards;
   if (shards > 0) world.used.add(shards);
   await rememberShards(store, shards);
-  const urlBase = "http://crl.example";
-  world.running = openRevocation({
-    stillMay: async () => {},
-    store,
-    keys,
-    clock,
-    random: seededRandom(),
-    wake: () => {},
-    settings: { ...revocationDefaults, crl: { ...revocationDefaults.crl, shards, urlBase } },
-    publicProfile: () => false,
-    signCertificate: () => Promise.reject(new Error("no responder here")),
-    counts: { add: () => {} },
-    clockAhead: () => false,
-    clockBelieved: () => true,
-    onFailure: (_what, error) => failures.push(error),
-  });
+  const crl = { ...revocationDefaults.crl, shards, base_url: "http://crl.example" };
+  const random = seededRandom();
+  world.running = openRevocation(
+    { ...revocationDefaults, crl },
+    {
+      stillMay: async () => {},
+      store,
+      keys,
+      clock,
+      random,
+      signing: new Signing({ store, keys, clock, random }),
+      wake: () => {},
+      publicProfile: () => false,
+      signCertificate: () => Promise.reject(new Error("no responder here")),
+      counts: { add: () => {} },
+      clockAhead: () => false,
+      clockBelieved: () => true,
+      onFailure: (_what, error) => failures.push(error),
+    },
+  );
   await world.running.refresh.renewals();
   expect(failures).toEqual([]);
   for (const scope of await store.read.revocations.publishedScopes(ca.id)) {

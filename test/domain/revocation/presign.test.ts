@@ -139,8 +139,8 @@ test("bare and expired revoked serials are swept, long expired good ones only wh
 });
 
 test("within the grace an expired certificate is swept, and with -1 not a second longer", async () => {
-  const graced = async (expiredGraceMinutes: number) => {
-    small = await smallCa({ presign: { enabled: true, expiredGraceMinutes } });
+  const graced = async (expired_grace_minutes: number) => {
+    small = await smallCa({ presign: { enabled: true, expired_grace_minutes } });
     const { serial } = await small.issue({ validitySeconds: 60 });
     small.clock.advance(61);
     await sweep();

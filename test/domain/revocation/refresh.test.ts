@@ -9,7 +9,12 @@ import { refuse } from "#core/problems.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
+import {
+  revocationDefaults,
+  rootOrigin,
+  type SmallCa,
+  smallCa,
+} from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
 async function open(options?: Parameters<typeof smallCa>[0]) {
@@ -71,7 +76,7 @@ test("a compromised key is on the base at once", async () => {
 });
 
 test("without delay every revocation is on the base at once", async () => {
-  await open({ crl: { refreshAfterRevocationSeconds: 0 } });
+  await open({ crl: { refresh_after_revocation_seconds: 0 } });
   await revoke();
   expect(small.woken.kinds).toEqual(["delta", "base"]);
   await small.refresh.afterRevocations();
@@ -114,7 +119,7 @@ const otherProcess = () =>
     scopes: small.scopes,
     publisher: small.publisher,
     wake: () => {},
-    refreshAfterRevocationSeconds: 60,
+    config: revocationDefaults,
     onFailure: () => {},
   });
 
@@ -196,7 +201,7 @@ test("a base is renewed at half of its life, a delta at half of its own, and not
 });
 
 test("only the partitions that list a change are signed anew", async () => {
-  await open({ crl: { shards: 4, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 4, base_url: "http://crl.example" } });
   await small.publisher.publishAll(small.ca, rootOrigin);
   await small.refresh.afterRevocations();
   const before = await Promise.all([0, 1, 2, 3].map((n) => head("delta", `partition-${n}`)));
@@ -248,7 +253,7 @@ test.each(["byId", "crlHead", "value"] as const)(
 );
 
 test("a change nobody noted is found by the renewals, on every list that lacks it", async () => {
-  await open({ crl: { shards: 2, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 2, base_url: "http://crl.example" } });
   const { serial } = await small.issue();
   await revoke();
   await small.refresh.afterRevocations();
@@ -276,7 +281,7 @@ test("a change nobody noted is found by the renewals, on every list that lacks i
 });
 
 test("CRL-11: a partition that is served no more says nothing about what is covered", async () => {
-  await open({ crl: { shards: 4, urlBase: "http://crl.example" } });
+  await open({ crl: { shards: 4, base_url: "http://crl.example" } });
   await small.publisher.publishAll(small.ca, rootOrigin);
   const fewer = small.reopen({ shards: 2 });
   await revoke();

@@ -16,7 +16,7 @@ import { addSeconds } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import type { Subtrees } from "#core/x509/name-constraints.ts";
 import { commonName, encodeName, type NameAttribute, nameText } from "#core/x509/names.ts";
-import type { CaRequest } from "#domain/authorities/create.ts";
+import type { CaRequest } from "#domain/hierarchy/create.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { externalRoot } from "#test/support/worlds/external-root.ts";
 import { caRequest, initRoot, rootOrigin } from "#test/support/worlds/issuance.ts";

@@ -113,7 +113,7 @@ export async function sweepFaults({ library, made, step, faults, progress }: Swe
 
 async function findings(target: string, said: readonly string[]): Promise<string[]> {
   const broken: string[] = [];
-  const options = { driver: "sqlite", path: target, busyTimeoutMs: 1000 } as const;
+  const options = { driver: "sqlite", path: target, busy_timeout_ms: 1000 } as const;
   const store = await openStore(options, { clock: systemClock, random: systemRandom });
   try {
     await wholeLedger(store);

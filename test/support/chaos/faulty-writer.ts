@@ -10,7 +10,7 @@ import type { Store } from "#domain/store.ts";
 import { certificate, draft, issue, noon } from "#test/support/stores/records.ts";
 
 const [target, rounds, wanted] = [String(process.argv[2]), ...process.argv.slice(3).map(Number)];
-const options = { driver: "sqlite", path: target, busyTimeoutMs: 1000 } as const;
+const options = { driver: "sqlite", path: target, busy_timeout_ms: 1000 } as const;
 
 /** As a service manager would: again, until it is up. */
 async function opened(): Promise<Store> {

@@ -4,9 +4,10 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openKeys } from "#adapters/keys/open.ts";
+import { startSigners } from "#adapters/keys/start.ts";
 import type { KeyHooks, KeySettings } from "#adapters/keys/settings.ts";
-import type { KekInUse, Keys, ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
+import type { KekInUse, Keys } from "#domain/keys.ts";
 
 /** The signer of the tests, from source. */
 export const signerCommand = [process.execPath, join(import.meta.dir, "signer-entry.ts")];
@@ -22,7 +23,7 @@ export function opener(
   const { provider = "software", hooks = {}, hybrid = false } = request;
   let active: KekInUse | undefined;
   return async () => {
-    const keys = await openKeys(settings, hooks);
+    const keys = await startSigners(settings, hooks);
     if (active === undefined) {
       // Two versions, so that stores with and without a half may share a token.
       active = { ...(await newVersion(keys, hybrid ? 2 : 1, provider)), hybrid };
@@ -48,8 +49,8 @@ export function newKeyStore(): KeySettings {
   const directory = mkdtempSync(join(tmpdir(), "pkid-keys-"));
   return {
     software: {
-      keystoreDir: join(directory, "keys"),
-      masterKeyFile: join(directory, "master.key"),
+      keystore_dir: join(directory, "keys"),
+      master_key_file: join(directory, "master.key"),
     },
     privateDir: join(directory, "private"),
     signerCommand,

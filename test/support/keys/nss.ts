@@ -48,11 +48,11 @@ export function newNss(): Nss {
   if (made.exitCode !== 0) throw new Error(made.stderr.toString());
   const names = "certPrefix='' keyPrefix='' secmod='secmod.db'";
   const settings: Pkcs11Settings = {
-    modulePath: nssModule,
-    hsmTokenLabel: "NSS Certificate DB",
-    tokenSessions: 2,
-    pinSource: { type: "file", path: passwordFile },
-    operationTimeoutSeconds: 10,
+    module_path: nssModule,
+    token_label: "NSS Certificate DB",
+    session_pool_size: 2,
+    pin: { type: "file", path: passwordFile },
+    operation_timeout_seconds: 10,
     libraryParameters: `configdir='sql:${directory}' ${names}`,
   };
   return {

@@ -13,7 +13,7 @@ import { SealedKeys } from "#adapters/keys/software/store.ts";
 import { refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
-import type { KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 
 /** Nobody holds a KEK but the store itself. */
 export const noLink = {
@@ -35,15 +35,15 @@ export function sealedStore(settings: SoftwareSettings): SealedKeys {
 
 /** Seals a key under the master key itself, as releases before envelopes did. */
 export function writeLegacyKey(
-  settings: Pick<SoftwareSettings, "keystoreDir" | "masterKeyFile">,
+  settings: Pick<SoftwareSettings, "keystore_dir" | "master_key_file">,
   { label, keyType, secret }: { label: string; keyType: KeyType; secret: Secret },
 ): KeyRef {
-  const storeId = readFileSync(join(settings.keystoreDir, "store-id"), "utf8");
+  const storeId = readFileSync(join(settings.keystore_dir, "store-id"), "utf8");
   const id = keyIdOf(spkiOf(secret));
   const context = ["pkid/sealed-key/1", storeId, id, label, keyType];
-  const sealed = seal(readFileSync(settings.masterKeyFile), context, exportSecret(secret));
+  const sealed = seal(readFileSync(settings.master_key_file), context, exportSecret(secret));
   const file = { version: 1, id, label, key_type: keyType, sealed: sealed.toString("base64") };
   const text = `${JSON.stringify(file, undefined, 2)}\n`;
-  writeFileSync(join(settings.keystoreDir, `${id}.key`), text, { mode: 0o600 });
+  writeFileSync(join(settings.keystore_dir, `${id}.key`), text, { mode: 0o600 });
   return { provider: "software", label, id };
 }

@@ -5,7 +5,8 @@
 import { constants, createHash, createPublicKey, randomUUID, verify } from "node:crypto";
 
 import { type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { KeyHandle, SignTicket } from "#domain/keys.ts";
+import { type SignTicket, type TicketFacts, ticketOf } from "#domain/signing/ticket.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 import { signatureVerifies } from "#test/support/encodings/node24.ts";
 import { scratchDirectory } from "#test/support/encodings/openssl.ts";
 
@@ -14,9 +15,9 @@ export function ticketFor(
   handle: KeyHandle,
   algorithm: SignatureName,
   message: Uint8Array,
-  changes: Partial<SignTicket> = {},
+  changes: Partial<TicketFacts> = {},
 ): SignTicket {
-  return {
+  return ticketOf({
     opId: randomUUID(),
     key: handle.ref,
     role: "ca",
@@ -24,9 +25,8 @@ export function ticketFor(
     purpose: "certificate",
     digest: createHash("sha256").update(message).digest("hex"),
     caId: undefined,
-    brand: "SignTicket",
     ...changes,
-  };
+  });
 }
 
 /** Verification by the runtime. */

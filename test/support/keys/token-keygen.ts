@@ -14,15 +14,15 @@ import { keyIdOf } from "#core/x509/public-keys.ts";
 const wanted: { settings: Pkcs11Settings; label: string; keyType: KeyType } =
   await Bun.stdin.json();
 const { settings, label, keyType } = wanted;
-const p11 = loadModule(settings.modulePath);
+const p11 = loadModule(settings.module_path);
 const { libraryParameters = "" } = settings;
 p11.C_Initialize({ flags: ckf.osLockingOk, libraryParameters: `${libraryParameters} ` });
 const slot = p11
   .C_GetSlotList(true)
-  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.hsmTokenLabel);
+  .find((each) => p11.C_GetTokenInfo(each).label.trim() === settings.token_label);
 if (slot === undefined) throw new Error("the token is there");
 const tokenSession = p11.C_OpenSession(slot, ckf.serialSession | ckf.rwSession);
-p11.C_Login(tokenSession, ckuUser, resolveSecret(settings.pinSource, "PIN"));
+p11.C_Login(tokenSession, ckuUser, resolveSecret(settings.pin, "PIN"));
 
 const [family, bits] = keyTypes[keyType];
 const rsa = family === "rsa";

@@ -8,7 +8,8 @@ import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 import { sha256Hex } from "#core/crypto.ts";
 import { openUnderBoth, wrapUnderBoth } from "#core/hybrid-wrap.ts";
 import { refuse } from "#core/problems.ts";
-import type { KeyRef, MlKemHalves } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { MlKemHalves } from "#domain/keys.ts";
 
 type Pair = ReturnType<typeof ml_kem1024.keygen>;
 

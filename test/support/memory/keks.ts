@@ -2,7 +2,8 @@
 
 import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
-import type { KekKeys, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekKeys } from "#domain/keys.ts";
 
 import { memoryHalves } from "./halves.ts";
 

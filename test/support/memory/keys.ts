@@ -9,7 +9,9 @@ import { piecesIn } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
-import type { KeyHandle, KeyRef, Keys, SignTicket } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { SignTicket } from "#domain/signing/ticket.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { keyPair } from "#test/support/encodings/x509.ts";
 
 import { memoryKeks } from "./keks.ts";

@@ -12,7 +12,7 @@ import { postgresLimits } from "./stores.ts";
 const [target, workers] = [String(process.argv[2]), Number(process.argv[3])];
 const options = target.startsWith("postgres:")
   ? ({ driver: "postgres", dsn: target, ...postgresLimits, migrate: false } as const)
-  : ({ driver: "sqlite", path: target, busyTimeoutMs: 5000 } as const);
+  : ({ driver: "sqlite", path: target, busy_timeout_ms: 5000 } as const);
 const store = await openStore(options, { clock: systemClock, random: systemRandom });
 // As for a list of revoked certificates: a connection of its own comes and goes.
 await store.read.revocations.view(async () => {});

@@ -29,9 +29,9 @@ export interface DatabaseUnderTest {
 }
 
 export const postgresLimits = {
-  maxOpenConns: 5,
-  connMaxLifetimeSeconds: 1800,
-  connMaxIdleTimeSeconds: 300,
+  max_open_conns: 5,
+  conn_max_lifetime_seconds: 1800,
+  conn_max_idle_time_seconds: 300,
 };
 
 /** A SQLite file in a folder of its own. */
@@ -40,7 +40,7 @@ export function sqliteDatabase(): DatabaseUnderTest {
   return {
     target,
     open: (deps) =>
-      openStore({ driver: "sqlite", path: target, busyTimeoutMs: 5000 }, dependencies(deps)),
+      openStore({ driver: "sqlite", path: target, busy_timeout_ms: 5000 }, dependencies(deps)),
     tamper: async (text) => {
       const database = new Database(target);
       database.run(text);

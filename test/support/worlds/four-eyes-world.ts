@@ -17,7 +17,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import type { Principal } from "#core/access/principal.ts";
-import { type ApprovalSettings, thresholdOf } from "#core/approvals/classes.ts";
+import { type ApprovalsSection, thresholdOf } from "#core/approvals/classes.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Call } from "#domain/access/call.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
@@ -29,8 +29,8 @@ import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
-import { CrossSigning } from "#domain/authorities/cross-sign.ts";
-import { Retirement } from "#domain/authorities/retire.ts";
+import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
+import { Retirement } from "#domain/hierarchy/retire.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
@@ -57,10 +57,10 @@ export const shell = somebody("local:ops", ["admin"], { person: localPerson, mec
 
 /** One approval besides the maker everywhere, unless told otherwise. */
 export async function fourEyesWorld(
-  wanted: Partial<ApprovalSettings> & { readonly profiles?: readonly Profile[] } = {},
+  wanted: Partial<ApprovalsSection> & { readonly profiles?: readonly Profile[] } = {},
 ) {
   const { profiles: configured, ...given } = wanted;
-  const settings: ApprovalSettings = { ...oneEverywhere, ...given };
+  const settings: ApprovalsSection = { ...oneEverywhere, ...given };
   const parts = settledParts(settings, configured);
   const { world, store, memory, envelopes, keks, apiTokens } = parts;
   const { clock, random, profiles } = world;
@@ -113,12 +113,12 @@ export async function fourEyesWorld(
   return { ...world, memory, store, ...sealed, ...governed, ...asked, ...seen };
 }
 
-const oneEverywhere: ApprovalSettings = {
+const oneEverywhere: ApprovalsSection = {
   enabled: true,
-  defaultThreshold: 1,
+  default_threshold: 1,
   thresholds: {},
   operators: {},
-  requestTtlHours: 72,
+  request_ttl_hours: 72,
 };
 
 /** Calls as they come through the pipeline; `raw` gives what is not JSON. */
@@ -164,7 +164,7 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
 }
 
 /** The instance below the gate. */
-function settledParts(settings: ApprovalSettings, configured: readonly Profile[] | undefined) {
+function settledParts(settings: ApprovalsSection, configured: readonly Profile[] | undefined) {
   const memory = openMemoryStore();
   const store = recordingEffects(memory);
   const approvable = thresholdOf(settings, "cert.issue") > 0;

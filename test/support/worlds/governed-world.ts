@@ -26,7 +26,7 @@ import type { ConfiguredGrant, GrantSource } from "#domain/access/grants.ts";
 import { knownPrincipals } from "#domain/access/known.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
-import { Retirement } from "#domain/authorities/retire.ts";
+import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
 import type { Answering } from "#http/catalog.ts";

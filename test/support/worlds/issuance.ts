@@ -24,20 +24,21 @@ import type { GeneralName } from "#core/x509/general-names.ts";
 import { encodeName, type NameAttribute } from "#core/x509/names.ts";
 import type { Origin } from "#domain/actor.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { Authorities, type CaRequest } from "#domain/authorities/create.ts";
-import { ExternalAuthorities } from "#domain/authorities/external.ts";
-import { Serving } from "#domain/authorities/serving.ts";
+import { Authorities, type CaRequest } from "#domain/hierarchy/create.ts";
+import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
+import { Serving } from "#domain/hierarchy/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
 import { ClockWatch } from "#domain/clock-watch.ts";
 import { Issuance, type IssueRequest } from "#domain/certificates/issue.ts";
-import type { ProviderName } from "#domain/keys.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Random, Resolver } from "#domain/ports.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
-import { openTransparency } from "#domain/transparency/open.ts";
+import { openTransparency } from "#domain/inclusion/open.ts";
 import { openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
@@ -76,14 +77,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();
-  const { urlBase, provider = "software", shards = 0 } = options;
-  const settings = settingsOf(options);
+  const config = sectionsOf(options);
   let profileSet = new ProfileSet(options.profiles);
   const profiles = () => profileSet;
-  const signers = new CaSigners({ cas: store.read.cas, keys, urlBase, shards });
+  const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const resolver = options.resolver ?? silentResolver;
-  const { caaIdentifier: identifier, caaCacheTtlSeconds: cacheTtlSeconds = 300 } = options;
-  const caa = new CaaGate({ resolver, clock, identifier, cacheTtlSeconds });
+  const caa = new CaaGate({ resolver, clock, caa: config.caa });
   const revoker = revokerOf(store, clock, random);
   const transparency = openTransparency({
     store,
@@ -92,16 +91,16 @@ export function issuanceWorld(options: WorldOptions = {}) {
     revoker: () => revoker,
     client: impatientClient,
     registry: () => new LogRegistry(options.logs?.() ?? []),
-    settings: { intervalMinutes: 60, maxPerRun: 500, timeoutSeconds: 5 },
+    settings: { interval_minutes: 60, max_certs_per_run: 500, timeout_seconds: 5 },
   });
   const clockWatch = watchOf(store, clock);
   const refusals = new Refusals({ store, clock });
+  const used = { store, keys, clock, random };
+  const signing = new Signing(used);
   const ceremony = new Ceremony({
+    ...used,
+    signing,
     refusals,
-    store,
-    keys,
-    clock,
-    random,
     caa,
     scts: transparency.scts,
     refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
@@ -109,9 +108,9 @@ export function issuanceWorld(options: WorldOptions = {}) {
   });
   const activation: Activation = { run: async () => {} };
   const activated = (ca: CaId) => activation.run(ca);
-  const shared = { store, keys, clock, random, signers, ceremony, profiles, settings, activated };
-  const authorities = new Authorities({ ...shared, provider, urlBase });
-  const external = new ExternalAuthorities({ ...shared, provider });
+  const shared = { ...used, signing, signers, ceremony, profiles, config, activated };
+  const authorities = new Authorities(shared);
+  const external = new ExternalAuthorities(shared);
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
@@ -132,11 +131,12 @@ export function issuanceWorld(options: WorldOptions = {}) {
   };
 }
 
-const settingsOf = ({ maxNames = 100, maxCertValidityDays = 0 }: WorldOptions) => ({
-  backdateSeconds: 300,
-  skiMethod: "rfc7093" as const,
-  maxNames,
-  maxCertValidityDays,
+const sectionsOf = ({ maxNames = 100, maxCertValidityDays = 0, ...options }: WorldOptions) => ({
+  issuance: { backdate_seconds: 300, ski_method: "rfc7093" as const, max_names: maxNames },
+  policy: { max_cert_validity_days: maxCertValidityDays },
+  crl: { base_url: options.urlBase, shards: options.shards ?? 0 },
+  caa: { identifier: options.caaIdentifier, cache_ttl_seconds: options.caaCacheTtlSeconds ?? 300 },
+  key_provider: { roles: { ca: options.provider ?? "software" } },
 });
 
 /** Everybody stays who they were, unless a test says what becomes of them. */

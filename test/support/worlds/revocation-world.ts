@@ -93,7 +93,7 @@ export class RevocationWorld {
     this.shards = shards;
     if (shards > 0) this.used.add(shards);
     await rememberShards(this.store, shards);
-    this.#running = this.small.reopen({ shards, urlBase: "http://crl.example" });
+    this.#running = this.small.reopen({ shards, base_url: "http://crl.example" });
     await this.#running.refresh.renewals();
   }
 

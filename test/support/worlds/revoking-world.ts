@@ -27,17 +27,18 @@ export function revokingWorld(options: RevokingOptions = {}) {
   const { store, keys, clock, random } = world;
   const { shards = 0, urlBase, delegated = true } = options;
   const failures: unknown[] = [];
-  const revocation = openRevocation({
+  const sections = {
+    ...revocationDefaults,
+    crl: { ...revocationDefaults.crl, shards, base_url: urlBase },
+    ocsp: { ...revocationDefaults.ocsp, delegated },
+  };
+  const revocation = openRevocation(sections, {
     store,
     keys,
     clock,
     random,
+    signing: world.signing,
     wake: () => {},
-    settings: {
-      ...revocationDefaults,
-      crl: { ...revocationDefaults.crl, shards, urlBase },
-      responder: { ...revocationDefaults.responder, delegated },
-    },
     stillMay: world.stillMay,
     publicProfile: () => false,
     counts: { add: () => {} },

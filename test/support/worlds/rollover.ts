@@ -3,7 +3,7 @@
  */
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { Retirement } from "#domain/authorities/retire.ts";
+import { Retirement } from "#domain/hierarchy/retire.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { scratchDirectory } from "#test/support/encodings/openssl.ts";
 import { caRequest, initRoot, rootOrigin, type WorldOptions } from "./issuance.ts";

@@ -15,15 +15,15 @@ import {
 } from "#core/x509/extensions.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import { sha256Hex } from "#core/crypto.ts";
 import type { Origin } from "#domain/actor.ts";
-import { closeTicket, openTicket, type SigningIntent } from "#domain/audit/sign-ledger.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { SignTicket } from "#domain/keys.ts";
 import type { ResponderRequest } from "#domain/certificates/responder.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
-import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
+import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
+import type { RevocationSections } from "#domain/revocation/sections.ts";
+import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
+import { ticketFor } from "#test/support/keys/signing.ts";
 import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
 import { noRollover } from "#test/support/stores/records.ts";
@@ -43,7 +43,7 @@ export interface SmallCa<S extends Store = MemoryStore> extends Revocation {
   /** Which lists changes asked to be published now. */
   readonly woken: { readonly kinds: string[] };
   /** What another process over the same store and keys has, with other settings of CRLs. */
-  reopen(crl?: Partial<Settings["crl"]>): Revocation;
+  reopen(crl?: Partial<RevocationSections["crl"]>): Revocation;
   /** Stores a certificate of this CA without going through issuance. */
   issue(options?: Partial<IssueOptions>): Promise<CertificateRecord>;
   /** Adds another CA; with `lineage` one of the same lineage. */
@@ -60,18 +60,17 @@ interface IssueOptions {
   readonly facts: Partial<CertificateRecord>;
 }
 
-type Settings = RevocationDeps["settings"];
-
 /** Opens a CA with a key of the given type in memory; settings replace the defaults. */
 export const smallCa = (options: SmallCaOptions = {}): Promise<SmallCa> =>
   smallCaOn(openMemoryStore(), options);
 
 export interface SmallCaOptions {
   readonly keyType?: KeyType;
-  readonly crl?: Partial<Settings["crl"]>;
-  readonly ocsp?: Partial<Settings["ocsp"]>;
-  readonly presign?: Partial<Settings["presign"]>;
-  readonly responder?: Partial<Settings["responder"]>;
+  readonly crl?: Partial<RevocationSections["crl"]>;
+  readonly ocsp?: Partial<RevocationSections["ocsp"]>;
+  readonly presign?: Partial<RevocationSections["presign"]>;
+  readonly issuance?: Partial<RevocationSections["issuance"]>;
+  readonly server?: Partial<RevocationSections["server"]>;
 }
 
 /** The same on a store of any kind. */
@@ -86,27 +85,23 @@ export async function smallCaOn<S extends Store>(
   const woken: SmallCa["woken"] = { kinds: [] };
   const leapt = { ahead: false, believed: true };
   const drawSerial = () => serialFromBytes(random.bytes(15));
-  const ceremony = memoryCeremony(store, keys, clock, drawSerial, () => random.uuid());
+  const signing = new Signing({ store, keys, clock, random });
+  const ceremony = memoryCeremony(signing, clock, drawSerial);
   const addCa: SmallCa<S>["addCa"] = async ({ lineage, keyType = "ecdsa-p256" } = {}) => {
     const ca = await selfSigned(keys, clock.now(), drawSerial(), random.uuid(), keyType, lineage);
     await store.atomically((tx) => tx.cas.insert(ca));
     return ca;
   };
   const ca = await addCa({ keyType: options.keyType ?? "ecdsa-p256" });
-  const reopen = (crl: Partial<Settings["crl"]> = {}) =>
-    openRevocation({
+  const reopen = (crl: Partial<RevocationSections["crl"]> = {}) =>
+    openRevocation(sectionsOf(options, crl), {
       stillMay: async () => {},
       store,
       keys,
       clock,
       random,
+      signing,
       signCertificate: ceremony,
-      settings: {
-        crl: { ...revocationDefaults.crl, ...options.crl, ...crl },
-        ocsp: { ...revocationDefaults.ocsp, ...options.ocsp },
-        presign: { ...revocationDefaults.presign, ...options.presign },
-        responder: { ...revocationDefaults.responder, ...options.responder },
-      },
       publicProfile: (profile) => profile === "public",
       counts: { add: () => {} },
       clockAhead: () => leapt.ahead,
@@ -171,16 +166,8 @@ async function selfSigned(
       subjectKeyIdentifier(keyId),
     ],
   });
-  const ticket: SignTicket = {
-    opId: id,
-    key: handle.ref,
-    role: "ca",
-    algorithm,
-    digest: sha256Hex(tbs),
-    purpose: "ca_certificate",
-    caId: caId(id),
-    brand: "SignTicket",
-  };
+  const about = { opId: id, purpose: "ca_certificate", caId: caId(id) } as const;
+  const ticket = ticketFor(handle, algorithm, tbs, about);
   const certificate = assembleSigned(tbs, algorithm, await keys.sign(ticket, tbs));
   return {
     id: caId(id),
@@ -235,84 +222,78 @@ function certificateRow(
 }
 
 /** The ceremony in short: intent and ledger, signature, row of kind `responder`. */
-function memoryCeremony(
-  store: Store,
-  keys: MemoryKeys,
-  clock: TestClock,
-  drawSerial: () => Serial,
-  uuid: () => string,
-) {
+function memoryCeremony(signing: Signing, clock: TestClock, drawSerial: () => Serial) {
   return async (wanted: ResponderRequest): Promise<void> => {
     const { ca, spki, notBefore, notAfter, extensions } = wanted;
-    const [serial, opId, algorithm] = [drawSerial(), uuid(), defaultSignature(ca.keyType)];
+    const [serial, algorithm] = [drawSerial(), defaultSignature(ca.keyType)];
     const issuer = encodeName([{ type: "CN", value: ca.subject.slice(3) }]).der;
     const subject = responderSubject({ subject: issuer, constraints: [] });
     const fields = { serial, issuer, subject: subject.der, spki, notBefore, notAfter, extensions };
     const message = encodeTbsCertificate({ ...fields, signature: algorithm });
-    const intent: SigningIntent = {
-      opId,
-      key: ca.key,
-      spki: ca.spki,
-      deviceSerial: "software:memory",
-      role: "ca",
-      algorithm,
-      message,
-      purpose: "responder_certificate",
-      caId: ca.id,
-      artifact: serial,
-    };
+    const purpose = "responder_certificate" as const;
     const now = clock.now();
-    const ticket = await store.atomically(async (tx) => {
-      const row = { opId, caId: ca.id, serial, tbsDigest: sha256Hex(message), requestedBy: "" };
-      const purpose = "responder_certificate" as const;
-      await tx.certificates.intend({ ...row, purpose, createdAt: now, state: "intended" });
-      return await openTicket(tx, intent, now);
-    });
-    const signature = await keys.sign(ticket, message);
-    const certificate = assembleSigned(message, algorithm, signature);
+    const key = { ref: ca.key, spki: ca.spki, deviceSerial: "software:memory" };
+    const what = { key, role: "ca", algorithm, message, purpose, caId: ca.id } as const;
+    const intended = await signing.intend(
+      { ...what, artifact: serial },
+      {
+        intended: async (tx, { opId, digest }) => {
+          const row = { opId, caId: ca.id, serial, tbsDigest: digest, requestedBy: "" };
+          await tx.certificates.intend({ ...row, purpose, createdAt: now, state: "intended" });
+        },
+      },
+    );
+    const signed = await intended.sign();
+    const certificate = assembleSigned(message, algorithm, signed.signature);
     const base = certificateRow({ ca, kind: "responder", profile: "" }, now, serial);
     const facts = { certificate, notBefore, notAfter, spkiSha256: spkiSha256(spki) };
     const record = { ...base, ...facts, subject: nameText(subject) };
-    await store.atomically(async (tx) => {
-      await tx.certificates.activate(opId, record);
+    await signed.close(async (tx) => {
+      await tx.certificates.activate(intended.opId, record);
       await wanted.also(tx, record);
-      await closeTicket(tx, intent, { signature }, now);
     });
   };
 }
 
+const sectionsOf = (
+  { crl, ocsp, presign, issuance, server }: SmallCaOptions,
+  reopened: Partial<RevocationSections["crl"]>,
+): RevocationSections => ({
+  ...revocationDefaults,
+  crl: { ...revocationDefaults.crl, ...crl, ...reopened },
+  ocsp: { ...revocationDefaults.ocsp, ...ocsp },
+  presign: { ...revocationDefaults.presign, ...presign },
+  issuance: { ...revocationDefaults.issuance, ...issuance },
+  server: { ...revocationDefaults.server, ...server },
+});
+
 /** The defaults of the configuration. */
-export const revocationDefaults: Settings = {
+export const revocationDefaults: RevocationSections = {
   crl: {
-    backdateSeconds: 300,
-    baseValidityHours: 168,
-    refreshAfterRevocationSeconds: 60,
-    deltaIntervalMinutes: 60,
-    keepExpired: false,
     shards: 0,
-    urlBase: undefined,
+    base_url: undefined,
+    base_validity_hours: 168,
+    delta_interval_minutes: 60,
+    refresh_after_revocation_seconds: 60,
+    keep_expired: false,
   },
   ocsp: {
-    nonceEnabled: true,
-    nonceMaxAgeSeconds: 60,
-    validityHours: 24,
-    backdateSeconds: 300,
-    cacheSeconds: 3600,
-    cacheMax: 1000,
+    nonce_enabled: true,
+    nonce_max_age_seconds: 60,
+    validity_hours: 24,
+    delegated: true,
+    delegated_validity_hours: 168,
+    delegated_key_type: "ecdsa-p256",
   },
   presign: {
     enabled: false,
-    validityMinutes: 1440,
-    refreshMinutes: 360,
-    recentMax: 4096,
-    expiredGraceMinutes: 1440,
-    backdateSeconds: 300,
+    validity_minutes: 1440,
+    refresh_minutes: 360,
+    recently_queried: true,
+    recent_capacity: 4096,
+    expired_grace_minutes: 1440,
   },
-  responder: {
-    delegated: true,
-    validityHours: 168,
-    keyType: "ecdsa-p256",
-    backdateSeconds: 300,
-    provider: "software",
-  },
+  issuance: { backdate_seconds: 300 },
+  server: { ocsp_cache_ttl_seconds: 3600, ocsp_cache_entries: 1000 },
+  key_provider: { roles: { responder: "software" } },
 };

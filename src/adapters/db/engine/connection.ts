@@ -6,7 +6,7 @@
 import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { Tables } from "#adapters/db/tables/schema.ts";
 
 import { notHoldable } from "./faults.ts";

@@ -6,37 +6,14 @@
 import { statSync } from "node:fs";
 import { Database } from "bun:sqlite";
 
-import { type Instant, instant } from "#core/time.ts";
+import type { Diagnosis } from "#core/preflight/database.ts";
+import { instant } from "#core/time.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 
 import { isDamage, StoreUnfit } from "./faults.ts";
 import type { PostgresOptions } from "./postgres.ts";
 import { Link, usualPatience } from "./postgres-link.ts";
 import type { SqliteOptions } from "./sqlite.ts";
-
-/** What was found; sentences name tables and counts, never a value. */
-export interface Diagnosis {
-  readonly engine: "sqlite" | "postgres";
-  /** Like `3.51.2` or `17.4`. */
-  readonly version: string;
-  readonly settings: readonly {
-    readonly name: string;
-    readonly value: string;
-    readonly durable: boolean;
-  }[];
-  /** What the clock of the database says; undefined on SQLite, which has the host's. */
-  readonly time: Instant | undefined;
-  /** What the clock of the host said then. */
-  readonly askedAt: Instant;
-  /**
-   * Of the replica that is furthest behind; undefined when there is none, or when nobody may see
-   * it.
-   */
-  readonly replicaLagSeconds: number | undefined;
-  /** Milliseconds of one round trip. */
-  readonly pingMs: number;
-  readonly bytes: number;
-}
 
 /** Throws `StoreUnfit` (`unreachable`) for a database that cannot be opened. */
 export async function diagnose(options: StoreOptions): Promise<Diagnosis> {
@@ -82,7 +59,10 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
   });
 }
 
-function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: Database) => T): T {
+function withSqlite<T>(
+  { path, busy_timeout_ms }: SqliteOptions,
+  look: (database: Database) => T,
+): T {
   let database: Database;
   try {
     database = new Database(path, { readonly: true });
@@ -90,7 +70,7 @@ function withSqlite<T>({ path, busyTimeoutMs }: SqliteOptions, look: (database: 
     throw unreachable("The database file cannot be opened.", error);
   }
   try {
-    database.run(`pragma busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
+    database.run(`pragma busy_timeout = ${Math.trunc(busy_timeout_ms)}`);
     return look(database);
   } finally {
     database.close();

@@ -19,13 +19,17 @@ import { connectionOverPostgres } from "./postgres-connection.ts";
 import { Watch } from "./postgres-watch.ts";
 import type { Connection } from "./connection.ts";
 
-export interface PostgresOptions {
+/** The members of `database` that PostgreSQL goes by. */
+export interface PostgresLimits {
+  readonly max_open_conns: number;
+  readonly conn_max_lifetime_seconds: number;
+  readonly conn_max_idle_time_seconds: number;
+}
+
+export interface PostgresOptions extends PostgresLimits {
   readonly driver: "postgres";
   /** `postgres://user:password@host:port/database?sslmode=…&sslrootcert=…`. */
   readonly dsn: string;
-  readonly maxOpenConns: number;
-  readonly connMaxLifetimeSeconds: number;
-  readonly connMaxIdleTimeSeconds: number;
   /** True for `pkid migrate` only: pending migrations are applied instead of refused. */
   readonly migrate: boolean;
   /** How long silence is borne; the usual time without it. */
@@ -75,12 +79,12 @@ export class PostgresEngine implements Engine {
     this.#onFault = onFault;
     const links = {
       open: () => this.#open(),
-      lifetimeMs: options.connMaxLifetimeSeconds * 1000,
-      idleMs: options.connMaxIdleTimeSeconds * 1000,
+      lifetimeMs: options.conn_max_lifetime_seconds * 1000,
+      idleMs: options.conn_max_idle_time_seconds * 1000,
     };
     this.#reading = new Links({
       ...links,
-      max: options.maxOpenConns,
+      max: options.max_open_conns,
       waitMs: patience.statementMs,
     });
     this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * leaseMilliseconds });

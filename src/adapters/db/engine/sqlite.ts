@@ -28,24 +28,29 @@ import type { Connection } from "./connection.ts";
 import { SqliteConnection, connectionOverSqlite } from "./sqlite-connection.ts";
 import { fileIdentity, SqliteFiles } from "./sqlite-files.ts";
 
-export interface SqliteOptions {
+/** The members of `database` that SQLite goes by. */
+export interface SqliteLimits {
+  readonly busy_timeout_ms: number;
+  /**
+   * Megabytes that should stay free beside the database; some of them are set aside for
+   * revocations. None unless given.
+   */
+  readonly min_free_mb?: number;
+}
+
+export interface SqliteOptions extends SqliteLimits {
   readonly driver: "sqlite";
   /** The database file; its folder exists. */
   readonly path: string;
-  readonly busyTimeoutMs: number;
-  /** The file of the access log; `access-log.db` beside the database when not given. */
-  readonly accessLogPath?: string;
-  /**
-   * Octets that should stay free beside the database; some of them are set aside for revocations.
-   */
-  readonly minFreeBytes?: number;
+  /** The file of the access log; `access-log.db` beside the database when none is given. */
+  readonly access_log?: { readonly path: string | undefined };
   /** For looking at a file another process writes; nothing can be changed through such a store. */
   readonly readOnly?: boolean;
 }
 
 /** Where the access log of a database is. */
-export const accessLogPath = ({ path, accessLogPath: given }: SqliteOptions): string =>
-  given ?? join(dirname(path), accessLogName);
+export const accessLogPath = ({ path, access_log }: SqliteOptions): string =>
+  access_log?.path ?? join(dirname(path), accessLogName);
 
 /** What it is called where no other path is given. */
 export const accessLogName = "access-log.db";
@@ -90,7 +95,7 @@ export class SqliteEngine implements Engine {
   constructor(options: SqliteOptions, onFault: TellFault) {
     this.#options = options;
     this.#onFault = onFault;
-    this.#reserve = new Reserve(options.path, options.minFreeBytes ?? 0);
+    this.#reserve = new Reserve(options.path, (options.min_free_mb ?? 0) * 1_048_576);
     const foreign = options.readOnly === true;
     // A log and its index are made at every start.
     if (!foreign) this.#reserve.beforeWriting();
@@ -158,7 +163,7 @@ export class SqliteEngine implements Engine {
     await whenUnlocked(() => {
       this.#assertInPlace();
       this.#writing().compiled("begin immediate").run();
-    }, this.#options.busyTimeoutMs);
+    }, this.#options.busy_timeout_ms);
     // The lock on the file makes this process the only writer, so what it committed is what is
     // stored.
     this.#heads ??= await storedHeads(this.writer);
@@ -328,7 +333,7 @@ export class SqliteEngine implements Engine {
 
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
     const { path } = this.#options;
-    const busyTimeoutMs = this.#begun ? 0 : this.#options.busyTimeoutMs;
+    const busyTimeoutMs = this.#begun ? 0 : this.#options.busy_timeout_ms;
     const foreign = this.#files === undefined;
     const settings = { path, busyTimeoutMs, foreign, forReading, cacheKib };
     return new SqliteConnection({ ...settings, checkpointPages: 0 });

@@ -5,7 +5,7 @@
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
-import type { Page, PageKey } from "#domain/authorities/store.ts";
+import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { breath, counted, type Connection } from "#adapters/db/engine/connection.ts";
 

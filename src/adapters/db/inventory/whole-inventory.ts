@@ -5,7 +5,7 @@
 
 import { and, desc, eq, gt, lt, lte } from "drizzle-orm";
 
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { counted, pageOf, type Connection } from "#adapters/db/engine/connection.ts";
 

@@ -7,7 +7,7 @@ import { and, asc, desc, eq, gte, lt, type SQL, sql } from "drizzle-orm";
 
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogReads, LoggedRequest } from "#domain/audit/store.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import {
   breath,
   counted,

@@ -46,7 +46,7 @@ export interface PinSource {
  * for a person, and opens the token anew.
  */
 export async function openHsmToken(settings: Pkcs11Settings, source: PinSource): Promise<HsmToken> {
-  const p11 = loadModule(settings.modulePath);
+  const p11 = loadModule(settings.module_path);
   const refused = new RefusedPins(source.presenting.record);
   let attempt = new Attempt(source.pin, source.presenting, refused);
   let waiting: LaunchFault | undefined;
@@ -107,13 +107,13 @@ function finalize(p11: P11): void {
  * re-insertion.
  */
 function selectSlot(p11: P11, settings: Pkcs11Settings): Handle {
-  const { hsmTokenLabel, hsmTokenSerial, hsmTokenManufacturer } = settings;
+  const { token_label, token_serial, token_manufacturer } = settings;
   const matching = p11.C_GetSlotList(true).filter((slot) => {
     const { label, serialNumber, manufacturerID } = p11.C_GetTokenInfo(slot);
     return (
-      matches(hsmTokenLabel, label) &&
-      matches(hsmTokenSerial, serialNumber) &&
-      matches(hsmTokenManufacturer, manufacturerID)
+      matches(token_label, label) &&
+      matches(token_serial, serialNumber) &&
+      matches(token_manufacturer, manufacturerID)
     );
   });
   const [slot, ...others] = matching;

@@ -8,7 +8,7 @@ import type { DekUse, LocalRef } from "#adapters/keys/signer/provider.ts";
 
 /** What a worker is started with; the login is the process's, so no worker ever knows the PIN. */
 export interface WorkerStart {
-  readonly modulePath: string;
+  readonly module_path: string;
   readonly slot: Uint8Array;
   readonly serial: string;
 }

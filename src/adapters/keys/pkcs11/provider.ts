@@ -35,15 +35,15 @@ export async function openPkcs11Provider(
 ): Promise<SigningProvider> {
   // Initialise and log in first, alone: modules crash when threads do it at once.
   const hsmToken = await openHsmToken(settings, {
-    pin: () => resolveSecret(settings.pinSource, "PIN"),
+    pin: () => resolveSecret(settings.pin, "PIN"),
     another: deps.anotherPin,
     presenting: deps.presenting,
   });
   const pool = await WorkerPool.start({
     workerUrl: deps.workerUrl,
-    count: settings.tokenSessions,
+    count: settings.session_pool_size,
     broken: deps.restart,
-    start: { modulePath: settings.modulePath, slot: hsmToken.slot, serial: hsmToken.serial },
+    start: { module_path: settings.module_path, slot: hsmToken.slot, serial: hsmToken.serial },
   });
   return new Pkcs11Provider(hsmToken, pool, deps);
 }

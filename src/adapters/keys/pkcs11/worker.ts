@@ -25,7 +25,7 @@ export function runSignerWorker(): void {
   const say = (message: WorkerSays) => port.postMessage(message);
   const start = workerData as WorkerStart; // Given by the pool.
   try {
-    const p11 = loadModule(start.modulePath);
+    const p11 = loadModule(start.module_path);
     const tokenSession = new TokenSession(p11, {
       slot: Buffer.from(start.slot),
       serial: start.serial,

@@ -134,7 +134,7 @@ interface OpeningWays {
 }
 
 const pinSourceOf = (configuration: SignerConfiguration): string =>
-  configuration.provider === "pkcs11" ? configuration.pkcs11.pinSource.type : "none";
+  configuration.provider === "pkcs11" ? configuration.pkcs11.pin.type : "none";
 
 /** Seconds between two looks at a file whose PIN was refused. */
 const localPauses = [2, 4, 8, 16, 32, 60];

@@ -2,12 +2,12 @@
 
 import type { HybridHeader, WrappedDek } from "#core/envelope.ts";
 import type { KeyType, SignatureName } from "#core/x509/algorithms.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
 import type {
   KekHandle,
   KeyHandle,
   HybridRequest,
   KekInUse,
-  KeyRef,
   ListedKey,
   ProviderFacts,
 } from "#domain/keys.ts";

@@ -25,14 +25,14 @@ export async function withFetchedSecret(
 ): Promise<SignerConfiguration> {
   if (configuration.provider === "pkcs11") {
     const { pkcs11 } = configuration;
-    if (pkcs11.pinSource.type !== "remote") return configuration;
-    const pinSource = await fetched(pkcs11.pinSource, "PIN", fetchSecret);
-    return { ...configuration, pkcs11: { ...pkcs11, pinSource } };
+    if (pkcs11.pin.type !== "remote") return configuration;
+    const pin = await fetched(pkcs11.pin, "PIN", fetchSecret);
+    return { ...configuration, pkcs11: { ...pkcs11, pin } };
   }
   const { software } = configuration;
-  if (software.passphraseSource?.type !== "remote") return configuration;
-  const passphraseSource = await fetched(software.passphraseSource, "passphrase", fetchSecret);
-  return { ...configuration, software: { ...software, passphraseSource } };
+  if (software.passphrase?.type !== "remote") return configuration;
+  const passphrase = await fetched(software.passphrase, "passphrase", fetchSecret);
+  return { ...configuration, software: { ...software, passphrase } };
 }
 
 /**
@@ -49,15 +49,15 @@ export function pinReader(
     for (const [name, value] of variables) process.env[name] = value;
     const complete = await withFetchedSecret(configuration, fetchSecret);
     if (complete.provider !== "pkcs11") throw new LaunchFault("configuration", "There is no PIN.");
-    return resolveSecret(complete.pkcs11.pinSource, "PIN");
+    return resolveSecret(complete.pkcs11.pin, "PIN");
   };
 }
 
 function variablesFor(configuration: SignerConfiguration): readonly (readonly [string, string])[] {
   if (configuration.provider !== "pkcs11") return [];
-  const { pinSource } = configuration.pkcs11;
-  const names = pinSource.type === "env" ? [pinSource.name] : [];
-  return (pinSource.type === "remote" ? pinSource.variables : names).flatMap((name) => {
+  const { pin } = configuration.pkcs11;
+  const names = pin.type === "env" ? [pin.name] : [];
+  return (pin.type === "remote" ? pin.variables : names).flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });

@@ -7,7 +7,8 @@ import { randomBytes } from "node:crypto";
 
 import { type EnvelopeHeader, isHybrid, type WrappedDek } from "#core/envelope.ts";
 import { refuse } from "#core/problems.ts";
-import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekInUse } from "#domain/keys.ts";
 import { readWrapped, wrappedBody } from "#adapters/keys/requests.ts";
 import { boxFor, Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import type { ServerLink } from "#adapters/keys/signer/server-link.ts";

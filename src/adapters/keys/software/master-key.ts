@@ -29,8 +29,8 @@ export class MasterKey {
   constructor(settings: SoftwareSettings, storeId: string, sealedKeysExist: () => boolean) {
     this.#settings = settings;
     this.#storeId = storeId;
-    const { passphraseSource } = settings;
-    this.#passphrase = passphraseSource && resolveSecret(passphraseSource, "passphrase");
+    const { passphrase } = settings;
+    this.#passphrase = passphrase && resolveSecret(passphrase, "passphrase");
     this.#key = this.#existing();
     if (this.#key === undefined && sealedKeysExist())
       throw fault("is missing while sealed keys exist");
@@ -53,9 +53,9 @@ export class MasterKey {
       const salt = readSmall(this.#saltPath(), fileBytesMax);
       return salt && derive(this.#passphrase, salt.toString("utf8"));
     }
-    const file = readSmall(this.#settings.masterKeyFile, fileBytesMax);
+    const file = readSmall(this.#settings.master_key_file, fileBytesMax);
     if (file === undefined) return undefined;
-    if ((lstatSync(this.#settings.masterKeyFile).mode & 0o077) !== 0)
+    if ((lstatSync(this.#settings.master_key_file).mode & 0o077) !== 0)
       throw fault("is open to others");
     if (file.length !== keyBytes) throw fault("has a wrong length");
     return file;
@@ -68,8 +68,8 @@ export class MasterKey {
         Buffer.from(`${parametersText}${randomBytes(16).toString("hex")}`),
       );
     } else {
-      mkdirSync(dirname(this.#settings.masterKeyFile), { recursive: true, mode: 0o700 });
-      createDurably(this.#settings.masterKeyFile, randomBytes(keyBytes));
+      mkdirSync(dirname(this.#settings.master_key_file), { recursive: true, mode: 0o700 });
+      createDurably(this.#settings.master_key_file, randomBytes(keyBytes));
     }
     // Read back rather than remembered: another process may have been faster, and then its key is
     // the key.
@@ -91,11 +91,11 @@ export class MasterKey {
   }
 
   #saltPath(): string {
-    return join(this.#settings.keystoreDir, "master.salt");
+    return join(this.#settings.keystore_dir, "master.salt");
   }
 
   #checkPath(): string {
-    return join(this.#settings.keystoreDir, "master.check");
+    return join(this.#settings.keystore_dir, "master.check");
   }
 }
 

@@ -70,7 +70,7 @@ export class SealedKeys {
   /** Opens or makes the directory; throws a `configuration` fault (V-12). */
   constructor(settings: SoftwareSettings, link: Link) {
     this.#link = link;
-    this.#directory = settings.keystoreDir;
+    this.#directory = settings.keystore_dir;
     privateDirectory(this.#directory);
     removeLeftovers(this.#directory);
     const idPath = join(this.#directory, "store-id");

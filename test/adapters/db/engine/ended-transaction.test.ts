@@ -25,7 +25,7 @@ afterEach(async () => {
  */
 async function engineThatLosesEvents() {
   const { target } = sqliteDatabase();
-  const options = { driver: "sqlite", path: target, busyTimeoutMs: 1000 } as const;
+  const options = { driver: "sqlite", path: target, busy_timeout_ms: 1000 } as const;
   const engine = openSqlite(options);
   opened.push(engine);
   const deps = { clock: systemClock, random: systemRandom };

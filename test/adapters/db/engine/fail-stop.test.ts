@@ -23,7 +23,7 @@ afterEach(async () => {
 async function engineThatFailed() {
   const { target } = sqliteDatabase();
   const told: string[] = [];
-  const options = { driver: "sqlite", path: target, busyTimeoutMs: 1000 } as const;
+  const options = { driver: "sqlite", path: target, busy_timeout_ms: 1000 } as const;
   const engine = openSqlite(options, (sentence) => void told.push(sentence));
   opened.push(engine);
   const deps = { clock: systemClock, random: systemRandom };

@@ -16,7 +16,7 @@ import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const open = (path: string, busyTimeoutMs: number): Promise<Store> =>
   openStore(
-    { driver: "sqlite", path, busyTimeoutMs },
+    { driver: "sqlite", path, busy_timeout_ms: busyTimeoutMs },
     { clock: systemClock, random: systemRandom },
   );
 

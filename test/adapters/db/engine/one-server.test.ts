@@ -31,7 +31,7 @@ afterEach(async () => {
 
 const open = (path: string) =>
   openStore(
-    { driver: "sqlite", path, busyTimeoutMs: 1000 },
+    { driver: "sqlite", path, busy_timeout_ms: 1000 },
     { clock: systemClock, random: systemRandom },
   );
 

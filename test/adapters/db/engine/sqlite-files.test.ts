@@ -53,10 +53,10 @@ const everyLook: readonly [string, (target: string, store: Store & Administratio
   ["has been opened", () => {}],
   ["has shown a view", (_, store) => store.read.revocations.view(async () => {})],
   ["was looked at by another connection of the process", (target) => openAndClose(target)],
-  ["was diagnosed", (path) => diagnose({ driver: "sqlite", path, busyTimeoutMs: 100 })],
+  ["was diagnosed", (path) => diagnose({ driver: "sqlite", path, busy_timeout_ms: 100 })],
   [
     "was asked for its schema",
-    (path) => migrationState({ driver: "sqlite", path, busyTimeoutMs: 100 }),
+    (path) => migrationState({ driver: "sqlite", path, busy_timeout_ms: 100 }),
   ],
 ];
 
@@ -181,7 +181,7 @@ test("a database behind a symbolic link is watched where it lies", async () => {
   await (await database.open()).close();
   const link = `${database.target}-link`;
   symlinkSync(database.target, link);
-  const options = { driver: "sqlite", path: link, busyTimeoutMs: 5000 } as const;
+  const options = { driver: "sqlite", path: link, busy_timeout_ms: 5000 } as const;
   const store = await openStore(options, { clock: systemClock, random: systemRandom });
   opened.push(store);
   await issue(store, certificate());

@@ -19,7 +19,7 @@ let store: Store;
 
 beforeAll(async () => {
   store = await openStore(
-    { driver: "sqlite", path: join(folder, "pkid.db"), busyTimeoutMs: 5000 },
+    { driver: "sqlite", path: join(folder, "pkid.db"), busy_timeout_ms: 5000 },
     { clock: systemClock, random: systemRandom },
   );
   for (let seq = 1; seq <= count; ) {

@@ -9,7 +9,7 @@ import fc from "fast-check";
 
 import { revokedList } from "#adapters/db/inventory/revoked-list.ts";
 import { caId, type Serial } from "#core/ids.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
 import { revocation } from "#test/support/stores/records.ts";

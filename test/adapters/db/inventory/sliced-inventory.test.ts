@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { slicedInventory } from "#adapters/db/inventory/sliced-inventory.ts";
 import { serialRanges } from "#adapters/db/inventory/serial-ranges.ts";
 import { caId } from "#core/ids.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import {
   fillInventory,

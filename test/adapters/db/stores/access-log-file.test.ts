@@ -122,7 +122,7 @@ async function worldOn(file: string) {
   const faults: string[] = [];
   const path = join(dirname(file), "pkid.db");
   const store = await openStore(
-    { driver: "sqlite", path, busyTimeoutMs: 5000 },
+    { driver: "sqlite", path, busy_timeout_ms: 5000 },
     { clock: systemClock, random: systemRandom, onFault: (sentence) => void faults.push(sentence) },
   );
   opened.push(store);
@@ -144,9 +144,11 @@ test.each([
   ],
 ])("the database itself is refused as the place of the access log, under %s", async (_, named) => {
   const { target: path } = sqliteDatabase();
-  const options = { driver: "sqlite", path, busyTimeoutMs: 1000 } as const;
+  const options = { driver: "sqlite", path, busy_timeout_ms: 1000 } as const;
   const deps = { clock: systemClock, random: systemRandom };
-  await expect(openStore({ ...options, accessLogPath: named(path) }, deps)).rejects.toMatchObject({
+  await expect(
+    openStore({ ...options, access_log: { path: named(path) } }, deps),
+  ).rejects.toMatchObject({
     reason: "unsafe_settings",
     message: expect.stringContaining("access log"),
   });

@@ -11,7 +11,7 @@ import fc from "fast-check";
 import { accessLogReads } from "#adapters/db/stores/access-log-reads.ts";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
-import type { PageKey } from "#domain/authorities/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 

@@ -39,7 +39,7 @@ async function opened(workerUrl: string) {
   const path = join(folder, "pkid.db");
   const faults: string[] = [];
   const store = await openStore(
-    { driver: "sqlite", path, busyTimeoutMs: 5000 },
+    { driver: "sqlite", path, busy_timeout_ms: 5000 },
     {
       clock: systemClock,
       random: systemRandom,

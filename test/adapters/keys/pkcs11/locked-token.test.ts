@@ -29,10 +29,10 @@ function declareAll(real: string): void {
   const locking = (left: number, all: number, options?: { readonly silent: boolean }) => {
     const module = newLockingModule(real, own);
     module.set(left, all, options);
-    const token = newSoftHsm({ modulePath: module.path });
+    const token = newSoftHsm({ module_path: module.path });
     const path = join(mkdtempSync(join(tmpdir(), "pkid-pin-")), "pin");
     const write = (text: string) => writeFileSync(path, `${text}\n`, { mode: 0o600 });
-    const settings = { ...token.settings, pinSource: { type: "file", path } as const };
+    const settings = { ...token.settings, pin: { type: "file", path } as const };
     const { privateDir } = newKeyStore();
     const record = join(privateDir, "refused-pins");
     /** A server, or one that only looks; the same place every time. */
@@ -172,11 +172,11 @@ function declareAll(real: string): void {
   test("a PIN from the environment is shown to it on SIGHUP once it is unlocked, though it left the environment", async () => {
     const module = newLockingModule(real, own);
     module.set(1, 3, { pin: "no-such" });
-    const { settings } = newSoftHsm({ modulePath: module.path });
+    const { settings } = newSoftHsm({ module_path: module.path });
     const name = "PKID_TEST_LOCKED_PIN";
     process.env[name] = own;
-    const pinSource = { type: "env", name } as const;
-    const { client } = clientFor({ ...settings, pinSource }, newKeyStore().privateDir, false);
+    const pin = { type: "env", name } as const;
+    const { client } = clientFor({ ...settings, pin }, newKeyStore().privateDir, false);
     await client.start();
     delete process.env[name];
     expect(await errorOf(client)).toBe(locked);

@@ -9,7 +9,7 @@ import { hangs, places } from "#test/support/keys/pool-worker.ts";
 test("a device that takes its time signs in every token session at once", async () => {
   const { pool, now, release } = await started({ signMs: 5 });
   const answers = Array.from({ length: 8 }, () => pool.run(signing(hangs)));
-  while (now() < tokenSessions) await Bun.sleep(1);
+  while (now() < session_pool_size) await Bun.sleep(1);
   release();
   for (const { status } of await Promise.all(answers)) expect(status).toBe("signed");
 });
@@ -48,8 +48,8 @@ async function started({ signMs }: { signMs: number }) {
   const shared = new Int32Array(new SharedArrayBuffer(8));
   const pool = await WorkerPool.start({
     workerUrl: import.meta.resolve("#test/support/keys/pool-worker.ts"),
-    count: tokenSessions,
-    start: { modulePath: "", slot: new Uint8Array(shared.buffer), serial: String(signMs) },
+    count: session_pool_size,
+    start: { module_path: "", slot: new Uint8Array(shared.buffer), serial: String(signMs) },
     broken: (reason) => {
       throw new Error(reason);
     },
@@ -61,4 +61,4 @@ async function started({ signMs }: { signMs: number }) {
   return { pool, release, now: () => Atomics.load(shared, places.now) };
 }
 
-const tokenSessions = 4;
+const session_pool_size = 4;

@@ -13,14 +13,14 @@ test("a key whose signatures take less than handing them over is used here, once
   expect(world.sign()).toEqual(signature);
   expect(world.sign({ label: "other" })).toBeUndefined();
   expect(world.sign({ algorithm: "ecdsa-sha384" })).toBeUndefined();
-  expect(world.tokenSessions).toBe(1);
+  expect(world.session_pool_size).toBe(1);
 });
 
 test("a device that takes its time keeps all its keys with the workers, and costs no token session", () => {
   const world = opened();
   for (let made = 0; made < 1000; made++) world.learn(0.5);
   expect(world.sign()).toBeUndefined();
-  expect(world.tokenSessions).toBe(0);
+  expect(world.session_pool_size).toBe(0);
 });
 
 test("a call that had to wait says nothing of how long the token takes", () => {
@@ -53,7 +53,7 @@ test("what fails here is left to a worker, the token session is left, and every 
   expect(world.sign()).toBeUndefined();
   for (let made = 0; made < 32; made++) world.learn(0.05);
   expect(world.sign()).toEqual(signature);
-  expect(world.tokenSessions).toBe(2);
+  expect(world.session_pool_size).toBe(2);
 });
 
 test("a token session that cannot be opened is left to a worker as well", () => {
@@ -70,7 +70,7 @@ function opened() {
     signMs: 0.05,
     fails: false,
     closed: false,
-    tokenSessions: 0,
+    session_pool_size: 0,
     left: 0,
     sign: ({ label = "a", algorithm = "ecdsa-sha256", octets = 1 }: Asked = {}) =>
       keys.sign({ id: "00", label }, algorithm, Buffer.alloc(octets)),
@@ -89,7 +89,7 @@ function opened() {
   };
   const open = () => {
     if (world.closed) throw new Error("CKR_SESSION_COUNT");
-    world.tokenSessions++;
+    world.session_pool_size++;
     return tokenSession;
   };
   const keys = new QuickKeys(open, () => now);

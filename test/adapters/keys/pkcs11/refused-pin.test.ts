@@ -27,13 +27,13 @@ function declareAll(module: string): void {
   /** A token behind a module that counts logins, and a client that reads its PIN from a file. */
   const barred = async (pin: string) => {
     const counted = newFaultyModule(module);
-    const hsmToken = newSoftHsm({ modulePath: counted.path });
+    const hsmToken = newSoftHsm({ module_path: counted.path });
     const path = join(mkdtempSync(join(tmpdir(), "pkid-pin-")), "pin");
     const write = (text: string) => writeFileSync(path, `${text}\n`, { mode: 0o600 });
     write(pin);
     const { client, faults } = clientFor({
       ...hsmToken.settings,
-      pinSource: { type: "file", path },
+      pin: { type: "file", path },
     });
     await client.start();
     return { client, faults, write, hsmToken, counted };

@@ -28,7 +28,7 @@ else declareAll(softHsmModule);
 function declareAll(module: string): void {
   describe("a token that fails", () => {
     const faulty = newFaultyModule(module);
-    const withKey = () => clientWithKey(newSoftHsm({ modulePath: faulty.path }).settings);
+    const withKey = () => clientWithKey(newSoftHsm({ module_path: faulty.path }).settings);
     /**
      * With a key that is used on the signer's own thread, unless this machine is too slow for that.
      */
@@ -103,8 +103,8 @@ function declareAll(module: string): void {
       ["a key used without a worker", 40],
     ] as const) {
       test(`a stalled C_Sign is refused after the deadline, and the next caller served: ${what}`, async () => {
-        const { settings } = newSoftHsm({ modulePath: faulty.path });
-        const { client, held } = await clientWithKey({ ...settings, operationTimeoutSeconds: 2 });
+        const { settings } = newSoftHsm({ module_path: faulty.path });
+        const { client, held } = await clientWithKey({ ...settings, operation_timeout_seconds: 2 });
         for (let n = 0; n < before; n += 1) expect(await signs(client, held)).toBe(true);
         const pid = client.signerPid;
         faulty.fail(0, 1, 60_000);
@@ -147,7 +147,7 @@ function declareAll(module: string): void {
   describe("the PIN", () => {
     test("a wrong one is tried once and never again", async () => {
       const { settings } = newSoftHsm();
-      const { client, faults } = clientFor({ ...settings, pinSource: value("wrong-pin") });
+      const { client, faults } = clientFor({ ...settings, pin: value("wrong-pin") });
       await client.start();
       for (let round = 0; round < 3; round += 1) {
         const wanted = {
@@ -168,13 +168,13 @@ function declareAll(module: string): void {
       const hsmToken = newSoftHsm();
       writeFileSync(path, `${hsmToken.pin}\n`);
       chmodSync(path, 0o644);
-      const refused = { ...hsmToken.settings, pinSource: { type: "file", path } as const };
+      const refused = { ...hsmToken.settings, pin: { type: "file", path } as const };
       await expect(clientFor(refused).client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "The file with the PIN is open to others.",
       });
-      const pinSource = { type: "file", path, allowInsecurePermissions: true } as const;
-      const { client } = clientFor({ ...hsmToken.settings, pinSource });
+      const pin = { type: "file", path, allowInsecurePermissions: true } as const;
+      const { client } = clientFor({ ...hsmToken.settings, pin });
       await client.start();
       expect((await client.facts())[0]).toMatchObject({ available: true });
     });
@@ -182,8 +182,8 @@ function declareAll(module: string): void {
     test("an environment variable reaches the signer", async () => {
       const hsmToken = newSoftHsm();
       process.env.PKID_TEST_PIN = hsmToken.pin;
-      const pinSource = { type: "env", name: "PKID_TEST_PIN" } as const;
-      const { client } = clientFor({ ...hsmToken.settings, pinSource });
+      const pin = { type: "env", name: "PKID_TEST_PIN" } as const;
+      const { client } = clientFor({ ...hsmToken.settings, pin });
       await client.start();
       expect((await client.facts())[0]).toMatchObject({ available: true });
     });
@@ -191,7 +191,7 @@ function declareAll(module: string): void {
 
   describe("V-11", () => {
     test("a selection that fits no token stops the start", async () => {
-      const { client } = clientFor({ ...newSoftHsm().settings, hsmTokenLabel: "another" });
+      const { client } = clientFor({ ...newSoftHsm().settings, token_label: "another" });
       await expect(client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "No token matches the settings.",
@@ -208,7 +208,7 @@ function declareAll(module: string): void {
     });
 
     test("a module that does not load stops the start", async () => {
-      const { client } = clientFor({ ...newSoftHsm().settings, modulePath: "/nonexistent.so" });
+      const { client } = clientFor({ ...newSoftHsm().settings, module_path: "/nonexistent.so" });
       await expect(client.start()).rejects.toMatchObject({
         kind: "configuration",
         message: "The PKCS#11 module cannot be loaded.",
@@ -260,7 +260,7 @@ function clientFor(pkcs11: Pkcs11Settings) {
     configuration: { provider: "pkcs11", pkcs11 },
     command: signerCommand,
     privateDir: newKeyStore().privateDir,
-    operationTimeoutMs: pkcs11.operationTimeoutSeconds * 1000,
+    operationTimeoutMs: pkcs11.operation_timeout_seconds * 1000,
     hooks: { fault },
     carry: noLink.request,
   });

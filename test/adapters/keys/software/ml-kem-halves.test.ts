@@ -24,7 +24,7 @@ const request = { family: "pkid-kek", version: 1, dek, share, wrappedShare };
 let settings: SoftwareSettings;
 let half: string;
 const halves = () => sealedStore(settings).halves;
-const fileOf = ({ id }: { readonly id: string }) => join(settings.keystoreDir, `${id}.mlkem`);
+const fileOf = ({ id }: { readonly id: string }) => join(settings.keystore_dir, `${id}.mlkem`);
 beforeEach(async () => {
   settings = newKeyStore().software;
   half = await halves().generate(kek);
@@ -79,9 +79,9 @@ test("an id that is none leads to no file", async () => {
 
 test("V-12: a half keeps pkid from starting without the master key that sealed it", () => {
   // Nothing else in the store needs the master key.
-  for (const id of sealedIds(settings.keystoreDir, "kek")) {
-    rmSync(join(settings.keystoreDir, `${id}.kek`));
+  for (const id of sealedIds(settings.keystore_dir, "kek")) {
+    rmSync(join(settings.keystore_dir, `${id}.kek`));
   }
-  rmSync(settings.masterKeyFile);
+  rmSync(settings.master_key_file);
   expect(() => halves()).toThrow("is missing while sealed keys exist");
 });

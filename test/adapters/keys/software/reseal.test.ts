@@ -11,7 +11,8 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import type { SealedKeys } from "#adapters/keys/software/store.ts";
-import type { KeyHandle, KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KeyHandle, KekInUse } from "#domain/keys.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keys/keystore.ts";
 import { noLink, sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/keys/signing.ts";
@@ -24,7 +25,7 @@ beforeEach(() => {
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const fileOf = ({ id }: Pick<KeyRef, "id">) => join(settings.keystoreDir, `${id}.key`);
+const fileOf = ({ id }: Pick<KeyRef, "id">) => join(settings.keystore_dir, `${id}.key`);
 const read = (ref: Pick<KeyRef, "id">) => JSON.parse(readFileSync(fileOf(ref), "utf8"));
 const versionsOf = (at: SealedKeys) =>
   at.list().flatMap(({ keyType, kekVersion }) => (keyType === "aes-256" ? [] : [kekVersion]));
@@ -148,10 +149,10 @@ describe("a key of a release before envelopes", () => {
 
   test("V-12: keeps pkid from starting without its master key", () => {
     writeLegacyKey(settings, { label: "old", keyType: "ecdsa-p256", secret: p256() });
-    for (const name of readdirSync(settings.keystoreDir)) {
-      if (name.endsWith(".kek")) rmSync(join(settings.keystoreDir, name));
+    for (const name of readdirSync(settings.keystore_dir)) {
+      if (name.endsWith(".kek")) rmSync(join(settings.keystore_dir, name));
     }
-    rmSync(settings.masterKeyFile);
+    rmSync(settings.master_key_file);
     expect(() => sealedStore(settings)).toThrow("missing while sealed keys exist");
   });
 });

@@ -23,7 +23,8 @@ import fc from "fast-check";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import { type OpenKey, SealedKeys } from "#adapters/keys/software/store.ts";
-import type { KekInUse, KeyRef } from "#domain/keys.ts";
+import type { KeyRef } from "#domain/key-ref.ts";
+import type { KekInUse } from "#domain/keys.ts";
 import { newKeyStore } from "#test/support/keys/keystore.ts";
 import { noLink, sealedStore } from "#test/support/keys/sealed-store.ts";
 
@@ -56,12 +57,12 @@ describe("a sealed key file", () => {
   });
 
   test("is readable by its owner only, in a directory that is", () => {
-    const modes = readdirSync(settings.keystoreDir).map(
-      (name) => statSync(join(settings.keystoreDir, name)).mode & 0o777,
+    const modes = readdirSync(settings.keystore_dir).map(
+      (name) => statSync(join(settings.keystore_dir, name)).mode & 0o777,
     );
     expect(modes).toEqual(modes.map(() => 0o600));
-    expect(statSync(settings.keystoreDir).mode & 0o777).toBe(0o700);
-    expect(statSync(settings.masterKeyFile).mode & 0o777).toBe(0o600);
+    expect(statSync(settings.keystore_dir).mode & 0o777).toBe(0o700);
+    expect(statSync(settings.master_key_file).mode & 0o777).toBe(0o600);
   });
 
   test("holds no plain key and leaves no temporary file", () => {
@@ -69,11 +70,13 @@ describe("a sealed key file", () => {
     const content = readFileSync(fileOf(first));
     expect(content.includes(secret.subarray(40, 60))).toBe(false);
     expect(content.includes(secret.toString("base64").slice(48, 80))).toBe(false);
-    expect(readdirSync(settings.keystoreDir).filter((name) => name.startsWith("."))).toEqual([]);
+    expect(readdirSync(settings.keystore_dir).filter((name) => name.startsWith("."))).toEqual([]);
   });
 
   test("half-written by a crash is cleared away when nobody can be writing it any more", () => {
-    const [old, young] = ["old", "young"].map((name) => join(settings.keystoreDir, `.new-${name}`));
+    const [old, young] = ["old", "young"].map((name) =>
+      join(settings.keystore_dir, `.new-${name}`),
+    );
     if (old === undefined || young === undefined) throw new Error("two are named");
     for (const path of [old, young]) writeFileSync(path, "{");
     utimesSync(old, 0, 0);
@@ -162,8 +165,8 @@ describe("a sealed key file", () => {
     elsewhere.context = elsewhere.context.replace(store.storeId, other.storeId);
     writeFileSync(fileOf(first), JSON.stringify({ ...envelope, envelope: elsewhere }));
     await refused(first.keyHandle.ref);
-    writeFileSync(join(settings.keystoreDir, "store-id"), other.storeId);
-    rmSync(join(settings.keystoreDir, "master.check"));
+    writeFileSync(join(settings.keystore_dir, "store-id"), other.storeId);
+    rmSync(join(settings.keystore_dir, "master.check"));
     expect(() => sealedStore(settings)).toThrow("known value is gone");
   });
 
@@ -192,32 +195,32 @@ describe("the master key", () => {
   test("is not made before there is a KEK to seal", () => {
     const empty = newKeyStore().software;
     new SealedKeys(empty, noLink);
-    expect(() => statSync(empty.masterKeyFile)).toThrow("ENOENT");
+    expect(() => statSync(empty.master_key_file)).toThrow("ENOENT");
   });
 
   test("V-12: readable by others, it is refused", () => {
-    chmodSync(settings.masterKeyFile, 0o640);
+    chmodSync(settings.master_key_file, 0o640);
     expect(() => sealedStore(settings)).toThrow("open to others");
   });
 
   test("V-12: missing while sealed keys exist, it is refused and not made anew", () => {
-    renameSync(settings.masterKeyFile, `${settings.masterKeyFile}.away`);
+    renameSync(settings.master_key_file, `${settings.master_key_file}.away`);
     expect(() => sealedStore(settings)).toThrow("missing while sealed keys exist");
-    expect(() => statSync(settings.masterKeyFile)).toThrow("ENOENT");
+    expect(() => statSync(settings.master_key_file)).toThrow("ENOENT");
   });
 
   test("V-12: another one does not open the known value", () => {
-    writeFileSync(settings.masterKeyFile, Buffer.alloc(32, 7));
+    writeFileSync(settings.master_key_file, Buffer.alloc(32, 7));
     expect(() => sealedStore(settings)).toThrow("not the one the keys were sealed with");
   });
 
   test("of a wrong length is refused", () => {
-    writeFileSync(settings.masterKeyFile, Buffer.alloc(16, 7));
+    writeFileSync(settings.master_key_file, Buffer.alloc(16, 7));
     expect(() => sealedStore(settings)).toThrow("wrong length");
   });
 
   test("a key store open to others is refused", () => {
-    chmodSync(settings.keystoreDir, 0o755);
+    chmodSync(settings.keystore_dir, 0o755);
     expect(() => sealedStore(settings)).toThrow("open to others");
   });
 });
@@ -225,33 +228,33 @@ describe("the master key", () => {
 describe("a passphrase instead of the file", () => {
   const withPassphrase = (value: string): SoftwareSettings => ({
     ...newKeyStore().software,
-    passphraseSource: { type: "value", value },
+    passphrase: { type: "value", value },
   });
 
   test("opens what it sealed, and writes no master key", async () => {
     const derived = withPassphrase("correct horse");
     const key = await sealedStore(derived).add("ca", "ecdsa-p256", p256());
     expect((await sealedStore(derived).open(key.keyHandle.ref)).keyHandle).toEqual(key.keyHandle);
-    expect(() => statSync(derived.masterKeyFile)).toThrow("ENOENT");
+    expect(() => statSync(derived.master_key_file)).toThrow("ENOENT");
   });
 
   test("V-12: a wrong one is refused", async () => {
     const derived = withPassphrase("correct horse");
     await sealedStore(derived).add("ca", "ecdsa-p256", p256());
-    const wrong = { ...derived, passphraseSource: { type: "value", value: "battery" } as const };
+    const wrong = { ...derived, passphrase: { type: "value", value: "battery" } as const };
     expect(() => sealedStore(wrong)).toThrow("not the one the keys were sealed with");
   });
 
   test("V-12: without its salt it is refused while sealed keys exist", async () => {
     const derived = withPassphrase("correct horse");
     await sealedStore(derived).add("ca", "ecdsa-p256", p256());
-    rmSync(join(derived.keystoreDir, "master.salt"));
+    rmSync(join(derived.keystore_dir, "master.salt"));
     expect(() => sealedStore(derived)).toThrow("missing while sealed keys exist");
   });
 });
 
 const p256 = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
-const fileOf = (key: OpenKey) => join(settings.keystoreDir, `${key.keyHandle.ref.id}.key`);
+const fileOf = (key: OpenKey) => join(settings.keystore_dir, `${key.keyHandle.ref.id}.key`);
 const newVersion = (at: SealedKeys, version: number): KekInUse => ({
   version,
   family: "kek",

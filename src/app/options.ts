@@ -1,0 +1,31 @@
+/** What an instance is opened with. */
+
+import type { Read } from "#config/read.ts";
+import type { Config } from "#config/schema.ts";
+import type { Log } from "#domain/ports.ts";
+import type { Build } from "./handlers.ts";
+
+/** Given by server, shell and tests. */
+export interface AppOptions {
+  readonly config: Config;
+  readonly build: Build;
+  readonly log: Log;
+  /**
+   * True where an instance may begin; without it what is none is refused (`NoInstance`), and
+   * nothing is created.
+   */
+  readonly mayFound: boolean;
+  /**
+   * Sets an earlier instance's identity aside where its database is gone, instead of refusing to
+   * begin another.
+   */
+  readonly foundAnew?: boolean;
+  /** Shows or keeps the root password made up at the first start (CFG-6). */
+  readonly keepRootPassword: (password: string) => void;
+  /** The main module, which runs `runThread` when it finds itself in a thread. */
+  readonly workerUrl?: string;
+  /** True when pending PostgreSQL migrations may be applied. */
+  readonly migrate?: boolean;
+  /** Reads the configuration again, for preflight. */
+  readonly read?: () => Read;
+}
