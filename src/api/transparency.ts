@@ -36,7 +36,7 @@ export function transparencyHandlers(deps: {
   return {
     "ct.inclusion": inclusionList(deps.store),
     "ct.verify": operation({
-      summary: "Check now which promises of transparency logs are kept.",
+      summary: "Check now whether transparency logs include what they gave SCTs for.",
       target: thePlatform,
       input: { max: optional(integer(1, 100_000)) },
       output: runShape,

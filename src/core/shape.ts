@@ -283,6 +283,7 @@ export function either<const A extends readonly Kind<unknown>[]>(
 /** The member may be absent, and is then undefined. */
 export function optional<T>(inner: Kind<T>): Field<T | undefined> {
   const write = (value: T | undefined) => (value === undefined ? null : inner.write(value));
+  // What the kind would be without a value is not taken over: here absent means undefined.
   return { ...inner, optional: true, fallback: undefined, write };
 }
 

@@ -151,7 +151,7 @@ export const preflightChecks = {
     "each profile's policy can be met; logs answer", "a log is read-only, retired or silent", "policy cannot be met",
     "Update the log list.", "config", "network"),
   "ct.inclusion": row(
-    "states of promises", "unknown_log, monitor stalled", "any failed",
+    "states of SCTs", "unknown_log, monitor stalled", "any failed",
     "Contact the log; consider reissue.", "config", "store"),
   "keychecks.blocklist": row(
     "files load, blocked list size", "older than 1 year", "unreadable",

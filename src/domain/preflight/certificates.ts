@@ -222,7 +222,7 @@ export async function sctsKept(
 ): Promise<Finding> {
   const counts = await read.transparency.counts({ reach: "platform" });
   const { pending, included, failed: broken, unknown_log } = counts;
-  if (pending + included + broken + unknown_log === 0) return skipped("No log promised anything.");
+  if (pending + included + broken + unknown_log === 0) return skipped("No log gave an SCT.");
   const findings: Finding[] = [];
   if (broken > 0) findings.push(failed(`Promises that logs broke: ${broken}.`));
   if (unknown_log > 0)
@@ -232,7 +232,7 @@ export async function sctsKept(
   if (late !== undefined) {
     const sentence =
       intervalMinutes === undefined
-        ? "The inclusion monitor is switched off, and promises are due."
+        ? "The inclusion monitor is switched off, and SCTs are due."
         : `The inclusion monitor stands: a check has been due since ${timestamp(late.dueAt)}.`;
     findings.push(warned(sentence));
   }

@@ -172,7 +172,9 @@ const isPlain = (value: unknown) => !/[\p{Cc}\p{Cs}]|\\u/u.test(JSON.stringify(v
 describe.each(Object.entries(kinds))("%s", (_name, { kind, type, good, complete }) => {
   test("reads its own values, and what it writes of them is read as the same", () => {
     fc.assert(
-      fc.property(good, (raw) => {
+      fc.property(good, (generated) => {
+        // As it comes: JSON has no negative zero (RFC 8259 §6 leaves it to the reader).
+        const raw: unknown = JSON.parse(JSON.stringify(generated));
         const value = kind.read(raw);
         const written = kind.write(value);
         expect(kind.read(JSON.parse(JSON.stringify(written)))).toEqual(value as never);

@@ -146,7 +146,7 @@ const texts = (named: Readonly<Record<string, unknown>>): Readonly<Record<string
 
 /** Bodies that the members read; those that may be absent sometimes are. */
 function recordOf(members: Fields): fc.Arbitrary<Record<string, unknown>> {
-  const required = Object.keys(members).filter((name) => !members[name]?.optional);
+  const required = Object.keys(members).filter((name) => members[name]?.optional !== true);
   const one = ([name, field]: [string, Field<unknown>]) =>
     [name, givenFor(name, field.schema).filter((value) => reads(field, value))] as const;
   const model = Object.fromEntries(Object.entries(members).map(one));
