@@ -116,7 +116,10 @@ export function hkdfSha256(secret: Uint8Array, binding: Uint8Array): Uint8Array 
 }
 
 /** A public key ready for verification. */
-export type VerificationKey = nodeCrypto.KeyObject | OwnKey;
+export type VerificationKey = RuntimeKey | OwnKey;
+
+/** Of a kind the runtime verifies with. */
+export type RuntimeKey = nodeCrypto.KeyObject;
 
 /** Of a kind the runtime does not verify with. */
 type OwnKey = SlhDsaPublicKey | WideRsaPublicKey;
@@ -134,7 +137,7 @@ export type PublicJwk =
   | { readonly kty: "OKP"; readonly crv: string; readonly x: string };
 
 /** Imports a JSON Web Key; undefined when it is none. */
-export function importPublicJwk(jwk: PublicJwk): VerificationKey | undefined {
+export function importPublicJwk(jwk: PublicJwk): RuntimeKey | undefined {
   try {
     return nodeCrypto.createPublicKey({ key: { ...jwk }, format: "jwk" });
   } catch {
@@ -147,16 +150,11 @@ export function importPublicJwk(jwk: PublicJwk): VerificationKey | undefined {
 export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
   new Uint8Array(nodeCrypto.createHmac("sha256", key).update(message).digest());
 
-/** What `verifySignature` needs to know besides the key. */
+/** What `verifySignature` needs to know besides the key; ECDSA is written as X.509 has it. */
 export interface SignatureScheme {
   /** Undefined for Ed25519, ML-DSA and SLH-DSA, which take the message itself. */
   readonly hash?: HashName | undefined;
   readonly padding?: "pkcs1" | "pss" | undefined;
-  /**
-   * How an ECDSA signature is written: as X.509 has it (the default), or as two numbers of fixed
-   * length (IEEE P1363).
-   */
-  readonly ecdsaForm?: "der" | "p1363" | undefined;
 }
 
 /** True when `signature` by `key` covers `message`; never throws. */
@@ -250,7 +248,6 @@ export function isPrime(candidate: bigint): Promise<boolean> {
 }
 
 function withPadding(key: nodeCrypto.KeyObject, scheme: SignatureScheme) {
-  if (scheme.ecdsaForm === "p1363") return { key, dsaEncoding: "ieee-p1363" as const };
   if (scheme.padding !== "pss") return key;
   return {
     key,

@@ -3,28 +3,21 @@
  * 7518, 8037, 9864).
  */
 
-import type { SignatureScheme } from "#core/crypto.ts";
-
-/**
- * Columns: type of key, hash, padding, octets of the signature (undefined: those of the modulus).
- */
+/** Columns: type of key, octets of the signature (undefined: those of the modulus). */
 // biome-ignore format: the table is read by column.
 const table = {
-  RS256:   ["RSA",     "sha256",  "pkcs1",   undefined],
-  RS384:   ["RSA",     "sha384",  "pkcs1",   undefined],
-  RS512:   ["RSA",     "sha512",  "pkcs1",   undefined],
-  PS256:   ["RSA",     "sha256",  "pss",     undefined],
-  PS384:   ["RSA",     "sha384",  "pss",     undefined],
-  PS512:   ["RSA",     "sha512",  "pss",     undefined],
-  ES256:   ["P-256",   "sha256",  undefined, 64],
-  ES384:   ["P-384",   "sha384",  undefined, 96],
-  ES512:   ["P-521",   "sha512",  undefined, 132],
-  EdDSA:   ["Ed25519", undefined, undefined, 64],
-  Ed25519: ["Ed25519", undefined, undefined, 64],
-} as const satisfies Record<
-  string,
-  readonly [string, SignatureScheme["hash"], SignatureScheme["padding"], number | undefined]
->;
+  RS256:   ["RSA",     undefined],
+  RS384:   ["RSA",     undefined],
+  RS512:   ["RSA",     undefined],
+  PS256:   ["RSA",     undefined],
+  PS384:   ["RSA",     undefined],
+  PS512:   ["RSA",     undefined],
+  ES256:   ["P-256",   64],
+  ES384:   ["P-384",   96],
+  ES512:   ["P-521",   132],
+  EdDSA:   ["Ed25519", 64],
+  Ed25519: ["Ed25519", 64],
+} as const satisfies Record<string, readonly [string, number | undefined]>;
 
 /** `none` and the HMACs are not in the table, so no token can ask for them. */
 export type JwsAlgorithm = keyof typeof table;
@@ -42,14 +35,6 @@ export function fitOf(algorithm: JwsAlgorithm): {
   readonly kind: KeyKind;
   readonly signatureBytes: number | undefined;
 } {
-  const [kind, , , signatureBytes] = table[algorithm];
+  const [kind, signatureBytes] = table[algorithm];
   return { kind, signatureBytes };
-}
-
-/**
- * How `verifySignature` is to verify; ECDSA comes as two numbers of fixed length (RFC 7518 §3.4).
- */
-export function schemeOf(algorithm: JwsAlgorithm): SignatureScheme {
-  const [, hash, padding, bytes] = table[algorithm];
-  return { hash, padding, ecdsaForm: hash !== undefined && bytes !== undefined ? "p1363" : "der" };
 }

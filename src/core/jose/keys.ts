@@ -1,6 +1,6 @@
 /** Reads the public keys of an identity provider (JWK sets, RFC 7517). */
 
-import { importPublicJwk, type PublicJwk, type VerificationKey } from "#core/crypto.ts";
+import { importPublicJwk, type PublicJwk, type RuntimeKey } from "#core/crypto.ts";
 import { fitOf, type JwsAlgorithm, type KeyKind, parseAlgorithm } from "./algorithms.ts";
 
 /** One key that may verify tokens. */
@@ -9,7 +9,7 @@ export interface ProviderKey {
   readonly kind: KeyKind;
   /** When the provider has said which algorithm the key is for, no other counts. */
   readonly algorithm: JwsAlgorithm | undefined;
-  readonly key: VerificationKey;
+  readonly key: RuntimeKey;
 }
 
 /**

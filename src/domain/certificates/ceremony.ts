@@ -179,7 +179,9 @@ export class Ceremony {
 
   /**
    * What every gate says, with a serial drawn for nobody else: the one decision of issue and
-   * preview (PRO-3, PRC-4).
+   * preview (PRO-3, PRC-4). What a gate objects to is told and not thrown. Refuses
+   * `storage_unavailable` while a step of the clock pauses issuance, and what a gate refuses that
+   * cannot be asked.
    */
   async decide(order: Undecided): Promise<Clearance> {
     // What keeps revocation reachable goes on: relying parties must be answered whatever the clock

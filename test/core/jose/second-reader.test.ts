@@ -34,11 +34,11 @@ test.each(algorithms)("a token that jose signs by %s is read and verified alike"
   const header = { alg, kid: "k", typ: "at+jwt" };
   const token = await new SignJWT(claims).setProtectedHeader(header).sign(privateKey);
   const jwk = { ...(await exportJWK(publicKey)), kid: "k", use: "sig" };
-  expect(judged(token, jwk)).toEqual({ verdict: "good", claims });
+  expect(await judged(token, jwk)).toEqual({ verdict: "good", claims });
   expect(parseJws(token)).toMatchObject({ algorithm: alg, kid: "k", type: "at+jwt" });
   const other = await generateKeyPair(alg, { extractable: true });
   const stranger = { ...(await exportJWK(other.publicKey)), kid: "k" };
-  expect(judged(token, stranger)).toEqual({ verdict: "bad" });
+  expect(await judged(token, stranger)).toEqual({ verdict: "bad" });
 });
 
 test("a token pkid takes jose takes too, with the same claims, whatever was done to it", async () => {
@@ -54,7 +54,7 @@ test("a token pkid takes jose takes too, with the same claims, whatever was done
       const place = at % token.length;
       token = token.slice(0, place) + piece + token.slice(place + 1);
     }
-    const mine = judged(token, jwk);
+    const mine = await judged(token, jwk);
     if (mine.verdict !== "good") return;
     const { payload } = await compactVerify(token, key, { algorithms });
     expect<unknown>(JSON.parse(new TextDecoder().decode(payload))).toEqual(mine.claims);
@@ -84,7 +84,7 @@ describe("jose takes and pkid refuses", () => {
     const jwk = jwkOf(rsa.publicKey);
     const key = await importJWK(jwk, "RS256");
     expect((await compactVerify(token, key, { algorithms })).payload).toBeDefined();
-    expect(judged(token, jwk)).toEqual({ verdict: "bad" });
+    expect(await judged(token, jwk)).toEqual({ verdict: "bad" });
   });
 
   test("RSA keys that are too short or too long, and keys for encryption", async () => {
@@ -99,10 +99,10 @@ describe("jose takes and pkid refuses", () => {
 });
 
 /** What pkid makes of a token with one key. */
-function judged(token: string, jwk: JWK) {
+async function judged(token: string, jwk: JWK) {
   const jws = parseJws(token);
   if (jws === undefined) return { verdict: "bad" } as const;
-  const verdict = verifyJws(jws, readKeySet({ keys: [jwk] }) ?? []);
+  const verdict = await verifyJws(jws, readKeySet({ keys: [jwk] }) ?? []);
   return verdict === "good"
     ? ({ verdict, claims: jws.claims } as const)
     : ({ verdict: "bad" } as const);

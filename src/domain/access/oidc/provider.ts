@@ -103,11 +103,11 @@ export class Provider {
   async #verify(jws: Jws): Promise<"good" | "bad" | "unavailable"> {
     const keys = await this.#orUndefined(this.#keys.value());
     if (keys === undefined) return "unavailable";
-    const verdict = verifyJws(jws, keys);
+    const verdict = await verifyJws(jws, keys);
     if (verdict !== "unknown_key") return verdict;
     const newer = await this.#orUndefined(this.#keys.newer());
     if (newer === undefined) return "unavailable";
-    return verifyJws(jws, newer) === "good" ? "good" : "bad";
+    return (await verifyJws(jws, newer)) === "good" ? "good" : "bad";
   }
 
   async #orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
