@@ -104,7 +104,8 @@ function spreads(file: Parsed): Finding[] {
       return undefined;
     }
     let inner: Node = node.expression;
-    while (isParenthesizedExpression(inner)) inner = inner.expression;
+    // A claim about its type makes it no less a literal.
+    while (isParenthesizedExpression(inner) || isAsExpression(inner)) inner = inner.expression;
     return isObjectLiteralExpression(inner) || isArrayLiteralExpression(inner)
       ? "a literal is spread: write its members out."
       : undefined;

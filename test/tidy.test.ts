@@ -27,6 +27,7 @@ describe("style refuses", () => {
     ["a spread list literal",                    "test/a.ts",        "const a = [...[b, c]];",                                  "a literal is spread"],
     ["a spread literal in a call",               "src/core/a.ts",    "a(...[b, c]);",                                           "a literal is spread"],
     ["a spread literal in parentheses",          "src/core/a.ts",    "const a = { ...({ b }) };",                               "a literal is spread"],
+    ["a spread literal of a claimed type",       "src/core/a.ts",    "// As it is.\na(...([b, c] as const));",                 "a literal is spread"],
     ["a comment of 101 columns",                 "src/core/a.ts",    `// ${"a".repeat(98)}`,                                    "reaches column 101"],
     ["a docstring of 101 columns",               "src/core/a.ts",    `/**\n * ${"a".repeat(98)}\n */\nconst a = 1;`,            "reaches column 101"],
     ["a long comment at the end of a block",     "src/core/a.ts",    `function a() {\n  return 1; // ${"a".repeat(90)}\n}`,    "reaches column"],

@@ -24,7 +24,8 @@ export async function access(seconds: number): Promise<void> {
   try {
     const { intermediateId } = await createChain(instance, "ecdsa-p256");
     const { tenant_id } = await instance.admin<{ tenant_id: string }>(
-      ...(["GET", `/api/ca/${intermediateId}`] as const),
+      "GET",
+      `/api/ca/${intermediateId}`,
     );
     const csr = await newCsr(instance.home, "bench.example.test");
     const ask = (person: Person, body?: unknown) => ({

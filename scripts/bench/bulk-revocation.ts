@@ -31,9 +31,7 @@ async function measured(size: number, reason: string, beside: boolean): Promise<
     row(`plan, ${reason}`, `${plan.seconds.toFixed(1)} s, ${plan.value.total} found`);
     const before = await peak(instance.pid);
     const worked = await processorSeconds(instance.pid);
-    const { parent_id: root } = await instance.admin<{ parent_id: string }>(
-      ...(["GET", `/api/ca/${ca}`] as const),
-    );
+    const { parent_id: root } = await instance.admin<{ parent_id: string }>("GET", `/api/ca/${ca}`);
     const others = beside ? disturb(instance, { ca, root }, certificate) : undefined;
     const body = { ...order, force: true };
     const run = await timed(() => instance.admin<{ revoked: number }>("POST", path, body));
@@ -49,7 +47,8 @@ async function measured(size: number, reason: string, beside: boolean): Promise<
     const grown = (await peak(instance.pid)) - before;
     row("resident memory grown at its peak", `${grown.toFixed(0)} MB`);
     const { valid, events } = await instance.admin<{ valid: boolean; events: number }>(
-      ...(["GET", "/api/events/verify"] as const),
+      "GET",
+      "/api/events/verify",
     );
     row("audit chain after it", `${valid ? "valid" : "BROKEN"}, ${events} events`);
   } finally {

@@ -23,7 +23,8 @@ export async function filledInstance(rows: number, revokedEvery = 1000) {
   const first = await Instance.start({ config });
   const chain = await createChain(first, "ecdsa-p256");
   const { certificate } = await first.admin<{ certificate: string }>(
-    ...(["GET", `/api/ca/${chain.intermediateId}`] as const),
+    "GET",
+    `/api/ca/${chain.intermediateId}`,
   );
   await first.stop();
   const der = decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array();

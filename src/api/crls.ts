@@ -72,7 +72,9 @@ export function crlAdministration(deps: Deps) {
       output: importedShape,
       run: async (call) => {
         const { imported, alreadyRevoked } = await deps.crlImport.import(
-          ...([call.ca, derOf(call.input.crl), call.origin] as const),
+          call.ca,
+          derOf(call.input.crl),
+          call.origin,
         );
         return { imported, already_revoked: alreadyRevoked };
       },

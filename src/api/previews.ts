@@ -170,9 +170,7 @@ function addressIn(value: string): string {
 const colons = (octets: Uint8Array): string => octets.toHex().replace(/..(?=.)/g, "$&:");
 
 const ascii = /^[\x20-\x7e]+$/;
-const nameFields = [
-  ...(["common_name", "dns_names", "ip_addresses", "email_addresses", "uris"] as const),
-];
+const nameFields = ["common_name", "dns_names", "ip_addresses", "email_addresses", "uris"] as const;
 
 const extensionNames: ReadonlyMap<string, string> = new Map(
   Object.entries(oids).map(([name, oid]): [string, string] => [oid, name]),

@@ -37,7 +37,10 @@ export interface RateLimitDeps {
 
 /** The classes of operations whose requests are counted; all others are exempt (RATE-1). */
 export const countedClasses: ReadonlySet<NonNullable<Operation["limit"]>> = new Set([
-  ...(["ocsp", "crl", "chain", "login"] as const),
+  "ocsp",
+  "crl",
+  "chain",
+  "login",
 ]);
 
 /**

@@ -23,12 +23,10 @@ test("a remote server gets the token and nothing runs here", async () => {
   });
   const without = await shell(["ca", "list", "--url", url]);
   expect([byFlag, byVariable, byStdin, without].map(({ code, asked }) => [code, asked])).toEqual([
-    ...([
-      [0, []],
-      [0, []],
-      [0, []],
-      [0, []],
-    ] as never[]),
+    [0, []],
+    [0, []],
+    [0, []],
+    [0, []],
   ]);
   expect(seen).toEqual([
     "/api/ca Token pki_pat_a",

@@ -61,7 +61,8 @@ interface Result {
 
 async function inventory(instance: Instance, ca: string): Promise<number> {
   const { total } = await instance.admin<{ total: number }>(
-    ...(["GET", `/api/ca/${ca}/certificates?limit=1`] as const),
+    "GET",
+    `/api/ca/${ca}/certificates?limit=1`,
   );
   return total;
 }

@@ -96,9 +96,7 @@ async function issue(instance: Instance, ca: string): Promise<readonly string[]>
 }
 
 async function revoked(instance: Instance, ca: string): Promise<number> {
-  const { total } = await instance.admin<{ total: number }>(
-    ...(["GET", `/api/ca/${ca}/revoked?limit=1`] as const),
-  );
+  const { total } = await instance.admin<{ total: number }>("GET", `/api/ca/${ca}/revoked?limit=1`);
   return total;
 }
 

@@ -74,7 +74,8 @@ test.each([
   });
   expect(await inventory()).toHaveLength(before);
   const { items } = await instance.admin<{ items: { detail: string; result: string }[] }>(
-    ...(["GET", "/api/events?action=cert.caa&limit=1"] as const),
+    "GET",
+    "/api/events?action=cert.caa&limit=1",
   );
   expect(items[0]).toMatchObject({ result: "denied" });
   expect(items[0]?.detail).toContain(`names=${name} verdict=`);
@@ -82,7 +83,8 @@ test.each([
 
 test("GET /api/profiles tells the mode", async () => {
   const { items } = await instance.admin<{ items: { name: string; caa: unknown }[] }>(
-    ...(["GET", "/api/profiles"] as const),
+    "GET",
+    "/api/profiles",
   );
   expect(items.find(({ name }) => name === "server")?.caa).toEqual({
     mode: "enforce",

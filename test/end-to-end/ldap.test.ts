@@ -72,7 +72,8 @@ async function refusal(answer: Response): Promise<unknown[]> {
 const failures = async () =>
   (
     await instance.admin<{ items: Record<string, string>[] }>(
-      ...(["GET", "/api/events?action=auth.login_failed"] as const),
+      "GET",
+      "/api/events?action=auth.login_failed",
     )
   ).items.map(({ detail, target_name }) => `${target_name}: ${detail}`);
 

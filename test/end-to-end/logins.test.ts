@@ -101,7 +101,8 @@ describe("a password login", () => {
       expect(await code(answer)).toEqual([401, "invalid_credentials"]);
     }
     const { items } = await instance.admin<{ items: Record<string, string>[] }>(
-      ...(["GET", "/api/events?action=auth.login_failed"] as const),
+      "GET",
+      "/api/events?action=auth.login_failed",
     );
     expect(items[0]).toMatchObject({
       actor: "anonymous",
@@ -237,7 +238,8 @@ describe("sessions of others", () => {
       expect(ended.status).toBe(403);
     }
     const { items } = await instance.admin<{ items: { result: string }[] }>(
-      ...(["GET", "/api/events?action=auth.logout&result=denied"] as const),
+      "GET",
+      "/api/events?action=auth.logout&result=denied",
     );
     expect(items).toHaveLength(2);
   });

@@ -459,7 +459,8 @@ test("with ocsp.delegated off the CA signs itself, which the ledger lists, and o
   try {
     const own = await createChain(direct, "ecdsa-p256");
     const made = await direct.admin<{ serial: string; certificate: string }>(
-      ...(["POST", `/api/ca/${own.intermediateId}/issue`] as const),
+      "POST",
+      `/api/ca/${own.intermediateId}/issue`,
       { csr },
     );
     const leaf = saved(own.folder, "leaf.pem", made.certificate);
@@ -497,7 +498,8 @@ const revoke = (authority: Authority, serial: string, reason: string) =>
 
 async function issued(): Promise<{ serial: Serial; leaf: string }> {
   const { serial, certificate } = await admin<{ serial: string; certificate: string }>(
-    ...(["POST", `/api/ca/${issuing.id}/issue`] as const),
+    "POST",
+    `/api/ca/${issuing.id}/issue`,
     { csr },
   );
   return { serial: parseSerial(serial), leaf: saved(chain.folder, `${serial}.pem`, certificate) };

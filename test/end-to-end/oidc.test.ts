@@ -151,7 +151,8 @@ describe("a login at the provider", () => {
       },
     });
     const { items } = await instance.admin<{ items: Record<string, string>[] }>(
-      ...(["GET", "/api/events?action=auth.login"] as const),
+      "GET",
+      "/api/events?action=auth.login",
     );
     expect(items[0]).toMatchObject({
       actor: "alice",
@@ -312,7 +313,8 @@ describe("a tampered token", () => {
 describe("a refused login", () => {
   test("is an event with its reason, folded by kind", async () => {
     const { items } = await instance.admin<{ items: { detail: string; actor: string }[] }>(
-      ...(["GET", "/api/events?action=auth.login_failed&limit=500"] as const),
+      "GET",
+      "/api/events?action=auth.login_failed&limit=500",
     );
     const reasons = items.map(({ detail }) => /reason=(\w+)/.exec(detail)?.[1]);
     for (const code of [

@@ -43,7 +43,8 @@ interface Issued {
 
 async function issue(): Promise<Issued> {
   const made = await instance.admin<{ serial: string; certificate: string }>(
-    ...(["POST", `/api/ca/${chain.intermediateId}/issue`] as const),
+    "POST",
+    `/api/ca/${chain.intermediateId}/issue`,
     { csr },
   );
   const shown = new X509Certificate(made.certificate);
@@ -107,7 +108,8 @@ test("openssl finds a revocation in the delta of the partition its certificate n
   const partition = partitionOf(leaf.serial, 4);
   expect(leaf.path).toBe(`/api/ca/${chain.intermediateId}/crl/partition/${partition}`);
   const row = await instance.admin<{ crl_partition?: number }>(
-    ...(["GET", `/api/ca/${chain.intermediateId}/certificates/${leaf.serial}`] as const),
+    "GET",
+    `/api/ca/${chain.intermediateId}/certificates/${leaf.serial}`,
   );
   expect(row.crl_partition).toBe(partition);
   const all = JSON.parse((await instance.cli("ca", "list", "--json")).stdout);
@@ -226,7 +228,8 @@ test("SIGKILL inside builds: no number comes twice, deltas name published bases,
   const ledger = await instance.cli("audit", "verify");
   expect(ledger.code).toBe(0);
   const published = await instance.admin<{ items: { target_name: string; detail: string }[] }>(
-    ...(["GET", "/api/events?action=crl.publish&limit=1000"] as const),
+    "GET",
+    "/api/events?action=crl.publish&limit=1000",
   );
   const ofIssuing = published.items
     .map((event) => JSON.stringify(event))

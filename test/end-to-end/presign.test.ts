@@ -114,7 +114,8 @@ test("while the guard sheds, nonces are told tryLater with 503, and answers sign
 
 test("a sweep is an event, and refused where nothing is signed ahead", async () => {
   const { items } = await instance.admin<{ items: { actor: string; detail: string }[] }>(
-    ...(["GET", "/api/events?action=ocsp.presign"] as const),
+    "GET",
+    "/api/events?action=ocsp.presign",
   );
   expect(items.some(({ actor }) => actor.startsWith("local:"))).toBe(true);
   expect(items.at(-1)?.detail).toMatch(/^responses=\d+ signed=\d+ shed=\d+ duration=/);
@@ -129,7 +130,8 @@ test("a sweep is an event, and refused where nothing is signed ahead", async () 
 
 async function issued(): Promise<{ serial: Serial; leaf: string }> {
   const { serial, certificate } = await instance.admin<{ serial: string; certificate: string }>(
-    ...(["POST", `/api/ca/${chain.intermediateId}/issue`] as const),
+    "POST",
+    `/api/ca/${chain.intermediateId}/issue`,
     { csr },
   );
   return { serial: parseSerial(serial), leaf: saved(chain.folder, `${serial}.pem`, certificate) };

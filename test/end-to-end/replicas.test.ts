@@ -214,7 +214,8 @@ describe("under load from both", () => {
     }
     const count = async (action: string) => {
       const { total } = await one.admin<{ total: number }>(
-        ...(["GET", `/api/events?serial=${serial}&action=${action}`] as const),
+        "GET",
+        `/api/events?serial=${serial}&action=${action}`,
       );
       return total;
     };

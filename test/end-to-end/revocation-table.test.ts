@@ -182,7 +182,8 @@ async function newCross(): Promise<Subject> {
 /** The responder that signs now; the first question makes it. */
 async function askedResponder(): Promise<Subject> {
   const { certificate } = await instance.admin<{ certificate: string }>(
-    ...(["GET", `/api/ca/${issuing}`] as const),
+    "GET",
+    `/api/ca/${issuing}`,
   );
   const issuer = parseCertificate(decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array(0));
   const question = encodeOcspRequest({

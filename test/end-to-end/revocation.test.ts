@@ -95,7 +95,8 @@ async function issued(): Promise<{ serial: string; leaf: string }> {
   // A key of its own each time: a compromised one is never certified again.
   const csr = await newCsr(instance.home, `${crypto.randomUUID()}.example.test`);
   const made = await instance.admin<{ serial: string; certificate: string }>(
-    ...(["POST", `/api/ca/${chain.intermediateId}/issue`] as const),
+    "POST",
+    `/api/ca/${chain.intermediateId}/issue`,
     { csr },
   );
   const leaf = saved(chain.folder, `${made.serial}.pem`, made.certificate);

@@ -175,7 +175,8 @@ describe("SIGHUP", () => {
     expect(listed.items.map(({ name }) => name)).toContain("kiosk");
     const csr = await newCsr(instance.home, "kiosk.example.test");
     const issued = await instance.admin<{ certificate: string }>(
-      ...(["POST", `/api/ca/${chain.intermediateId}/issue`] as const),
+      "POST",
+      `/api/ca/${chain.intermediateId}/issue`,
       { csr, profile: "kiosk" },
     );
     expect(issued.certificate).toContain("BEGIN CERTIFICATE");
@@ -398,7 +399,8 @@ async function shownSubject(instance: Instance): Promise<string> {
 
 async function events(instance: Instance, action: string) {
   const { items } = await instance.admin<{ items: Record<string, unknown>[] }>(
-    ...(["GET", `/api/events?action=${action}`] as const),
+    "GET",
+    `/api/events?action=${action}`,
   );
   return items;
 }

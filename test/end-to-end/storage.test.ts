@@ -333,7 +333,8 @@ class Client {
 
   async status(serial: string): Promise<string> {
     const { status } = await this.instance.admin<{ status: string }>(
-      ...(["GET", `/api/ca/${chain.intermediateId}/certificates/${serial}`] as const),
+      "GET",
+      `/api/ca/${chain.intermediateId}/certificates/${serial}`,
     );
     return status;
   }

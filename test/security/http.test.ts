@@ -41,7 +41,8 @@ describe("the client's address", () => {
     const refused = await instance.fetch("/api/me", { headers: { ...forged, ...basic } });
     expect(refused.status).toBe(401);
     const { items } = await instance.admin<{ items: { ip: string }[] }>(
-      ...(["GET", "/api/events?action=auth.login_failed"] as const),
+      "GET",
+      "/api/events?action=auth.login_failed",
     );
     expect(items.map(({ ip }) => ip)).toEqual(["127.0.0.1"]);
     await instance.logged("http_request", (line) => line.includes('"/api/me"'));

@@ -7,16 +7,26 @@ import { canonicalAddress, type Person } from "#core/access/person.ts";
 
 /** What takes two (APR-1). */
 export const approvalClasses = [
-  ...(["ca.create", "ca.rotate", "ca.retire", "revocation.bulk"] as const),
-  ...(["kek.rotate", "token.create", "cert.issue"] as const),
-];
+  "ca.create",
+  "ca.rotate",
+  "ca.retire",
+  "revocation.bulk",
+  "kek.rotate",
+  "token.create",
+  "cert.issue",
+] as const;
 export type ApprovalClass = (typeof approvalClasses)[number];
 
 /** How far a request for approval has come (APV-1). */
 export const approvalStatuses = [
-  ...(["pending", "approved", "executing", "executed"] as const),
-  ...(["failed", "rejected", "expired"] as const),
-];
+  "pending",
+  "approved",
+  "executing",
+  "executed",
+  "failed",
+  "rejected",
+  "expired",
+] as const;
 export type ApprovalStatus = (typeof approvalStatuses)[number];
 
 /** What `approvals` of the configuration says. */

@@ -50,7 +50,20 @@ function merged(names: readonly GeneralName[]): readonly GeneralName[] {
 
 /** PRO-4, by the words of `core/x509/attribute-types.ts`. */
 const subjectAttributes: ReadonlySet<string> = new Set<keyof typeof attributeTypes>([
-  ...(["CN", "O", "OU", "C", "ST", "L", "street", "postalCode", "serialNumber"] as const),
-  ...(["givenName", "surname", "title", "UID", "organizationIdentifier"] as const),
-  ...(["DC", "emailAddress"] as const),
+  "CN",
+  "O",
+  "OU",
+  "C",
+  "ST",
+  "L",
+  "street",
+  "postalCode",
+  "serialNumber",
+  "givenName",
+  "surname",
+  "title",
+  "UID",
+  "organizationIdentifier",
+  "DC",
+  "emailAddress",
 ]);

@@ -56,7 +56,16 @@ async function mark(tx: Unit, draft: EventDraft, at: Instant): Promise<void> {
 
 /** The event of each guarded operation that tells that it was done. */
 const effects: ReadonlySet<Action> = new Set([
-  ...(["ca.init_root", "ca.issue_intermediate", "ca.import_cert", "ca.cross_sign"] as const),
-  ...(["ca.rotate", "ca.retire", "cert.revoke_bulk", "kek.rotate", "token.create"] as const),
-  ...(["cert.issue", "cert.renew", "webauthn.remove"] as const),
+  "ca.init_root",
+  "ca.issue_intermediate",
+  "ca.import_cert",
+  "ca.cross_sign",
+  "ca.rotate",
+  "ca.retire",
+  "cert.revoke_bulk",
+  "kek.rotate",
+  "token.create",
+  "cert.issue",
+  "cert.renew",
+  "webauthn.remove",
 ]);

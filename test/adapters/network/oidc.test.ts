@@ -33,9 +33,7 @@ const client = () => providerClient([idp.ca]);
 
 async function redeemed(us: OidcClient): Promise<string | undefined> {
   const metadata = await client().discover(idp.issuer);
-  const back = await answerOf(
-    ...([idp, await client().authorizationUrl(metadata, us, secrets), "alice"] as const),
-  );
+  const back = await answerOf(idp, await client().authorizationUrl(metadata, us, secrets), "alice");
   const code = new URL(back).searchParams.get("code") ?? "";
   const { codeVerifier } = secrets;
   return client().exchange(metadata, us, { code, codeVerifier });

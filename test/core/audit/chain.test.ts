@@ -19,9 +19,21 @@ import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const texts = [
-  ...(["id", "timestamp", "actor", "actorName", "actorRoles", "action", "result"] as const),
-  ...(["tenant", "caId", "serial", "target", "targetName", "detail", "ip"] as const),
-];
+  "id",
+  "timestamp",
+  "actor",
+  "actorName",
+  "actorRoles",
+  "action",
+  "result",
+  "tenant",
+  "caId",
+  "serial",
+  "target",
+  "targetName",
+  "detail",
+  "ip",
+] as const;
 
 test("canonical bytes, built here by hand, are those that are hashed", () => {
   const event = sample(7, "ab".repeat(32));

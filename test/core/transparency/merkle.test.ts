@@ -62,13 +62,11 @@ test("every small tree continues every smaller one, and no other tree does", () 
 test("proofs put together from tiles are the proofs of the tree", async () => {
   for (const [first, second] of [
     ...small.flatMap((n) => [[Math.floor(n / 2), n] as const, [Math.floor(n / 3), n] as const]),
-    ...([
-      [255, 256],
-      [256, 257],
-      [256, 512],
-      [257, 700],
-      [511, 1025],
-    ] as const),
+    [255, 256],
+    [256, 257],
+    [256, 512],
+    [257, 700],
+    [511, 1025],
   ] as const) {
     const leaves = leavesOf(second);
     const read = async (tile: Tile) => tileHashes(tile.level, tile.index, tile.width, leaves);

@@ -24,7 +24,10 @@ const entries = fc.record({
   serial: fc.bigInt({ min: 1n, max: 2n ** 159n - 1n }).map((value) => String(value) as Serial),
   revokedAt: fc.integer({ min: 0, max: 4_000_000_000_000 }).map(instant),
   reason: fc.constantFrom<CrlEntry["reason"]>(
-    ...(["unspecified", "keyCompromise", "certificateHold", "removeFromCRL"] as const),
+    "unspecified",
+    "keyCompromise",
+    "certificateHold",
+    "removeFromCRL",
   ),
 });
 const fields = {

@@ -145,7 +145,9 @@ test("no certificate is signed on a superseded key, however the rotation falls b
 
 test("a renewal, a new CA and a cross certificate wait out a rotation as an issue does", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
+    rootOrigin,
+    world.root,
+    caRequest({ label: "upper" }),
   );
   const leaf = await issue(upper);
   const renewed = { serial: leaf.serial, csr: undefined, validityDays: undefined };
@@ -181,7 +183,9 @@ test("a renewal, a new CA and a cross certificate wait out a rotation as an issu
 
 test("a rotation waits out that of its parent, and leaves no key behind", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
+    rootOrigin,
+    world.root,
+    caRequest({ label: "upper" }),
   );
   const request = caRequest({ label: "lower", maxPathLength: 0 });
   const lower = await world.authorities.issueIntermediate(rootOrigin, upper, request);
@@ -255,10 +259,14 @@ test("openssl accepts old and new leaves with the one bundle, in every state of 
 
 test("a bundle has a path for every member, also when the parent was rolled over in between", async () => {
   const upper = await world.authorities.issueIntermediate(
-    ...([rootOrigin, world.root, caRequest({ label: "upper" })] as const),
+    rootOrigin,
+    world.root,
+    caRequest({ label: "upper" }),
   );
   const lower = await world.authorities.issueIntermediate(
-    ...([rootOrigin, upper, caRequest({ label: "lower" })] as const),
+    rootOrigin,
+    upper,
+    caRequest({ label: "lower" }),
   );
   const newUpper = (await rotate(upper)).successor;
   const newLower = (await rotate(lower)).successor;

@@ -95,7 +95,8 @@ test("a snapshot has certificate, chain, every list and every answer, as they ar
     },
   ]);
   const { items } = await small.store.read.audit.events(
-    ...([{ reach: "platform", action: "publish.run" }, 9] as const),
+    { reach: "platform", action: "publish.run" },
+    9,
   );
   expect(items[0]?.detail).toStartWith(`target=dir artifacts=${report.artefacts} earliest_expiry=`);
 });

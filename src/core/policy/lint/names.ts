@@ -176,22 +176,16 @@ const stringTypes: ReadonlyMap<string, readonly number[]> = new Map([
 
 /** RFC 5280 appendix A.1. */
 const upperBounds: ReadonlyMap<string, number> = new Map([
-  ...([
-    ["2.5.4.3", 64],
-    ["2.5.4.10", 64],
-    ["2.5.4.11", 64],
-    ["2.5.4.6", 2],
-  ] as const), // CN, O, OU, C
-  ...([
-    ["2.5.4.7", 128],
-    ["2.5.4.8", 128],
-    ["2.5.4.5", 64],
-    ["2.5.4.12", 64],
-  ] as const), // L, ST, serialNumber, title
-  ...([
-    ["1.2.840.113549.1.9.1", 255],
-    ["2.5.4.17", 40],
-  ] as const), // emailAddress, postalCode
+  ["2.5.4.3", 64],
+  ["2.5.4.10", 64],
+  ["2.5.4.11", 64],
+  ["2.5.4.6", 2], // CN, O, OU, C
+  ["2.5.4.7", 128],
+  ["2.5.4.8", 128],
+  ["2.5.4.5", 64],
+  ["2.5.4.12", 64], // L, ST, serialNumber, title
+  ["1.2.840.113549.1.9.1", 255],
+  ["2.5.4.17", 40], // emailAddress, postalCode
 ]);
 
 const strictLabel = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;

@@ -149,23 +149,27 @@ const attributes = (...words: readonly (keyof typeof attributeTypes)[]): Readonl
  */
 const allowedAttributes: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["2.23.140.1.2.1", attributes("C", "CN")],
-  [
-    "2.23.140.1.2.2",
-    attributes(...(["C", "ST", "L", "postalCode", "street", "O", "CN", "DC"] as const)),
-  ],
+  ["2.23.140.1.2.2", attributes("C", "ST", "L", "postalCode", "street", "O", "CN", "DC")],
   [
     "2.23.140.1.2.3",
-    attributes(
-      ...(["C", "ST", "L", "postalCode", "street", "O", "CN", "DC"] as const),
-      ...(["givenName", "surname"] as const),
-    ),
+    attributes("C", "ST", "L", "postalCode", "street", "O", "CN", "DC", "givenName", "surname"),
   ],
   [
     "2.23.140.1.1",
     attributes(
-      ...(["C", "ST", "L", "postalCode", "street", "O", "CN", "serialNumber"] as const),
-      ...(["businessCategory", "organizationIdentifier"] as const),
-      ...(["jurisdictionC", "jurisdictionST", "jurisdictionL"] as const),
+      "C",
+      "ST",
+      "L",
+      "postalCode",
+      "street",
+      "O",
+      "CN",
+      "serialNumber",
+      "businessCategory",
+      "organizationIdentifier",
+      "jurisdictionC",
+      "jurisdictionST",
+      "jurisdictionL",
     ),
   ],
 ]);
