@@ -41,7 +41,8 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     share: engine.share,
     onFault: deps.onFault ?? (() => {}),
   });
-  return started(engine, owner, { ...deps, accessLog }, (fill) =>
+  const scarce = options.readOnly ? undefined : () => engine.scarce;
+  return started(engine, owner, { ...deps, accessLog, scarce }, (fill) =>
     migrateSqlite(engine, options, fill),
   );
 }
@@ -54,7 +55,10 @@ async function openOnPostgres(options: PostgresOptions, owner: number, deps: Sto
 async function started(
   engine: Engine,
   owner: number,
-  deps: StoreDependencies & { readonly accessLog?: AccessLogTarget },
+  deps: StoreDependencies & {
+    readonly accessLog?: AccessLogTarget;
+    readonly scarce?: (() => boolean) | undefined;
+  },
   migrate: (fill: () => Promise<void>) => Promise<void>,
 ): Promise<Store & Administration> {
   try {
@@ -68,8 +72,9 @@ async function started(
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
     const onFault = deps.onFault ?? (() => {});
-    const { accessLog } = deps;
-    return await storeOver({ engine, journal, owner, seen, schemaVersion, accessLog, onFault });
+    const { accessLog, scarce } = deps;
+    const parts = { engine, journal, owner, seen, schemaVersion };
+    return await storeOver({ ...parts, accessLog, scarce, onFault });
   } catch (error) {
     await engine.close();
     throw error;

@@ -43,17 +43,21 @@ export const placeholder = (connection: Pick<Connection, "dialect">, position: n
 /**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
  * collides with a unique index is left out without an error, which would poison a PostgreSQL
- * transaction.
+ * transaction. `counted` is an expression for the row number, where the database does not count it
+ * by itself.
  */
 export function inserter<T extends SQLiteTable>(
   connection: Connection,
   table: T,
   onConflict: "fail" | "skip" = "fail",
+  counted?: { readonly column: string; readonly next: string },
 ): (row: T["$inferInsert"]) => number | Promise<number> {
   const columns = writtenColumns(table);
   const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
   const tail = onConflict === "skip" ? " on conflict do nothing" : "";
-  const text = `${insertInto(table, columns)} values (${marks})${tail}`;
+  const into = insertInto(table, columns, counted === undefined ? "" : `"${counted.column}", `);
+  const first = counted === undefined ? "" : `${counted.next}, `;
+  const text = `${into} values (${first}${marks})${tail}`;
   return (row) => connection.run(text, driverValues(columns, row));
 }
 
@@ -108,8 +112,8 @@ function piecewiseInserter<T extends SQLiteTable>(connection: Connection, table:
   };
 }
 
-const insertInto = (table: SQLiteTable, columns: readonly [string, Column][]): string =>
-  `insert into "${tableName(table)}" (${columns.map(([, column]) => `"${column.name}"`).join(", ")})`;
+const insertInto = (table: SQLiteTable, columns: readonly [string, Column][], first = ""): string =>
+  `insert into "${tableName(table)}" (${first}${columns.map(([, column]) => `"${column.name}"`).join(", ")})`;
 
 /** Lets everything else that waits have its turn: SQLite works on the thread that serves. */
 export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -175,13 +179,14 @@ export function refuseNul(value: unknown): void {
 }
 
 /**
- * The columns an insert names: all but the row number that the kit's `rowNumber` lets the database
- * count.
+ * The columns an insert names: all but the row number that the kit's `rowNumber` and `ordinal` have
+ * counted, and the mark of its `folding`, which begins as false.
  */
 const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
   Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
-    const type = column.getSQLType();
-    return type !== "bigserial" && !("autoIncrement" in column && column.autoIncrement === true);
+    const counts = "autoIncrement" in column && column.autoIncrement === true;
+    const left = column.name === "ordinal" || column.name === "folded";
+    return column.getSQLType() !== "bigserial" && !counts && !left;
   });
 
 const tableName = (table: SQLiteTable): string => String(Reflect.get(table, nameSymbol));

@@ -1,6 +1,6 @@
 /**
  * How many leaves of a CA there are, by stored status and notAfter, without walking them:
- * `certificate_counts` keeps them by day.
+ * `certificate_counts` keeps them by day, all but the newest, which are few.
  */
 
 import { and, asc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
@@ -13,6 +13,7 @@ import type {
   StoredStatus,
 } from "#domain/certificates/store.ts";
 import { counted, type Connection } from "#adapters/db/engine/connection.ts";
+import { markOf, newestAbove, type Part, partsOf } from "#adapters/db/engine/folds.ts";
 
 import { countedRanges } from "./serial-ranges.ts";
 
@@ -89,8 +90,11 @@ export async function countSerials(
   }
   if (total === 0) return 0;
   const others = and(eq(c.caId, ca), inArray(c.kind, [...otherKinds, "responder"]));
-  const rest = await db.select({ serial: c.serial }).from(c).where(others);
-  return total - rest.filter(({ serial }) => beginsWith(serial, prefix)).length;
+  for (const { from, rows } of await partsOf(connection, "certificates")) {
+    const rest = await db.select({ serial: c.serial }).from(from).where(and(rows, others));
+    total -= rest.filter(({ serial }) => beginsWith(serial, prefix)).length;
+  }
+  return total;
 }
 
 /** Intents come first: one that is settled in between is counted twice rather than not at all. */
@@ -113,21 +117,24 @@ export function outstandingOf(connection: Connection): CertificateReads["outstan
       inArray(c.status, [...living]),
       gte(c.notAfter, now),
     );
-    const [found] = await db.select({ count: counted }).from(c).where(others);
+    let count = (signing?.count ?? 0) + leaves;
+    for (const { from, rows } of await partsOf(connection, "certificates")) {
+      const [found] = await db.select({ count: counted }).from(from).where(and(rows, others));
+      count += found?.count ?? 0;
+    }
     const latest = await latestNotAfter(connection, ca, living);
-    return {
-      count: (signing?.count ?? 0) + leaves + (found?.count ?? 0),
-      latestNotAfter: latest === undefined || latest < now ? undefined : latest,
-    };
+    return { count, latestNotAfter: latest === undefined || latest < now ? undefined : latest };
   };
 }
 
+/** Counters and the rows that are not in them yet, as one statement sees both. */
 async function countDays(
-  { db, t }: Connection,
-  { caId, statuses, profile }: Counted,
+  { db, t, dialect }: Connection,
+  which: Counted,
   firstDay: number | undefined,
   endDay: number | undefined,
 ): Promise<number> {
+  const { caId, statuses, profile } = which;
   const k = t.certificateCounts;
   const rows = and(
     eq(k.caId, caId),
@@ -136,8 +143,16 @@ async function countDays(
     endDay === undefined ? undefined : lt(k.day, endDay),
     profile === undefined ? undefined : eq(k.profile, profile),
   );
+  const ends = {
+    low: firstDay === undefined ? undefined : firstDay * dayMs,
+    high: endDay === undefined ? undefined : endDay * dayMs,
+  };
+  const waiting =
+    dialect === "sqlite"
+      ? sql`(select count(*) from ${newestAbove("certificates", sql.raw(markOf("certificates")))} and ${between({ dialect, t }, which, ends)})`
+      : sql`0`;
   const [sum] = await db
-    .select({ number: sql<number | null>`sum(${k.number})` })
+    .select({ number: sql<number | null>`coalesce(sum(${k.number}), 0) + ${waiting}` })
     .from(k)
     .where(rows);
   return Number(sum?.number ?? 0);
@@ -151,34 +166,43 @@ interface Span {
   readonly stepMax: number;
 }
 
+type Ends = { readonly [End in "low" | "high"]: number | undefined };
+
 /**
  * At most a day's worth, which may be many all the same: SQLite counts so many entries at once, and
  * lets others run.
  */
 async function countBetween(connection: Connection, which: Counted, span: Span): Promise<number> {
-  const c = connection.t.certificates;
-  let total = 0;
+  const [indexed, newest] = await partsOf(connection, "certificates");
+  let total = newest === undefined ? 0 : await countIn(connection, newest, which, span);
   for (let low = span.low; low < span.high; ) {
     const high =
       connection.dialect === "sqlite"
-        ? await stepEnd(connection, which, { ...span, low })
+        ? await stepEnd(connection, which, { ...span, low, indexed })
         : span.high;
-    const [row] = await connection.db
-      .select({ count: counted })
-      .from(c)
-      .where(between(connection, which, { low, high }));
-    total += row?.count ?? 0;
+    total += await countIn(connection, indexed, which, { low, high });
     low = high;
     if (low < span.high) await new Promise<void>((resolve) => setImmediate(resolve));
   }
   return total;
 }
 
+async function countIn(
+  connection: Connection,
+  { from, rows }: Part,
+  which: Counted,
+  ends: Ends,
+): Promise<number> {
+  const its = and(rows, between(connection, which, ends));
+  const [row] = await connection.db.select({ count: counted }).from(from).where(its);
+  return row?.count ?? 0;
+}
+
 /** The notAfter so many entries of one status on, or the end where there are fewer. */
 async function stepEnd(
   { db, t, dialect }: Connection,
   which: Counted,
-  span: Span,
+  span: Span & { readonly indexed: Part },
 ): Promise<number> {
   const { notAfter } = t.certificates;
   let end = span.high;
@@ -186,8 +210,8 @@ async function stepEnd(
     const alone = { caId: which.caId, statuses: [status] };
     const [row] = await db
       .select({ notAfter })
-      .from(t.certificates)
-      .where(between({ dialect, t }, alone, span))
+      .from(span.indexed.from)
+      .where(and(span.indexed.rows, between({ dialect, t }, alone, span)))
       .orderBy(asc(notAfter))
       .limit(1)
       .offset(span.stepMax);
@@ -200,7 +224,7 @@ async function stepEnd(
 function between(
   { dialect, t }: Pick<Connection, "dialect" | "t">,
   { caId, statuses, profile }: Counted,
-  { low, high }: Pick<Span, "low" | "high">,
+  { low, high }: Ends,
 ): SQL | undefined {
   const c = t.certificates;
   // The sign keeps SQLite on the index by notAfter.
@@ -209,28 +233,35 @@ function between(
     eq(c.caId, caId),
     eq(c.kind, "leaf"),
     inArray(c.status, [...statuses]),
-    gte(c.notAfter, instant(low)),
-    lt(c.notAfter, instant(high)),
+    low === undefined ? undefined : gte(c.notAfter, instant(low)),
+    high === undefined ? undefined : lt(c.notAfter, instant(high)),
     profile === undefined ? undefined : eq(named, profile),
   );
 }
 
-/** One look at the end of the index for every kind and status. */
+/** One look at the end of the index for every kind and status, and one at the newest rows. */
 async function latestNotAfter(
-  { db, t }: Connection,
+  connection: Connection,
   ca: CaId,
   statuses: readonly StoredStatus[],
 ): Promise<Instant | undefined> {
-  const c = t.certificates;
+  const c = connection.t.certificates;
+  const kinds = ["leaf", ...otherKinds];
+  const [indexed, newest] = await partsOf(connection, "certificates");
   let latest: number | undefined;
-  for (const kind of ["leaf", ...otherKinds]) {
+  const look = async ({ from, rows }: Part, its: SQL | undefined) => {
+    const max = sql<number | null>`max(${c.notAfter})`;
+    const whose = and(rows, eq(c.caId, ca), its);
+    const [row] = await connection.db.select({ max }).from(from).where(whose);
+    if (row?.max != null) latest = Math.max(latest ?? 0, Number(row.max));
+  };
+  for (const kind of kinds) {
     for (const status of statuses) {
-      const its = and(eq(c.caId, ca), eq(c.kind, kind), eq(c.status, status));
-      const max = sql<number | null>`max(${c.notAfter})`;
-      const [row] = await db.select({ max }).from(c).where(its);
-      if (row?.max != null) latest = Math.max(latest ?? 0, Number(row.max));
+      await look(indexed, and(eq(c.kind, kind), eq(c.status, status)));
     }
   }
+  const any = and(inArray(c.kind, kinds), inArray(c.status, [...statuses]));
+  if (newest !== undefined) await look(newest, any);
   return latest === undefined ? undefined : instant(latest);
 }
 

@@ -1,6 +1,6 @@
 /**
  * The inventory on SQLite, whose queries hold the thread they run on: found by index, else walked
- * in short slices.
+ * in short slices. The newest rows, which no index holds yet, are always walked.
  */
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
@@ -8,6 +8,7 @@ import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { breath, counted, type Connection } from "#adapters/db/engine/connection.ts";
+import { foldedThrough, inIndexes, newestAbove } from "#adapters/db/engine/folds.ts";
 
 import { countLeaves, countSerials, leavesOf } from "./certificate-counts.ts";
 import { hasTrigrams, matching, serialIn } from "./inventory-filter.ts";
@@ -36,15 +37,19 @@ export interface SliceLimits {
  */
 export function slicedInventory(connection: Connection, limits: SliceLimits = sliceLimits) {
   const { db, t } = connection;
-  const totals = new TextTotals(connection, (filter, low, high) =>
-    new Search({ connection, filter, limits }).total(low, high),
+  const searching = async (filter: CertificateFilter) => {
+    const mark = await foldedThrough(connection, "certificates");
+    return new Search({ connection, filter, limits, mark });
+  };
+  const totals = new TextTotals(connection, async (filter, low, high) =>
+    (await searching(filter)).total(low, high),
   );
   return async (
     filter: CertificateFilter,
     limit: number,
     after: PageKey | undefined,
   ): Promise<Page<Row>> => {
-    const search = new Search({ connection, filter, limits });
+    const search = await searching(filter);
     const few = await search.few();
     const known = few === undefined ? await totals.known(filter) : undefined;
     const below = after?.at ?? (known === undefined ? await search.end() : known.through + 1);
@@ -112,16 +117,20 @@ interface SearchDeps {
   readonly connection: Connection;
   readonly filter: CertificateFilter;
   readonly limits: SliceLimits;
+  /** Rows above it are looked at one by one, and it stays where it is for the whole search. */
+  readonly mark: number;
 }
 
 class Search {
   readonly #connection: Connection;
+  readonly #mark: number;
   readonly #filter: CertificateFilter;
   readonly #limits: SliceLimits;
   readonly #c: Connection["t"]["certificates"];
 
-  constructor({ connection, filter, limits }: SearchDeps) {
+  constructor({ connection, filter, limits, mark }: SearchDeps) {
     this.#limits = limits;
+    this.#mark = mark;
     this.#connection = connection;
     this.#filter = filter;
     this.#c = connection.t.certificates;
@@ -143,8 +152,21 @@ class Search {
     if (found.length > this.#limits.few) return undefined;
     const { ordinal } = this.#c;
     const matched = and(inArray(ordinal, listed(found)), matching(this.#connection, this.#filter));
-    return this.#ordinals(
+    const sorted = await this.#ordinals(
       sql`select ordinal from certificates where ${matched} order by ordinal desc`,
+    );
+    // Serials have an index that holds all of them.
+    if (this.#filter.serialPrefix !== undefined) return sorted;
+    const newest = await this.#newest();
+    return newest.length > this.#limits.few ? undefined : [...newest, ...sorted];
+  }
+
+  /** Those that match and are in no index yet, newest first; no more than are few, and one. */
+  async #newest(): Promise<readonly number[]> {
+    const matched = matching(this.#connection, this.#filter, "compared");
+    return this.#ordinals(
+      sql`select ordinal from ${newestAbove("certificates", this.#mark)} and ${matched}
+        order by ordinal desc limit ${this.#limits.few + 1}`,
     );
   }
 
@@ -162,7 +184,8 @@ class Search {
     await this.#walk(below, async (low, high) => {
       const rows = this.#rows(low, high);
       // By the rows of the text index, which it gives in that order itself.
-      const order = this.#byTrigrams ? sql`certificate_search.rowid` : sql`ordinal`;
+      const indexed = this.#byTrigrams && low <= this.#mark;
+      const order = indexed ? sql`certificate_search.rowid` : sql`ordinal`;
       const more = await this.#ordinals(
         sql`select ordinal ${rows} order by ${order} desc limit ${limit - found.length}`,
       );
@@ -189,7 +212,8 @@ class Search {
     const neighbours = this.#onlyText ? await this.#neighbours() : undefined;
     let total = exact !== undefined && exact > low && exact <= high ? 1 : 0;
     const step = async (from: number, below: number) => {
-      const alone = neighbours !== undefined && !(await this.#mixed(neighbours, from, below));
+      const indexed = neighbours !== undefined && from <= this.#mark;
+      const alone = indexed && !(await this.#mixed(neighbours, from, below));
       total += await this.#count(alone ? this.#found(from, below) : this.#rows(from, below));
       return false;
     };
@@ -197,12 +221,15 @@ class Search {
     return total;
   }
 
-  /** Rows of a range of ordinals that match; text is found by its trigrams when it has any. */
+  /**
+   * Rows of a range of ordinals on one side of the mark that match; below it text is found by its
+   * trigrams when it has any.
+   */
   #rows(low: number, high: number): SQL {
     const within = and(gte(this.#c.ordinal, low), lt(this.#c.ordinal, high));
-    if (!this.#byTrigrams) {
-      return sql`from certificates where ${and(matching(this.#connection, this.#filter), within)}`;
-    }
+    const compared = and(matching(this.#connection, this.#filter, "compared"), within);
+    if (low > this.#mark) return sql`from certificates not indexed where ${compared}`;
+    if (!this.#byTrigrams) return sql`from certificates where ${inIndexes} and ${compared}`;
     return sql`from certificate_search cross join certificates on ordinal = certificate_search.rowid
       where ${this.#worded(low, high)} and ${matching(this.#connection, this.#filter, "found")}`;
   }
@@ -238,7 +265,7 @@ class Search {
 
   /** True when leaves of others are among those ordinals. */
   async #mixed(neighbours: readonly string[], low: number, high: number): Promise<boolean> {
-    const theirs = sql`ca_id in ${listed(neighbours)} and kind = 'leaf' and ordinal >= ${low} and ordinal < ${high}`;
+    const theirs = sql`${inIndexes} and ca_id in ${listed(neighbours)} and kind = 'leaf' and ordinal >= ${low} and ordinal < ${high}`;
     const found = await this.#ordinals(
       sql`select ordinal from certificates indexed by certificates_paging where ${theirs} limit 1`,
     );
@@ -276,7 +303,7 @@ class Search {
     const statuses = storedStatuses(status);
     const bound = status === "expired" ? Math.min(now, expiresBefore ?? now) : expiresBefore;
     if (bound === undefined && statuses.includes("good")) return undefined;
-    const index = sql`ca_id = ${caId} and kind = 'leaf' and status in ${statuses}`;
+    const index = sql`${inIndexes} and ordinal <= ${this.#mark} and ca_id = ${caId} and kind = 'leaf' and status in ${statuses}`;
     const before = bound === undefined ? sql`` : sql`and not_after < ${bound}`;
     return sql`select ordinal from certificates indexed by certificates_expiry where ${index} ${before}`;
   }
@@ -304,13 +331,19 @@ class Search {
     let width = least;
     let rate = Number.POSITIVE_INFINITY;
     for (let high = below; high > end; await breath()) {
-      const low = Math.max(end, high - width);
+      const newest = high > this.#mark + 1;
+      // No slice reaches across the mark.
+      const low = newest
+        ? Math.max(end, this.#mark + 1, high - this.#limits.scanned)
+        : Math.max(end, high - width);
       const begun = performance.now();
       if (await step(low, high)) return;
       const took = performance.now() - begun;
       const before = rate;
       rate = took / width;
       high = low;
+      // What compares rows is no measure for what finds them.
+      if (newest) continue;
       if (took < shortMs) width *= 4;
       // A query of many trigrams takes its time however narrow the slice: then wide ones cost no
       // more.

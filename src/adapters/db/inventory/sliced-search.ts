@@ -14,6 +14,8 @@ export interface SlicedChain<R> {
   /** One more than the last number. */
   readonly end: number;
   readonly sliceRows: number;
+  /** No part reaches across the place before this number. */
+  readonly cut?: number;
   readonly rows: (low: number, high: number, limit: number) => Promise<readonly R[]>;
   readonly count: (low: number, high: number) => Promise<number>;
 }
@@ -22,14 +24,14 @@ export interface SlicedChain<R> {
  * At most `wanted` rows that fit before the number `before`, newest first, and how many fit in all.
  */
 export async function newestOf<R>(
-  { first, end, sliceRows, rows: rowsIn, count }: SlicedChain<R>,
+  { first, end, sliceRows, cut = first, rows: rowsIn, count }: SlicedChain<R>,
   wanted: number,
   before: number = Number.MAX_SAFE_INTEGER,
 ): Promise<{ readonly rows: readonly R[]; readonly total: number }> {
   const rows: R[] = [];
   let total = 0;
   for (let high = end; high > first; ) {
-    const low = Math.max(first, high - sliceRows);
+    const low = Math.max(first, high - sliceRows, high > cut ? cut : first);
     if (rows.length < wanted && low < before) {
       const found = await rowsIn(low, Math.min(high, before), wanted - rows.length);
       for (const row of found) rows.push(row);

@@ -1,9 +1,10 @@
 /** How many certificates a text finds: counted once, then kept current by what was stored since. */
 
-import { and, eq, gt, lte, sql } from "drizzle-orm";
+import { and, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { counted, type Connection } from "#adapters/db/engine/connection.ts";
+import { markOf, newestAbove, partsOf } from "#adapters/db/engine/folds.ts";
 
 /** Counts rows a filter selects with ordinals above `low` and up to `high`. */
 export type CountRows = (filter: CertificateFilter, low: number, high: number) => Promise<number>;
@@ -75,14 +76,22 @@ export class TextTotals {
   async #inventory({ caId }: CertificateFilter): Promise<Inventory> {
     const c = this.#connection.t.certificates;
     const k = this.#connection.t.certificateCounts;
+    const sum = sql`coalesce(sum(${k.number}), 0)`;
     const [row] = await this.#connection.db
       .select({
         through: sql<number | null>`(select max(${c.ordinal}) from ${c})`,
-        rows: sql<number | null>`sum(${k.number})`,
+        rows: sql<number>`${sum} + ${this.#waiting(caId)}`,
       })
       .from(k)
       .where(eq(k.caId, caId));
     return { through: Number(row?.through ?? 0), rows: Number(row?.rows ?? 0) };
+  }
+
+  /** The number of those that no counter holds yet. */
+  #waiting(caId: string): SQL {
+    if (this.#connection.dialect === "postgres") return sql`0`;
+    const above = newestAbove("certificates", sql.raw(markOf("certificates")));
+    return sql`(select count(*) from ${above} and ca_id = ${caId} and kind = 'leaf')`;
   }
 
   /** True while every row counted then is there still. */
@@ -90,11 +99,13 @@ export class TextTotals {
     if (kept.through === now.through) return kept.rows === now.rows;
     const c = this.#connection.t.certificates;
     const newer = and(gt(c.ordinal, kept.through), lte(c.ordinal, now.through));
-    const [added] = await this.#connection.db
-      .select({ number: counted })
-      .from(c)
-      .where(and(eq(c.caId, caId), eq(c.kind, "leaf"), newer));
-    return kept.rows + (added?.number ?? 0) === now.rows;
+    const leaves = and(eq(c.caId, caId), eq(c.kind, "leaf"), newer);
+    let expected = kept.rows;
+    for (const { from, rows } of await partsOf(this.#connection, "certificates")) {
+      const added = this.#connection.db.select({ number: counted }).from(from);
+      expected += (await added.where(and(rows, leaves)))[0]?.number ?? 0;
+    }
+    return expected === now.rows;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Events and the sign ledger as they are read; `journal.ts` writes them. */
 
-import { and, asc, desc, eq, gt, gte, lt, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, lt, type SQL } from "drizzle-orm";
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
@@ -9,6 +9,7 @@ import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.
 import type { Heads } from "#adapters/db/engine/journal.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 import { counted, pageOf, type Connection, startsWith } from "#adapters/db/engine/connection.ts";
+import { divided, foldedThrough } from "#adapters/db/engine/folds.ts";
 import { newestOf } from "#adapters/db/inventory/sliced-search.ts";
 
 import { within } from "./cas.ts";
@@ -89,12 +90,14 @@ class EventSearch {
         total: eventSeq,
       };
     }
+    const mark = await foldedThrough(this.#connection, "events");
     const chain = {
       first: 1,
       end: eventSeq + 1,
+      cut: mark + 1,
       sliceRows: this.#sliceRows,
-      rows: (low: number, high: number, limit: number) => this.#rows(low, high, limit),
-      count: (low: number, high: number) => this.#count(low, high),
+      rows: (low: number, high: number, limit: number) => this.#found({ low, high, limit, mark }),
+      count: (low: number, high: number) => this.#count({ low, high, mark }),
     };
     return await newestOf(chain, wanted, beforeSeq);
   }
@@ -105,11 +108,25 @@ class EventSearch {
     return await found.orderBy(desc(t.events.seq)).limit(limit);
   }
 
-  async #count(low: number, high: number): Promise<number> {
+  async #found({ low, high, limit, mark }: Slice & { limit: number }) {
     const { db, t } = this.#connection;
-    const where = this.#within(low, high);
-    const [sum] = await db.select({ total: counted }).from(t.events).where(where);
+    const { from, rows } = this.#part(low, mark);
+    const found = db.select(getTableColumns(t.events)).from(from);
+    const those = found.where(and(rows, this.#within(low, high)));
+    return await those.orderBy(desc(t.events.seq)).limit(limit);
+  }
+
+  async #count({ low, high, mark }: Slice): Promise<number> {
+    const { from, rows } = this.#part(low, mark);
+    const where = and(rows, this.#within(low, high));
+    const [sum] = await this.#connection.db.select({ total: counted }).from(from).where(where);
     return sum?.total ?? 0;
+  }
+
+  /** The part of the table a slice lies in, which never reaches across the mark. */
+  #part(low: number, mark: number) {
+    const [indexed, newest] = divided(this.#connection, "events", mark);
+    return newest !== undefined && low > mark ? newest : indexed;
   }
 
   /** Sequence numbers from `low` up to, not including, `high`. */
@@ -117,6 +134,12 @@ class EventSearch {
     const { seq } = this.#connection.t.events;
     return and(this.#where, gte(seq, low), lt(seq, high));
   }
+}
+
+interface Slice {
+  readonly low: number;
+  readonly high: number;
+  readonly mark: number;
 }
 
 type EventRow = Connection["t"]["events"]["$inferSelect"];
@@ -183,9 +206,9 @@ function named(e: Connection["t"]["events"], action: string): SQL {
   return action.endsWith(".*") ? startsWith(e.action, action.slice(0, -1)) : eq(e.action, action);
 }
 
-/** The event as it was hashed: without the column that only serves filters. */
+/** The event as it was hashed: without the columns that only serve filters. */
 export function event(row: EventRow): AuditEvent {
-  const { at: _at, ...hashed } = row;
+  const { at: _at, folded: _folded, ...hashed } = row;
   return hashed;
 }
 

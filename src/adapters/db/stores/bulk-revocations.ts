@@ -17,6 +17,7 @@ import type {
   Target,
 } from "#domain/revocation/bulk-store.ts";
 import type { OperationKey } from "#domain/operation-runs.ts";
+import { divided, foldedThrough } from "#adapters/db/engine/folds.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 import {
   breath,
@@ -162,13 +163,18 @@ function candidatesOf(connection: Connection): BulkRevocationReads["candidates"]
   return async (range, limit) => {
     // A walk is many of these, and each holds the thread that serves.
     if (connection.dialect === "sqlite") await breath();
+    const mark = await foldedThrough(connection, "certificates");
+    // No look reaches across the mark.
+    const [indexed, newest] = divided(connection, "certificates", mark);
+    const part = newest === undefined || range.after < mark ? indexed : newest;
+    const end = part === newest ? range.upTo : Math.min(range.upTo, mark);
     const rows = await db
       .select({ ...candidateColumns(connection), ordinal: c.ordinal })
-      .from(c)
-      .where(within(connection, range))
+      .from(part.from)
+      .where(and(part.rows, within(connection, { ...range, upTo: end })))
       .orderBy(asc(c.ordinal))
       .limit(limit);
-    const reached = rows.length < limit ? range.upTo : (rows.at(-1)?.ordinal ?? range.upTo);
+    const reached = rows.length < limit ? end : (rows.at(-1)?.ordinal ?? end);
     return { items: rows.map(candidate), reached };
   };
 }

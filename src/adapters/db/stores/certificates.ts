@@ -1,6 +1,6 @@
 /** Certificates and the intents that precede them in the database. */
 
-import { and, desc, eq, exists, ne, sql } from "drizzle-orm";
+import { and, desc, eq, exists, inArray, ne, sql } from "drizzle-orm";
 
 import type { Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
@@ -13,6 +13,7 @@ import type {
 } from "#domain/certificates/store.ts";
 import { outstandingOf } from "#adapters/db/inventory/certificate-counts.ts";
 import { isOfOwnKey } from "#domain/key-checks/store.ts";
+import { partsOf } from "#adapters/db/engine/folds.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 import {
   breath,
@@ -34,7 +35,6 @@ import { supersededOf } from "./superseded.ts";
 
 /** Certificates and orphaned intents as last committed. */
 export function certificateReads(connection: Connection): CertificateReads {
-  const { db, t } = connection;
   const inventory =
     connection.dialect === "sqlite" ? slicedInventory(connection) : wholeInventory(connection);
   return {
@@ -47,17 +47,34 @@ export function certificateReads(connection: Connection): CertificateReads {
     outstanding: outstandingOf(connection),
     superseded: supersededOf(connection),
     signedBeyond: signedBeyond(connection),
-    profileSeen: async (name, reach) => {
-      const { caId, kind, profile } = t.certificates;
-      const its = and(eq(kind, "leaf"), eq(profile, name));
-      const named = db.select({ caId }).from(t.certificates);
-      if (reach === "platform") return (await named.where(its).limit(1)).length > 0;
-      const seen = and(
-        within({ tenant: t.cas.tenant, ca: t.cas.id }, reach),
-        exists(named.where(and(its, eq(caId, t.cas.id)))),
-      );
-      return (await db.select({ id: t.cas.id }).from(t.cas).where(seen).limit(1)).length > 0;
-    },
+    profileSeen: profileSeenOf(connection),
+  };
+}
+
+/** CA by CA where an index holds the rows; the newest are walked once for all CAs. */
+function profileSeenOf(connection: Connection): CertificateReads["profileSeen"] {
+  const { db, t } = connection;
+  const { caId, kind, profile } = t.certificates;
+  return async (name, reach) => {
+    const its = and(eq(kind, "leaf"), eq(profile, name));
+    const [indexed, newest] = await partsOf(connection, "certificates");
+    const known = db.select({ caId }).from(indexed.from);
+    const reached = within({ tenant: t.cas.tenant, ca: t.cas.id }, reach);
+    const all = and(indexed.rows, its);
+    const seen =
+      reach === "platform"
+        ? known.where(all).limit(1)
+        : db
+            .select({ id: t.cas.id })
+            .from(t.cas)
+            .where(and(reached, exists(known.where(and(all, eq(caId, t.cas.id))))))
+            .limit(1);
+    if ((await seen).length > 0) return true;
+    if (newest === undefined) return false;
+    const cas = db.select({ id: t.cas.id }).from(t.cas).where(reached);
+    const whose = reach === "platform" ? undefined : inArray(caId, cas);
+    const fresh = db.select({ caId }).from(newest.from);
+    return (await fresh.where(and(newest.rows, its, whose)).limit(1)).length > 0;
   };
 }
 
@@ -97,7 +114,7 @@ function signedBeyond({ db, t }: Connection): CertificateReads["signedBeyond"] {
 export function certificateWrites(connection: Connection, owner: number): CertificateWrites {
   const { db, t } = connection;
   const insertIntent = inserter(connection, t.intents, "skip");
-  const insertCertificate = inserter(connection, t.certificates, "skip");
+  const insertCertificate = inserter(connection, t.certificates, "skip", ordinalOf(connection));
   const claimKey = keyClaim(connection);
   const settle = settling(connection);
   const mark = (at: number) => placeholder(connection, at);
@@ -137,6 +154,10 @@ export function certificateWrites(connection: Connection, owner: number): Certif
     },
   };
 }
+
+/** A number no row had before, also one that was removed; PostgreSQL counts by itself. */
+const ordinalOf = ({ dialect }: Connection) =>
+  dialect === "postgres" ? undefined : { column: "ordinal", next: nextOrdinal };
 
 function settingStatuses(connection: Connection): CertificateWrites["setStatuses"] {
   const c = connection.t.certificates;
@@ -181,7 +202,7 @@ const hex = (serial: Serial) => BigInt(serial).toString(16);
  * name.
  */
 function record(row: Connection["t"]["certificates"]["$inferSelect"]): CertificateRecord {
-  const { ordinal: _o, search: _s, identity: _i, serialHex: _h, ...facts } = row;
+  const { ordinal: _o, search: _s, identity: _i, serialHex: _h, folded: _f, ...facts } = row;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
   const shard = { crlPartition: row.crlPartition ?? undefined, crlUrl: row.crlUrl ?? undefined };
@@ -193,3 +214,6 @@ function intentRecord(row: Connection["t"]["intents"]["$inferSelect"]): IntentRe
   const { owner: _owner, ...facts } = row;
   return facts as IntentRecord; // See above.
 }
+
+const nextOrdinal =
+  "(select max(removed, coalesce((select max(ordinal) from certificates), 0)) + 1 from folds where name = 'certificates')";

@@ -9,6 +9,7 @@ import type { Reads, Store, Unit } from "#domain/store.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
 import { translatedRead } from "#adapters/db/engine/faults.ts";
 import { Feed, Listeners } from "#adapters/db/engine/feed.ts";
+import { Folding } from "#adapters/db/engine/folding.ts";
 import { Memo } from "#adapters/db/engine/memo.ts";
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { GroupCommit } from "#adapters/db/engine/queue.ts";
@@ -49,6 +50,11 @@ export interface StoreDeps {
   readonly schemaVersion: number;
   /** Where the access log is; undefined where it is a table of the database. */
   readonly accessLog: AccessLogTarget | undefined;
+  /**
+   * True while what can wait must not be written; undefined where no rows are indexed behind their
+   * commit.
+   */
+  readonly scarce: (() => boolean) | undefined;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
@@ -66,13 +72,16 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     memo?.committed();
     own.tell(events);
     feed.committed(events);
+    folding?.committed(events.length);
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
+  const folding = foldingOf(deps, (unit) => queue.run(unit));
   const target = deps.accessLog ?? tableTarget(engine, (unit) => queue.run(unit));
   const accessLog = new AccessLog({ target, onFault });
   const read = readsOf(engine, deps.owner, memo, target);
   const unit = unitOf(deps, memo);
   await engine.listen((seq) => feed.wake(seq));
+  folding?.start();
   return {
     dialect: engine.dialect,
     read,
@@ -87,11 +96,19 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     ping: (writing = false) => guarded(() => pinged(engine, queue, writing))(),
     close: async () => {
       await accessLog.close();
+      await folding?.close();
       await queue.close();
       feed.stop();
       await engine.close();
     },
   };
+}
+
+function foldingOf(
+  { engine: { reader, writer }, scarce, onFault }: StoreDeps,
+  run: <T>(unit: () => Promise<T>) => Promise<T>,
+): Folding | undefined {
+  return scarce && new Folding({ reader, writer, run, scarce, onFault });
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Tenants, and what counts against their quotas, in the database. */
 
-import { and, desc, eq, gte, inArray, or, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, or } from "drizzle-orm";
 
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -23,6 +23,7 @@ import {
   placeholder,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
+import { foldSome, markOf, rowsWaiting } from "#adapters/db/engine/folds.ts";
 
 /** Tenants as last committed; lists newest first. */
 export function tenantReads(connection: Connection): TenantReads {
@@ -81,7 +82,7 @@ export function tenantWrites(connection: Connection): TenantWrites {
       await db.delete(t.tenantCounts).where(eq(t.tenantCounts.tenant, id));
     },
     state: standingOf(connection),
-    used: usedBy(connection),
+    used: usedInUnit(connection),
     cas: (tenant) => casOf(connection, tenant),
   };
 }
@@ -102,29 +103,41 @@ function standingOf(connection: Connection): TenantWrites["state"] {
 }
 
 /**
- * Reads counters, the certificates that end within the current hour, and what is being signed;
- * never the inventory. The open intents come first, as a table of their own, so that no planner
- * walks a CA's settled ones to find them.
+ * Reads counters, the certificates that end within the current hour, those no counter holds yet,
+ * and what is being signed; never the inventory. The open intents come first, as a table of their
+ * own, so that no planner walks a CA's settled ones to find them. Values: tenant, day, hour, now,
+ * end of the hour, midnight.
  */
-export function usedQuery(connection: Pick<Connection, "dialect">): string {
-  const at = (position: number) => placeholder(connection, position);
+export function usedQuery({ dialect }: Pick<Connection, "dialect">): string {
+  const sqlite = dialect === "sqlite";
+  const [tenant, day, hour, now, end, midnight] = [1, 2, 3, 4, 5, 6].map((position) =>
+    sqlite ? `?${position}` : `$${position}`,
+  );
+  const sum = (kind: string, slots: string, newest: string) =>
+    `(select coalesce(sum(number), 0) from tenant_counts
+       where tenant = ${tenant} and kind = '${kind}' and slot ${slots})
+     ${sqlite ? `+ (select count(*) from newest where tenant = ${tenant} and ${newest})` : ""}`;
   // One status at a time: only then is the end a bound in the index and not a filter over
   // everything good.
-  const ending = (status: string, from: number) =>
-    `select count(*) from certificates where ca_id in (select id from mine) and kind = 'leaf'
-       and status = '${status}' and not_after >= ${at(from)} and not_after < ${at(from + 1)}`;
+  const ending = (status: string) => {
+    const its = `ca_id in (select id from mine) and status = '${status}'
+       and not_after >= ${now} and not_after < ${end}`;
+    return sqlite
+      ? `(select count(*) from certificates where folded and kind = 'leaf' and ${its})
+         + (select count(*) from newest where ${its})`
+      : `(select count(*) from certificates where kind = 'leaf' and ${its})`;
+  };
   return `
     with open as materialized (select ca_id, created_at from intents
            where state = 'intended' and purpose in ('certificate', 'precertificate')),
-         mine as materialized (select id from cas where tenant = ${at(1)})
+         mine as materialized (select id from cas where tenant = ${tenant})
+         ${sqlite ? `, newest as materialized (${newestLeaves})` : ""}
     select
-      (select coalesce(sum(number), 0) from tenant_counts
-         where tenant = ${at(2)} and kind = 'issued' and slot = ${at(3)}),
-      (select coalesce(sum(number), 0) from tenant_counts
-         where tenant = ${at(4)} and kind = 'living' and slot > ${at(5)}),
-      (${ending("good", 6)}), (${ending("held", 8)}),
+      ${sum("issued", `= ${day}`, `created_at / ${dayMilliseconds} = ${day}`)},
+      ${sum("living", `> ${hour}`, `status <> 'revoked' and not_after / ${hourMilliseconds} > ${hour}`)},
+      ${ending("good")}, ${ending("held")},
       (select count(*) from open where ca_id in (select id from mine)),
-      (select count(*) from open where ca_id in (select id from mine) and created_at >= ${at(10)})`;
+      (select count(*) from open where ca_id in (select id from mine) and created_at >= ${midnight})`;
 }
 
 function usedBy(connection: Connection): (tenant: TenantId, now: Instant) => Promise<Used> {
@@ -132,49 +145,63 @@ function usedBy(connection: Connection): (tenant: TenantId, now: Instant) => Pro
   return async (tenant, now) => {
     const day = dayOf(now);
     const hour = Math.floor(now / hourMilliseconds);
-    const midnight = day * 24 * hourMilliseconds;
-    const thisHour = [now, (hour + 1) * hourMilliseconds];
-    const found = await connection.row(text, [
-      tenant,
-      tenant,
-      day,
-      tenant,
-      hour,
-      ...thisHour,
-      ...thisHour,
-      midnight,
-    ]);
+    const end = (hour + 1) * hourMilliseconds;
+    const found = await connection.row(text, [tenant, day, hour, now, end, day * dayMilliseconds]);
     assert(found !== undefined, "a query for sums gives a row");
     const [issued = 0, later = 0, good = 0, held = 0, open = 0, openToday = 0] = found.map(Number);
     return { today: issued + openToday, active: later + good + held + open };
   };
 }
 
-function usageOf(connection: Connection): TenantReads["usage"] {
-  const { db, t } = connection;
+/**
+ * As `usedBy`, for the unit of every issue that is counted: where many rows are in no counter yet,
+ * they are taken in first rather than walked by each of these units.
+ */
+function usedInUnit(connection: Connection): TenantWrites["used"] {
   const used = usedBy(connection);
-  const { tenant: owner, kind, slot, number } = t.tenantCounts;
+  if (connection.dialect === "postgres") return used;
+  return async (tenant, now) => {
+    if ((await rowsWaiting(connection, "certificates")) > walkedMax) {
+      await foldSome(connection, foldedAtOnce, ["certificates"]);
+    }
+    return await used(tenant, now);
+  };
+}
+
+function usageOf(connection: Connection): TenantReads["usage"] {
+  const used = usedBy(connection);
+  const text = happenedQuery(connection);
   return async (tenant, firstDay, now): Promise<Usage> => {
     const { active } = await used(tenant, now);
-    const happened = and(eq(owner, tenant), inArray(kind, ["issued", "revoked"]));
-    const sum = sql<number>`sum(${number})`.mapWith(Number);
-    const sums = db.select({ kind, sum }).from(t.tenantCounts).where(happened);
-    const totals = new Map((await sums.groupBy(kind)).map((one) => [one.kind, one.sum]));
-    const recent = and(happened, gte(slot, firstDay));
-    const rows = await db.select().from(t.tenantCounts).where(recent).orderBy(desc(slot));
     const days = new Map<number, DayUsage>();
-    for (const one of rows) {
-      const day = days.get(one.slot) ?? { day: one.slot, issued: 0, revoked: 0 };
-      days.set(one.slot, { ...day, [one.kind]: one.number });
+    const totals = { issued: 0, revoked: 0 };
+    for (const [kind, slot, sum] of await connection.rows(text, [tenant, firstDay])) {
+      const happened = kind as keyof typeof totals; // The words of the query.
+      const [day, number] = [Number(slot), Number(sum)];
+      totals[happened] += number;
+      if (day < firstDay) continue;
+      days.set(day, { ...(days.get(day) ?? { day, issued: 0, revoked: 0 }), [happened]: number });
     }
-    return {
-      active,
-      issued: totals.get("issued") ?? 0,
-      revoked: totals.get("revoked") ?? 0,
-      cas: await casOf(connection, tenant),
-      days: [...days.values()],
-    };
+    const cas = await casOf(connection, tenant);
+    return { active, ...totals, cas, days: [...days.values()] };
   };
+}
+
+/**
+ * What happened per day, newest first, with all days before the first as one; counters and the rows
+ * they do not hold yet in one statement. Values: tenant, first day.
+ */
+function happenedQuery({ dialect }: Connection): string {
+  const [tenant, first] = dialect === "sqlite" ? ["?1", "?2"] : ["$1", "$2"];
+  const kept = `select kind, slot, number from tenant_counts
+    where tenant = ${tenant} and kind in ('issued', 'revoked')`;
+  const newest = `${newestLeaves} and c.tenant = ${tenant}`;
+  const waiting = `union all select 'issued', created_at / ${dayMilliseconds}, 1 from (${newest})
+    union all select 'revoked', coalesce(revoked_at, created_at) / ${dayMilliseconds}, 1
+      from (${newest}) where status = 'revoked'`;
+  return `select kind, case when slot < ${first} then -1 else slot end, sum(number)
+    from (${kept} ${dialect === "sqlite" ? waiting : ""}) as happened
+    group by 1, 2 order by 2 desc`;
 }
 
 async function casOf({ db, t }: Connection, tenant: TenantId): Promise<number> {
@@ -198,3 +225,13 @@ function record(stored: Row): TenantRecord {
 }
 
 const hourMilliseconds = 3_600_000;
+const dayMilliseconds = 86_400_000;
+/**
+ * SQLite: leaves no counter holds yet. By their numbers alone: a name of its own keeps them apart
+ * in a plan.
+ */
+const newestLeaves = `select c.tenant, c.ca_id, c.status, c.created_at, c.not_after, c.revoked_at
+  from certificates as c not indexed where c.ordinal > ${markOf("certificates")} and c.kind = 'leaf'`;
+/** Rows a unit walks through, and how many it takes in where there are more. */
+const walkedMax = 64;
+const foldedAtOnce = 128;

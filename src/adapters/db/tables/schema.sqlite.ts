@@ -45,6 +45,7 @@ export const {
   approvalDecisions,
   approvalEffects,
   events,
+  folds,
   ledger,
   openIntents,
   heads,

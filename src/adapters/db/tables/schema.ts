@@ -42,6 +42,7 @@ export function defineTables(k: Kit) {
     ...tenantTables(k),
     ...approvalTables(k),
     events: eventsTable(k),
+    folds: foldsTable(k),
     ledger: ledgerTable(k),
     openIntents: openIntentsTable(k),
     heads: headsTable(k),
@@ -165,7 +166,8 @@ function certificatesTable(k: Kit) {
        * Counts up with every certificate stored: newest first is by it, and SQLite's text index is
        * tied to it.
        */
-      ordinal: k.rowNumber("ordinal"),
+      ordinal: k.ordinal("ordinal"),
+      ...k.folding(),
       id: k.text("id").notNull(),
       caId: k.text("ca_id").notNull(),
       tenant: k.text("tenant").notNull(),
@@ -179,7 +181,6 @@ function certificatesTable(k: Kit) {
       /** Lower case subject, common name and SANs, a line each, for search without case. */
       search: k.text("search").notNull(),
       profile: k.text("profile").notNull(),
-      certificate: k.bytes("certificate").notNull(),
       notBefore: k.int("not_before").notNull(),
       notAfter: k.int("not_after").notNull(),
       status: k.text("status").notNull(),
@@ -199,16 +200,18 @@ function certificatesTable(k: Kit) {
       /** The partition and the distribution point it names. */
       crlPartition: k.int("crl_partition"),
       crlUrl: k.text("crl_url"),
+      /** Last, so that no other column lies behind the pages of a large one. */
+      certificate: k.bytes("certificate").notNull(),
     },
     (t) => [
-      k.index("certificates_identity").on(t.identity, t.notAfter),
+      k.behind(k.index("certificates_identity").on(t.identity, t.notAfter)),
       k.unique("certificates_serial").on(t.caId, t.serial),
-      k.index("certificates_paging").on(t.caId, t.kind, t.ordinal),
+      k.behind(k.index("certificates_paging").on(t.caId, t.kind, t.ordinal)),
       // Each ends like the paging index, so that a planner without statistics prefers it for its
       // filter.
-      k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal),
+      k.behind(k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal)),
       k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
-      k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter),
+      k.behind(k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter)),
     ],
   );
 }
@@ -312,6 +315,7 @@ function eventsTable(k: Kit) {
     "events",
     {
       seq: k.int("seq").primaryKey(),
+      ...k.folding(),
       id: k.text("id").notNull(),
       timestamp: k.text("timestamp").notNull(),
       actor: k.text("actor").notNull(),
@@ -333,12 +337,26 @@ function eventsTable(k: Kit) {
       at: k.int("at").notNull(),
     },
     (t) => [
-      k.index("events_action").on(t.action),
-      k.index("events_actor").on(t.actor),
-      k.index("events_certificate").on(t.caId, t.serial),
-      k.index("events_time").on(t.at),
+      k.behind(k.index("events_action").on(t.action)),
+      k.behind(k.index("events_actor").on(t.actor)),
+      k.behind(k.index("events_certificate").on(t.caId, t.serial)),
+      k.behind(k.index("events_time").on(t.at)),
     ],
   );
+}
+
+/**
+ * SQLite only: how far indexes, counters and text index have taken in the rows of a table
+ * (`engine/folds.ts`).
+ */
+function foldsTable(k: Kit) {
+  return k.table("folds", {
+    name: k.text("name").primaryKey(),
+    /** Rows up to and with this number are taken in, those above it are not. */
+    through: k.int("through").notNull(),
+    /** The greatest number of a row that was removed, which no other row may be given. */
+    removed: k.int("removed").notNull(),
+  });
 }
 
 function ledgerTable(k: Kit) {
