@@ -7,9 +7,11 @@ import { Database } from "bun:sqlite";
 import { join } from "node:path";
 
 import { sha256Hex } from "#core/crypto.ts";
+import { foldSome } from "#adapters/db/engine/folds.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
+import { connectionOn } from "#test/support/stores/stores.ts";
 
 /** What such an instance runs with. */
 export const filledConfig = {
@@ -28,7 +30,7 @@ export async function filledInstance(rows: number, revokedEvery = 1000) {
   );
   await first.stop();
   const der = decodePem(certificate, ["CERTIFICATE"]) ?? new Uint8Array();
-  const filled = fill(join(first.dataDir, "pkid.db"), {
+  const filled = await fill(join(first.dataDir, "pkid.db"), {
     ca: chain.intermediateId,
     der,
     rows,
@@ -54,8 +56,9 @@ interface Filling {
   readonly revokedEvery: number;
 }
 
-function fill(file: string, { ca, der, rows, revokedEvery }: Filling) {
+async function fill(file: string, { ca, der, rows, revokedEvery }: Filling) {
   const database = new Database(file);
+  const connection = connectionOn(database);
   database.run("pragma synchronous = off");
   database.run("pragma cache_size = -262144");
   const insert = database.prepare(
@@ -98,6 +101,7 @@ function fill(file: string, { ca, der, rows, revokedEvery }: Filling) {
       );
       if (revoked) revoke.run(ca, last.serial, at1, at1 + 397 * 86_400_000, sequence);
     }
+    await foldSome(connection, 20_000);
     database.run("commit");
   }
   const revocations = Math.ceil(rows / revokedEvery);

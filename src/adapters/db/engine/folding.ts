@@ -98,8 +98,8 @@ export class Folding {
 
 /** Rows that may wait while others are written: answers walk through them. */
 const waitingMax = 1024;
-/** Rows of one unit: the text index takes in so many in a few milliseconds. */
-export const rowsAtOnce = 128;
+/** Rows of one unit, which takes 7 ms for them with its commit. */
+const rowsAtOnce = 256;
 /** From a write to the round that takes it in, when nothing hurries. */
 const restMs = 2000;
 const laterMs = 5000;

@@ -11,8 +11,8 @@ import type { Connection } from "#adapters/db/engine/connection.ts";
 import { foldedThrough, inIndexes, newestRows } from "#adapters/db/engine/folds.ts";
 
 /**
- * Of these serials of a CA, those that another good certificate of the lineage outlives. The newest rows, in no index yet,
- * are read once for all of them.
+ * Of these serials of a CA, those that another good certificate of the lineage outlives. The newest
+ * rows, in no index yet, are read once for all of them.
  */
 export function supersededOf(connection: Connection): CertificateReads["superseded"] {
   const { db, t, dialect } = connection;
