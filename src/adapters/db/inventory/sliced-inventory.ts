@@ -229,6 +229,8 @@ class Search {
     const within = and(gte(this.#c.ordinal, low), lt(this.#c.ordinal, high));
     const compared = and(matching(this.#connection, this.#filter, "compared"), within);
     if (low > this.#mark) return sql`from certificates not indexed where ${compared}`;
+    // The index of keys holds every row, and a planner would prefer one that does not.
+    if (this.#filter.spkiSha256 !== undefined) return sql`from certificates where ${compared}`;
     if (!this.#byTrigrams) return sql`from certificates where ${inIndexes} and ${compared}`;
     return sql`from certificate_search cross join certificates on ordinal = certificate_search.rowid
       where ${this.#worded(low, high)} and ${matching(this.#connection, this.#filter, "found")}`;

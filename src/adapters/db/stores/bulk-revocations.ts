@@ -163,11 +163,7 @@ function candidatesOf(connection: Connection): BulkRevocationReads["candidates"]
   return async (range, limit) => {
     // A walk is many of these, and each holds the thread that serves.
     if (connection.dialect === "sqlite") await breath();
-    const mark = await foldedThrough(connection, "certificates");
-    // No look reaches across the mark.
-    const [indexed, newest] = divided(connection, "certificates", mark);
-    const part = newest === undefined || range.after < mark ? indexed : newest;
-    const end = part === newest ? range.upTo : Math.min(range.upTo, mark);
+    const { part, end } = await looked(connection, range);
     const rows = await db
       .select({ ...candidateColumns(connection), ordinal: c.ordinal })
       .from(part.from)
@@ -177,6 +173,18 @@ function candidatesOf(connection: Connection): BulkRevocationReads["candidates"]
     const reached = rows.length < limit ? end : (rows.at(-1)?.ordinal ?? end);
     return { items: rows.map(candidate), reached };
   };
+}
+
+/**
+ * What one look reads from, and how far: it does not reach across the mark, but for the index of
+ * keys, which holds every row.
+ */
+async function looked(connection: Connection, { spkiSha256, after, upTo }: CandidateRange) {
+  const mark = await foldedThrough(connection, "certificates");
+  const [indexed, newest] = divided(connection, "certificates", mark);
+  if (spkiSha256 !== undefined) return { part: { ...indexed, rows: undefined }, end: upTo };
+  if (newest !== undefined && after >= mark) return { part: newest, end: upTo };
+  return { part: indexed, end: Math.min(upTo, mark) };
 }
 
 /** Each condition but the last stands in the order of an index that ends with the place. */
