@@ -46,7 +46,7 @@ export function verified(
       const pinned = pins.get(ticket.key.id) ?? (await pin(ticket.key));
       const signature = await keys.sign(ticket, message);
       if (!due(ticket, pinned)) return signature;
-      // Off this thread, which serves requests: a check takes 50 µs to 1 ms.
+      // A check takes 50 µs to 1 ms of the thread that serves requests.
       const scheme = schemeOf(ticket.algorithm);
       if (await verifySignatureAside(pinned.key, scheme, message, signature)) return signature;
       throw mismatch(hooks, "A signature does not verify with its pinned public key.");
