@@ -78,17 +78,16 @@ export const ocspStatus = {
  * Reads an OCSPRequest of at most 64 KiB and 1..32 entries. Gives undefined for everything the
  * responder answers with malformedRequest: not DER, no entry, nonce empty or over 128 octets,
  * unknown critical extension. The requestor's name and signature are read over: answers are the
- * same for everybody. `read` makes what it likes of the DER of each certID, and throws DerError.
+ * same for everybody.
  */
-export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined;
-export function parseOcspRequest<C extends CertId>(
+export const parseOcspRequest = (der: Uint8Array): OcspRequest | undefined =>
+  parseOcspRequestBy(der, certIdIn);
+
+/** As `parseOcspRequest`; `read` makes of the DER of a certID what is wanted, and throws DerError. */
+export function parseOcspRequestBy<C extends CertId>(
   der: Uint8Array,
   read: (certId: Uint8Array) => C,
-): OcspRequest<C> | undefined;
-export function parseOcspRequest(
-  der: Uint8Array,
-  read: (certId: Uint8Array) => CertId = certIdIn,
-): OcspRequest | undefined {
+): OcspRequest<C> | undefined {
   if (der.length > octetsMax) return undefined;
   try {
     return readRequest(openSequence(der), read);
@@ -256,7 +255,10 @@ export function readNonce(extensions: readonly Extension[]): Uint8Array | undefi
   return nonce;
 }
 
-function readRequest(request: Cursor, read: (certId: Uint8Array) => CertId): OcspRequest {
+function readRequest<C extends CertId>(
+  request: Cursor,
+  read: (certId: Uint8Array) => C,
+): OcspRequest<C> {
   const tbs = request.enter(tags.sequence);
   if (request.tag === contextualConstructed(0)) request.element();
   request.finish();
@@ -298,8 +300,11 @@ function readVersion(version: Cursor | undefined): void {
   version.finish();
 }
 
-function readEntries(list: Cursor, read: (certId: Uint8Array) => CertId): readonly CertId[] {
-  const certIds: CertId[] = [];
+function readEntries<C extends CertId>(
+  list: Cursor,
+  read: (certId: Uint8Array) => C,
+): readonly C[] {
+  const certIds: C[] = [];
   do {
     const entry = list.enter(tags.sequence);
     certIds.push(read(entry.element(tags.sequence)));

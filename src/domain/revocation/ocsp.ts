@@ -11,7 +11,7 @@ import {
   encodeOcspError,
   type OcspRequest,
   type ocspStatus,
-  parseOcspRequest,
+  parseOcspRequestBy,
 } from "#core/x509/ocsp.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -86,9 +86,9 @@ export class Ocsp {
     return promised(() => this.#answer(id, der)).catch((error) => this.#fault(error));
   }
 
-  /** At once as far as what it takes is there: fresh answers are asked for by the hundred thousand. */
+  /** At once as far as what it takes is there: fresh ones are asked for by the hundred thousand. */
   #answer(id: CaId, der: Uint8Array): OcspAnswer | Promise<OcspAnswer> {
-    const request = parseOcspRequest(der, (certId) => this.#questions.read(id, certId));
+    const request = parseOcspRequestBy(der, (certId) => this.#questions.read(id, certId));
     if (request === undefined) return errors.malformedRequest;
     return following(this.#issuers.lineage(id), (lineage) => {
       const own = lineage?.member(id);
