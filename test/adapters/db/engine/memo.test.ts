@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { Memo } from "#adapters/db/engine/memo.ts";
+import { Memo, ownVersions } from "#adapters/db/engine/memo.ts";
 
 test("a row is asked for once between two changes, and anew after one", async () => {
   const { memo, read, write, asked } = table();
@@ -53,7 +53,8 @@ test("what is absent is asked for every time", async () => {
 });
 
 function table() {
-  const memo = new Memo();
+  const batch = {};
+  const memo = new Memo(ownVersions(() => batch));
   const rows = new Map([["a", "first"]]);
   const asked: string[] = [];
   const read = memo.remembering("row", async (name: string) => {
