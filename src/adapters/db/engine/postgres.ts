@@ -332,7 +332,12 @@ export class PostgresEngine implements Engine {
     const connectionTimeout = patience.connectMs / 1000;
     const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
     this.#listening = listening;
-    const woken = (payload: string) => this.#wake(Number(payload));
+    const woken = (payload: string) => {
+      // While this store's batch holds the head row no other appends: its own events are told
+      // when the commit is answered, and need not be read.
+      const own = this.#begun !== undefined && Number(payload) > this.#begun.eventSeq;
+      if (!own) this.#wake(Number(payload));
+    };
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(unreachableDatabase()), patience.statementMs);
     try {
