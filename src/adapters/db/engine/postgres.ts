@@ -247,6 +247,9 @@ export class PostgresEngine implements Engine {
     }
   }
 
+  /** What it remembers is the server's. */
+  rest(): void {}
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#watch.stop();
