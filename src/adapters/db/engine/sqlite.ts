@@ -69,6 +69,7 @@ export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}
 /** The engine, and the connection migrations and copies need. */
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
+  readonly rowsVersion = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
   /** Of everything that SQLite does on this thread. */
