@@ -7,7 +7,9 @@ import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { connectionOn, sqliteDatabase } from "./stores.ts";
 
-/** Opens one; `fold` gives whether more rows are left, and takes none in when it is told to fail. */
+/**
+ * Opens one; `fold` gives whether more rows are left, and takes none in when it is told to fail.
+ */
 export async function unfoldedStore() {
   const database = sqliteDatabase();
   const path = database.target;

@@ -1,4 +1,6 @@
-/** What has been folded is found by indexes, what has not by its numbers, and no table is walked. */
+/**
+ * What has been folded is found by indexes, what has not by its numbers, and no table is walked.
+ */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";

@@ -1,4 +1,6 @@
-/** Answers are the same whether rows have been taken into indexes and counters, or some, or none. */
+/**
+ * Answers are the same whether rows have been taken into indexes and counters, or some, or none.
+ */
 
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
