@@ -5,21 +5,12 @@
  */
 
 import { Database } from "bun:sqlite";
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-  verify,
-} from "node:crypto";
+import { createPublicKey, randomBytes, sign, verify } from "node:crypto";
 import { join } from "node:path";
 
 import { decodePem, encodePem } from "#core/asn1/pem.ts";
-import { instant } from "#core/time.ts";
-import { usualTlsSuites } from "#core/tls-suites.ts";
-import { commonName, encodeSigned, encodeTbs, readRequest } from "./bare-certificate.ts";
+import { encodeSigned, encodeTbs, readRequest } from "./bare-certificate.ts";
+import { newIssuer, newTls, selfSigned, validity } from "./bare-issuer.ts";
 
 /** Rows wait here until the loop has read what has arrived; then they share one commit. */
 class GroupCommits {
@@ -58,16 +49,8 @@ const keep = database.prepare("insert into certificates (serial, certificate) va
 const commits = new GroupCommits(database);
 
 const ca = newIssuer("Bare CA");
-const issuerPem = encodePem("CERTIFICATE", selfSigned(ca));
-const listener = newIssuer("127.0.0.1");
-/** As the listener of pkid says it. */
-const tls = {
-  cert: encodePem("CERTIFICATE", selfSigned(listener)),
-  key: listener.privateKey.export({ format: "pem", type: "pkcs8" }),
-  ciphers: usualTlsSuites.join(":"),
-  minVersion: 0x0303,
-};
-
+const issuerPem = selfSigned(ca);
+const tls = newTls();
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
@@ -105,29 +88,4 @@ async function issued({ csr }: { readonly csr: string }): Promise<Response> {
   const pem = encodePem("CERTIFICATE", certificate);
   const answer = { certificate: pem, chain: pem + issuerPem, serial: serial.toString("hex") };
   return Response.json(answer, { status: 201 });
-}
-
-interface Issuer {
-  readonly name: Uint8Array;
-  readonly privateKey: KeyObject;
-  readonly publicKey: KeyObject;
-}
-
-function newIssuer(text: string): Issuer {
-  const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const pem = pair.privateKey.export({ format: "pem", type: "pkcs8" });
-  const privateKey = createPrivateKey(pem);
-  return { name: commonName(text), privateKey, publicKey: createPublicKey(pem) };
-}
-
-function selfSigned({ name, privateKey, publicKey }: Issuer): Uint8Array {
-  const spki = publicKey.export({ format: "der", type: "spki" });
-  const serial = randomBytes(16);
-  const tbs = encodeTbs({ serial, issuer: name, subject: name, spki, ...validity() });
-  return encodeSigned(tbs, sign("sha256", tbs, privateKey));
-}
-
-function validity() {
-  const now = Date.now();
-  return { from: instant(now), to: instant(now + 397 * 86_400_000) };
 }

@@ -55,23 +55,38 @@ export interface SameBytes {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What is asked of a bare server, and over what. */
+export interface BareQuestion {
+  readonly bytes?: SameBytes;
+  readonly tls?: true;
+  /** POSTed instead of a GET. */
+  readonly post?: { readonly body: Uint8Array; readonly contentType: string };
+}
+
 /**
  * Answers per second of a `Bun.serve` in a process of its own that always sends the same, by
  * default 1.6 kB.
  */
-export async function bareServer(seconds: number, bytes?: SameBytes): Promise<number> {
-  const given = bytes && {
+export async function bareServer(seconds: number, asked: BareQuestion = {}): Promise<number> {
+  const { bytes, tls = false, post } = asked;
+  const same = bytes && {
     body: Buffer.from(bytes.body).toString("base64"),
     headers: bytes.headers,
   };
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], {
-    stdin: new Blob([JSON.stringify(given ?? {})]),
+    stdin: new Blob([JSON.stringify({ ...same, tls })]),
     stdout: "pipe",
     stderr: "inherit",
   });
   const url = await firstLine(child.stdout);
-  await load({ url, connections: 32, seconds: 1 });
-  const result = await load({ url, connections: 32, seconds });
+  const headers = post && { "content-type": post.contentType };
+  const request = {
+    url,
+    connections: 32,
+    ...(post && headers && { method: "POST", body: post.body, headers }),
+  };
+  await load({ ...request, seconds: 1 });
+  const result = await load({ ...request, seconds });
   child.kill();
   await child.exited;
   return result.perSecond;
