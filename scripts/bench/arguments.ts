@@ -88,7 +88,7 @@ export function readArguments(words: readonly string[]): Told {
   const given = parseArgs([...words], declared) as Given; // By the table above.
   if (given.help === true) return { help: true };
   const only = given.only?.split(",");
-  const unknown = only?.find((name) => !(name in scenarioNames));
+  const unknown = only?.find((name) => !Object.hasOwn(scenarioNames, name));
   if (unknown !== undefined) {
     return { refused: `There is no scenario "${unknown}"; there are ${allNames.join(", ")}.` };
   }
@@ -140,7 +140,7 @@ function wordFault(word: string): string | undefined {
     return `"${word}" is no argument; values stand behind =, as in --only=software.`;
   }
   const [name = "", ...rest] = word.slice(2).split("=");
-  if (!(name in declared)) {
+  if (!Object.hasOwn(declared, name)) {
     const known = Object.keys(declared).map((one) => `--${one}`);
     return `There is no argument --${name}; there are ${known.join(", ")}.`;
   }

@@ -105,7 +105,7 @@ function goalText(goal: Goal, unit: string): string {
 export function reached(figure: Figure): boolean | undefined {
   const { goal } = figure;
   const held = goal?.of === "ratio" ? ratioOf(figure) : figure.value;
-  if (goal === undefined || held === undefined) return undefined;
+  if (goal === undefined || held === undefined || Number.isNaN(held)) return undefined;
   return held >= (goal.least ?? Number.NEGATIVE_INFINITY) && held <= (goal.most ?? Infinity);
 }
 

@@ -9,6 +9,8 @@ export const median = (values: readonly number[]): number => percentile(values, 
  */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  const rank = Math.max(1, Math.ceil((percent / 100) * sorted.length));
+  // Rounded first: 99.9 % of a thousand are 999, and not the hair more that floating point makes.
+  const share = Number(((percent * sorted.length) / 100).toFixed(6));
+  const rank = Math.max(1, Math.ceil(share));
   return sorted[rank - 1] ?? Number.NaN;
 }
