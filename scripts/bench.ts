@@ -18,9 +18,18 @@ import {
 import { missing } from "./bench/needs.ts";
 import { reported } from "./bench/print.ts";
 import { type Binary, type Figure, type Machine, reportJson } from "./bench/report.ts";
+import { tree } from "./bench/processor.ts";
 import type { Bench } from "./bench/scenario.ts";
 import { scenarios } from "./bench/scenarios.ts";
 import { compared, comparedJson, comparedTable, inTurns } from "./bench/turns.ts";
+
+// Whoever ends it by a signal ends what it has started.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, () => {
+    for (const pid of tree(process.pid).slice(1)) ended(pid);
+    process.exit(130);
+  });
+}
 
 const told = readArguments(process.argv.slice(2));
 if ("refused" in told) refused(told.refused);
@@ -100,6 +109,14 @@ async function described(path: string): Promise<Binary> {
   const { stdout } = Bun.spawnSync([path, "--version"]);
   const sha256 = sha256Hex(await Bun.file(path).bytes());
   return { path, version: stdout.toString().trim(), sha256 };
+}
+
+function ended(pid: number): void {
+  try {
+    process.kill(pid, "SIGTERM");
+  } catch {
+    // It has ended by itself since it was listed.
+  }
 }
 
 function refused(sentence: string): never {

@@ -1,7 +1,11 @@
 /** Medians and percentiles, as every scenario takes them. */
 
-/** The middle one, the lower of two; NaN of none. */
-export const median = (values: readonly number[]): number => percentile(values, 50);
+/** The middle one, halfway between two; NaN of none. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [(sorted.length - 1) >> 1, sorted.length >> 1];
+  return ((sorted[low] ?? Number.NaN) + (sorted[high] ?? Number.NaN)) / 2;
+}
 
 /**
  * The smallest of the values that at least `percent` of a hundred do not pass (nearest rank); NaN

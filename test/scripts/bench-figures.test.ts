@@ -31,7 +31,8 @@ test("a percentile is the smallest value that so many do not pass", () => {
   expect([50, 90, 99, 99.9, 100].map((percent) => percentile(values, percent))).toEqual([
     500, 900, 990, 999, 1000,
   ]);
-  expect(median([3])).toBe(3);
+  expect([median([3]), median([9, 1, 2]), median([4, 1])]).toEqual([3, 2, 2.5]);
+  expect(median([])).toBeNaN();
   expect(percentile([], 50)).toBeNaN();
 });
 
