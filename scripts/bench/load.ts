@@ -19,7 +19,7 @@ export interface LoadRequest {
 export interface Load {
   readonly perSecond: number;
   readonly requests: number;
-  /** Milliseconds. */
+  /** Milliseconds; NaN where nothing was answered. */
   readonly p50: number;
   readonly p99: number;
   /** Answers that were not 2xx, and socket errors. */
@@ -63,12 +63,15 @@ export function parsedLoad(text: string): Load {
   if (perSecond === undefined || requests === undefined) throw new Error(`not wrk's:\n${text}`);
   const errors = /Socket errors: (.*)/.exec(text)?.[1]?.match(/\d+/g) ?? [];
   const ended = /Socket errors: .*read (\d+)/.exec(text)?.[1] ?? "0";
+  // Where nothing was answered wrk writes a latency of nothing.
+  const latency = (line: RegExp) =>
+    requests === "0" ? Number.NaN : milliseconds(line.exec(text)?.[1]);
   const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   return {
     perSecond: Number(perSecond),
     requests: Number(requests),
-    p50: milliseconds(/^\s+50%\s+(\S+)/m.exec(text)?.[1]),
-    p99: milliseconds(/^\s+99%\s+(\S+)/m.exec(text)?.[1]),
+    p50: latency(/^\s+50%\s+(\S+)/m),
+    p99: latency(/^\s+99%\s+(\S+)/m),
     failed: errors.reduce((sum, count) => sum + Number(count), refused),
     ended: Number(ended),
   };

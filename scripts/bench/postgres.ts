@@ -156,7 +156,7 @@ async function atDistance(bench: Bench, open: Instance[], server: PostgresServer
     const far = await issuer(bench, open, { driver: "postgres", dsn: dsn.href });
     await rate(far, 1);
     // An answer may take seconds where every statement waits for the network.
-    const issued = await rate(far, Math.max(5, bench.seconds));
+    const issued = await rate(far, Math.max(leastFarSeconds, bench.seconds));
     figure({
       name: "distance.rate",
       label: "durable issues at that distance",
@@ -191,3 +191,4 @@ const failedNote = (failed: number) => (failed > 0 ? `${failed} FAILED` : undefi
 
 const rounds = 3;
 const delayMs = 2;
+const leastFarSeconds = 15;

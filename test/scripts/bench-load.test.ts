@@ -37,6 +37,11 @@ test("refusals and every kind of socket error are failures", () => {
   expect(parsedLoad(failing)).toMatchObject({ failed: 54_321, ended: 20 });
 });
 
+test("a load that nothing answered has no latency", () => {
+  const silent = printed.replace("9100 requests", "0 requests");
+  expect(parsedLoad(silent)).toMatchObject({ requests: 0, p50: Number.NaN, p99: Number.NaN });
+});
+
 test("what wrk does not print is refused, whole", () => {
   expect(() => parsedLoad("unable to connect")).toThrow("unable to connect");
 });
