@@ -11,17 +11,18 @@ export const section = (name: string, title: string): void => report.section(nam
 export const figure = (of: Figure): void => report.add(of);
 
 /**
- * A figure told in words, of which the first are a number and its unit; it is named by its label.
+ * A figure told in words, which begin with its number and unit where it has one; it is named by its
+ * label.
  */
 export function row(label: string, text: string): void {
-  const [, number = "", unit = ""] = /^(-?[\d.]+)(?: ?([^\s,;]*))?/.exec(text) ?? [];
+  const [, number, unit = ""] =
+    /^(-?\d+(?:\.\d+)?)(?: ?(\/s|ms|µs|s|MB\/s|MB|kB|%)(?![\w/]))?/.exec(text) ?? [];
   const name = label
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-|-$/g, "");
-  const value = number === "" ? undefined : Number(number);
-  const [, note = ""] = /^-?[\d.]+(?: ?[^\s,;]*)?[,;]? ?(.*)$/.exec(text) ?? ["", text];
-  report.add({ name, label, value, unit, note: note === "" ? undefined : note });
+  const value = number === undefined ? undefined : Number(number);
+  report.add({ name, label, value, unit, note: text, worded: true });
 }
 
 /** `0.43` of the floor. */

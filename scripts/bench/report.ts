@@ -27,6 +27,8 @@ export interface Figure {
   readonly goal?: Goal | undefined;
   /** What else belongs on the line, for people. */
   readonly note?: string | undefined;
+  /** The note says all there is to say, value and unit too. */
+  readonly worded?: true;
 }
 
 /** Where the figures come from. */
@@ -70,10 +72,9 @@ export class Report {
 export function written(figure: Figure): string {
   const { floor, goal, note } = figure;
   const ratio = ratioOf(figure);
-  // What is told in words only has neither number nor unit.
-  const inWords = figure.value === undefined && figure.unit === "" && note !== undefined;
+  if (figure.worded === true && note !== undefined) return note;
   const parts = [
-    ...(inWords ? [] : [amount(figure.value, figure.unit)]),
+    amount(figure.value, figure.unit),
     ...(floor === undefined || ratio === undefined
       ? []
       : [`${ratio.toFixed(2)} of ${floor.name}, ${amount(floor.value, figure.unit)}`]),

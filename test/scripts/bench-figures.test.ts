@@ -117,14 +117,17 @@ test("a row told in words is a figure where it begins with a number", async () =
       row("Plan, superseded", "1.5 s, 99 found");
       row("audit chain", "valid, 7 events");
       row("rate", "1200/s");
+      row("API token", "22 of 1146 µs, 2.0 % on top");
     },
   );
   expect(figures).toMatchObject([
-    { name: ".plan-superseded", value: 1.5, unit: "s", note: "99 found" },
+    { name: ".plan-superseded", value: 1.5, unit: "s", note: "1.5 s, 99 found" },
     { name: ".audit-chain", value: undefined, unit: "", note: "valid, 7 events" },
-    { name: ".rate", value: 1200, unit: "/s", note: undefined },
+    { name: ".rate", value: 1200, unit: "/s", note: "1200/s" },
+    { name: ".api-token", value: 22, unit: "", note: "22 of 1146 µs, 2.0 % on top" },
   ]);
   expect(lines[1]).toEndWith(" valid, 7 events");
+  expect(lines[3]).toEndWith(" 22 of 1146 µs, 2.0 % on top");
 });
 
 test("two have their turns one after the other", async () => {
