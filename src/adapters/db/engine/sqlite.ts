@@ -69,6 +69,7 @@ export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}
 /** The engine, and the connection migrations and copies need. */
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
+  readonly rowsVersion = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
   /** Of everything that SQLite does on this thread. */
@@ -217,6 +218,12 @@ export class SqliteEngine implements Engine {
   async ping(): Promise<void> {
     this.#assertInPlace();
     this.#read.compiled("select 1").values();
+  }
+
+  rest(): void {
+    for (const connection of [this.#write, this.#read]) {
+      attempt(() => connection?.compiled("pragma shrink_memory").values());
+    }
   }
 
   async close(): Promise<void> {
@@ -375,7 +382,7 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // Best effort on the way out: the transaction is lost, or the next open checkpoints.
+    // Best effort: a transaction is lost, the next open checkpoints, memory is kept.
   }
 }
 
@@ -389,6 +396,10 @@ const watchMs = 1000;
  */
 const foldedPages = 2000;
 const betweenTriesMs = 200;
-const usualCacheKib = 65_536;
+/**
+ * What is not in it is in the cache of the operating system, two microseconds away; more of it only
+ * held memory.
+ */
+const usualCacheKib = 8192;
 /** A view reads everything once. */
 const viewCacheKib = 8192;
