@@ -65,16 +65,12 @@ export function divided(
 /** Literal, not a parameter: otherwise SQLite may not use a partial index. */
 export const inIndexes = sql.raw("folded");
 
-/** The rows above a mark. */
-export const newestRows = (table: FoldedTable, mark: SQL | number): SQL =>
-  sql`${numberOf[table]} > ${mark}`;
-
 /**
- * What to read them from: `<table> not indexed where …`, to go on with `and`. By their numbers,
- * whatever a planner without statistics may think of an index.
+ * What to read the rows above a mark from: `<table> not indexed where …`, to go on with `and`. By
+ * their numbers, whatever a planner without statistics may think of an index.
  */
 export const newestAbove = (table: FoldedTable, mark: SQL | number): SQL =>
-  sql`${sql.raw(`${table} not indexed`)} where ${newestRows(table, mark)}`;
+  sql`${sql.raw(`${table} not indexed`)} where ${numberOf[table]} > ${mark}`;
 
 /**
  * Takes in the oldest rows that wait, at most so many of each table, within the caller's unit; true
