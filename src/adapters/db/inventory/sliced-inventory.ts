@@ -305,7 +305,7 @@ class Search {
     const statuses = storedStatuses(status);
     const bound = status === "expired" ? Math.min(now, expiresBefore ?? now) : expiresBefore;
     if (bound === undefined && statuses.includes("good")) return undefined;
-    const index = sql`${inIndexes} and ordinal <= ${this.#mark} and ca_id = ${caId} and kind = 'leaf' and status in ${statuses}`;
+    const index = sql`${inIndexes} and +ordinal <= ${this.#mark} and ca_id = ${caId} and kind = 'leaf' and status in ${statuses}`;
     const before = bound === undefined ? sql`` : sql`and not_after < ${bound}`;
     return sql`select ordinal from certificates indexed by certificates_expiry where ${index} ${before}`;
   }
