@@ -102,11 +102,13 @@ export function outstandingOf(connection: Connection): CertificateReads["outstan
   const { db, t } = connection;
   const c = t.certificates;
   const living: readonly StoredStatus[] = ["good", "held"];
+  // The sign keeps SQLite from walking all intents of the CA.
+  const owner = connection.dialect === "sqlite" ? sql`+${t.intents.caId}` : sql`${t.intents.caId}`;
   return async (ca, now) => {
     // Literal, not a parameter: otherwise no planner may use the partial index.
     const open = and(
       sql`state = 'intended'`,
-      eq(t.intents.caId, ca),
+      eq(owner, ca),
       inArray(t.intents.purpose, leafPurposes),
     );
     const [signing] = await db.select({ count: counted }).from(t.intents).where(open);

@@ -106,7 +106,11 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
   [
     "what is outstanding",
     () => reads.certificates.outstanding(home, noon),
-    [by("certificates", "certificates_expiry"), newest("certificates")],
+    [
+      by("certificates", "certificates_expiry"),
+      newest("certificates"),
+      "SCAN intents USING INDEX intents_intended",
+    ],
   ],
   [
     "a profile's name",
