@@ -1,4 +1,7 @@
-/** THE COUNTERS, which triggers of the database keep; no repository writes them. */
+/**
+ * THE COUNTERS, which triggers of the database keep; on SQLite they count what has been folded
+ * (`engine/folds.ts`).
+ */
 
 import type { Kit } from "./kit.ts";
 
