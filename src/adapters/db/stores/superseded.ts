@@ -33,8 +33,8 @@ export function supersededOf({ db, t, dialect }: Connection): CertificateReads["
 }
 
 /**
- * The same among the rows no index holds yet: they are read once for all serials, and those of other
- * identities left out.
+ * The same among the rows no index holds yet: they are read once for all serials, and those of
+ * other identities left out.
  */
 function newestLater(ca: CaId, serials: readonly Serial[], now: Instant): SQL {
   const identities = sql`select identity from certificates

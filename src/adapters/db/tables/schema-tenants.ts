@@ -21,8 +21,8 @@ export function tenantTables(k: Kit) {
     (t) => [k.unique("tenants_slug").on(t.slug), k.index("tenants_paging").on(t.createdAt, t.id)],
   );
   /**
-   * Leaves of each tenant, counted as those of a CA are (`schema-counts.ts`): `issued` and `revoked`
-   * per UTC day, `living` (good or held) per hour of their end.
+   * Leaves of each tenant, counted as those of a CA are (`schema-counts.ts`): `issued` and
+   * `revoked` per UTC day, `living` (good or held) per hour of their end.
    */
   const tenantCounts = k.table(
     "tenant_counts",
