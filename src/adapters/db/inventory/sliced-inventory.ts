@@ -153,7 +153,7 @@ class Search {
     const { ordinal } = this.#c;
     const matched = and(inArray(ordinal, listed(found)), matching(this.#connection, this.#filter));
     const sorted = await this.#ordinals(
-      sql`select ordinal from certificates where ${matched} order by ordinal desc`,
+      sql`select ordinal from certificates not indexed where ${matched} order by ordinal desc`,
     );
     // Serials have an index that holds all of them.
     if (this.#filter.serialPrefix !== undefined) return sorted;

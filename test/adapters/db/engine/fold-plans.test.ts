@@ -94,6 +94,11 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     [newest("certificates"), /^SCAN certificate_search VIRTUAL TABLE/],
   ],
   [
+    "few that expire",
+    () => reads.certificates.page({ ...filter, expiresBefore: instant(noon + 1) }, 9),
+    [by("certificates", "certificates_expiry"), newest("certificates")],
+  ],
+  [
     "a serial's beginning",
     () => reads.certificates.page({ ...filter, serialPrefix: "12" }, 9),
     [by("certificates", "certificates_serial")],
@@ -173,6 +178,8 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     );
     expect([String(one), found, found ? [] : plans]).toEqual([String(one), true, []]);
   }
+  // All of a CA is as long a walk.
+  expect(plans.filter((step) => /INDEX certificates_serial \(ca_id=\?\)/.test(step))).toEqual([]);
   expect(plans.filter((step) => /^SCAN (certificates|events|cas|n|m|c)\b/.test(step))).toEqual([]);
 });
 
