@@ -192,7 +192,7 @@ export const counted = sql<number>`count(*)`.mapWith(Number);
 /** Text that starts with, or contains, `part` literally; both sides are in lower case already. */
 export const startsWith = (column: Column, part: string): SQL =>
   sql`${column} like ${`${literal(part)}%`} escape '!'`;
-export const contains = (column: Column, part: string): SQL =>
+export const contains = (column: Column | SQL, part: string): SQL =>
   sql`${column} like ${`%${literal(part.toLowerCase())}%`} escape '!'`;
 
 /** Text that starts with `part`, letter case included. */

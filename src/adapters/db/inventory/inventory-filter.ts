@@ -10,10 +10,10 @@ import { contains, type Connection, startsWith } from "#adapters/db/engine/conne
 import { serialsBeginning } from "./serial-ranges.ts";
 
 /**
- * Whether text and serial are looked for by their indexes, only compared, or have been found
- * already.
+ * Whether text and serial are looked for by their indexes, only compared, compared as SQLite's text
+ * index would that does not hold them yet, or have been found already.
  */
-export type Search = "indexed" | "compared" | "found";
+export type Search = "indexed" | "compared" | "alike" | "found";
 
 /** The conditions of a filter. */
 export function matching(
@@ -71,13 +71,29 @@ function beginning(
 }
 
 function spelling(dialect: Connection["dialect"], c: Columns, text: string, search: Search): SQL {
-  const like = contains(c.search, text);
+  const like =
+    search === "alike"
+      ? contains(withoutVariants(c), variantless(text.toLowerCase()))
+      : contains(c.search, text);
   const byIndex = dialect === "postgres" && search === "indexed" && hasTrigrams(text);
   // Found by the trigrams both have (`certificates_search`), then compared.
   const grams = sql`certificate_trigrams(${c.search}) @> certificate_trigrams(${text.toLowerCase()})`;
   const part = byIndex ? sql`(${grams} and ${like})` : like;
   const serial = serialIn(text);
   return serial === undefined ? part : sql`(${part} or ${eq(c.serial, serial)})`;
+}
+
+/** Text in lower case as SQLite's index of trigrams sees it, for which these letters are one. */
+export const variantless = (text: string): string =>
+  Object.entries(variants).reduce((left, [one, same]) => left.replaceAll(one, same), text);
+
+/** The same of the column, where it has other letters than those of ASCII. */
+function withoutVariants({ search }: Columns): SQL {
+  const replaced = Object.entries(variants).reduce(
+    (left, [one, same]) => sql`replace(${left}, ${sql.raw(`'${one}', '${same}'`)})`,
+    sql`${search}`,
+  );
+  return sql`case when octet_length(${search}) = length(${search}) then ${search} else ${replaced} end`;
 }
 
 /** True for text that the index of trigrams can look for. */
@@ -93,3 +109,20 @@ function ofStatus(
   if (status === "expired") return and(eq(c.status, "good"), lt(c.notAfter, now));
   return eq(c.status, status);
 }
+
+/** Lower case letters that case folding makes another of. */
+const variants = {
+  "\u{b5}": "μ",
+  "\u{17f}": "s",
+  "\u{345}": "ι",
+  "\u{3c2}": "σ",
+  "\u{3d0}": "β",
+  "\u{3d1}": "θ",
+  "\u{3d5}": "φ",
+  "\u{3d6}": "π",
+  "\u{3f0}": "κ",
+  "\u{3f1}": "ρ",
+  "\u{3f5}": "ε",
+  "\u{1e9b}": "ṡ",
+  "\u{1fbe}": "ι",
+} as const;

@@ -227,8 +227,10 @@ class Search {
    */
   #rows(low: number, high: number): SQL {
     const within = and(gte(this.#c.ordinal, low), lt(this.#c.ordinal, high));
-    const compared = and(matching(this.#connection, this.#filter, "compared"), within);
-    if (low > this.#mark) return sql`from certificates not indexed where ${compared}`;
+    const newest = low > this.#mark;
+    const search = newest && this.#byTrigrams ? "alike" : "compared";
+    const compared = and(matching(this.#connection, this.#filter, search), within);
+    if (newest) return sql`from certificates not indexed where ${compared}`;
     // The index of keys holds every row, and a planner would prefer one that does not.
     if (this.#filter.spkiSha256 !== undefined) return sql`from certificates where ${compared}`;
     if (!this.#byTrigrams) return sql`from certificates where ${inIndexes} and ${compared}`;
