@@ -34,19 +34,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
   const { ocsp, server } = deps.config;
   const maxAgeSeconds = Math.min(ocsp.http_max_age_seconds || day, day);
   const urls = new Recent<string, Remembered>(server.ocsp_cache_entries);
-  /** Copied into every response. */
-  const unkept = new Headers({ "content-type": contentType, "cache-control": "no-store" });
-
-  // POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again
-  // later.
-  const once = ({ der, status, retryAfter }: OcspAnswer): DerAnswer => {
-    deps.onAnswer(status);
-    if (retryAfter === undefined) return new DerAnswer(der, unkept);
-    const headers = new Headers(unkept);
-    headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
-    return new DerAnswer(der, headers, 503);
-  };
-
+  const once = answeredOnce(deps);
   const sent = (request: Request, { answer, repeated }: Remembered): DerAnswer => {
     deps.onAnswer(answer.status);
     return repeated.answer(request, deps.clock.now());
@@ -92,6 +80,22 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       summary: "OCSP with the request in the body.",
       takes: "application/ocsp-request",
     }),
+  };
+}
+
+/**
+ * Answers POST, nonces, unknown and errors, which are for the asker alone; a shed request may come
+ * again later.
+ */
+function answeredOnce({ onAnswer }: Pick<Deps, "onAnswer">): (answer: OcspAnswer) => DerAnswer {
+  /** Copied into every response. */
+  const unkept = new Headers({ "content-type": contentType, "cache-control": "no-store" });
+  return ({ der, status, retryAfter }) => {
+    onAnswer(status);
+    if (retryAfter === undefined) return new DerAnswer(der, unkept);
+    const headers = new Headers(unkept);
+    headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
+    return new DerAnswer(der, headers, 503);
   };
 }
 
