@@ -27,6 +27,7 @@ async function refusalOf(fails: Partial<Pick<Engine, "begin" | "commit" | "savep
     savepoint: () => {},
     release: () => {},
     rollbackToSavepoint: nothing,
+    ahead: nothing,
     commit: nothing,
     rollback: nothing,
     ...fails,

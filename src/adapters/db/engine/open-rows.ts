@@ -1,0 +1,180 @@
+/**
+ * The stored rows of what is open: how they are looked up, ahead where that saves a round trip, and
+ * removed.
+ */
+
+import type { CaId, Serial } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
+import type { Foreseen } from "#domain/store.ts";
+
+import { type Connection, jsonText, type Step } from "./connection.ts";
+
+export type OpenRow = Connection["t"]["openIntents"]["$inferSelect"];
+
+/**
+ * What is foreseen is asked for together with the head row, for every unit of the batch at once; on
+ * SQLite, where a look-up costs no round trip, when it is needed.
+ */
+export class OpenRows {
+  readonly #connection: Connection;
+  readonly #texts: Texts;
+  readonly #known = new Map<string, OpenRow>();
+  #free: (readonly [CaId, Serial])[] = [];
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.#texts = texts[connection.dialect];
+  }
+
+  /** Forgets what was looked up: of one operation, or all of it. */
+  forget(opId?: string): void {
+    if (opId !== undefined) this.#known.delete(opId);
+    else {
+      this.#known.clear();
+      this.#free = [];
+    }
+  }
+
+  async foresee(foreseen: readonly Foreseen[]): Promise<void> {
+    if (this.#connection.dialect === "sqlite") return;
+    const takes = foreseen.flatMap(({ takes: one }) => one ?? []);
+    const settles = foreseen.flatMap(({ settles: one }) => one ?? []);
+    const looks = [this.#lookForFree(takes), this.#lookForRows(settles)];
+    await Promise.all(looks);
+  }
+
+  /** True when nothing stored has this serial of the CA. */
+  async free(ca: CaId, serial: Serial): Promise<boolean> {
+    if (this.#free.some(([one, other]) => other === serial && one === ca)) return true;
+    const values = [ca, serial, ca, serial, serial, ca];
+    const row = await this.#connection.row(this.#texts.taken, values);
+    assert(row !== undefined, "a query for one truth gives a row");
+    return !row[0];
+  }
+
+  /** The stored row in which this operation has a serial; which one it is spares a walk. */
+  async row(opId: string, serial: Serial | undefined): Promise<OpenRow | undefined> {
+    const known = this.#known.get(opId);
+    if (known !== undefined) return known;
+    const { named, ofOperation } = this.#texts;
+    const found =
+      serial === undefined
+        ? await this.#connection.row(ofOperation, [opId])
+        : await this.#connection.row(named, [serial, opId]);
+    return found && openRow(found);
+  }
+
+  /** The statements that remove rows. */
+  removing(rows: readonly OpenRow[]): Step[] {
+    const { remove } = this.#texts;
+    return this.#each(remove, rows, ({ serial, opId }) => ({ serial, opId }));
+  }
+
+  /** Those that say of operations, with their artefacts, that the ledger has their outcome. */
+  closing(closed: readonly (readonly [opId: string, artifact: string])[]): Step[] {
+    const { removeBare, close } = this.#texts;
+    // The artefact of what has taken a serial is the serial.
+    const named = closed.filter(([, artifact]) => artifact !== "");
+    return [
+      ...this.#each(removeBare, closed, ([opId]) => ({ opId })),
+      ...this.#each(close, named, ([opId, serial]) => ({ serial, opId })),
+    ];
+  }
+
+  /** One statement with all of them on PostgreSQL, one for each on SQLite. */
+  #each<T>(text: string, given: readonly T[], named: (one: T) => Record<string, string>): Step[] {
+    const connection = this.#connection;
+    if (given.length === 0) return [];
+    const rows = given.map(named);
+    if (connection.dialect === "postgres") return [() => connection.run(text, [jsonText(rows)])];
+    return rows.map((row) => () => connection.run(text, Object.values(row)));
+  }
+
+  async #lookForFree(takes: readonly { caId: CaId; serial: Serial }[]): Promise<void> {
+    if (takes.length === 0) return;
+    const rows = await this.#connection.rows(allTaken, [jsonText(takes)]);
+    const taken = new Set(rows.map(([position]) => Number(position)));
+    const free = takes.filter((_, at) => !taken.has(at + 1));
+    this.#free = free.map(({ caId, serial }) => [caId, serial]);
+  }
+
+  async #lookForRows(settles: readonly { opId: string; serial: Serial }[]): Promise<void> {
+    if (settles.length === 0) return;
+    const rows = await this.#connection.rows(allNamed, [jsonText(settles)]);
+    for (const row of rows.map(openRow)) this.#known.set(row.opId, row);
+  }
+}
+
+function openRow(row: readonly unknown[]): OpenRow {
+  const [opId, caId, serial, purpose, tbsDigest, requestedBy, createdAt, number, owner] = row;
+  return {
+    opId: String(opId),
+    caId: String(caId),
+    serial: String(serial),
+    purpose: String(purpose),
+    tbsDigest: String(tbsDigest),
+    requestedBy: String(requestedBy),
+    createdAt: Number(createdAt),
+    number: number === null ? null : Number(number),
+    owner: Number(owner),
+  };
+}
+
+interface Texts {
+  readonly taken: string;
+  readonly named: string;
+  readonly ofOperation: string;
+  readonly remove: string;
+  readonly removeBare: string;
+  readonly close: string;
+}
+
+const columns = [
+  "op_id",
+  "ca_id",
+  "serial",
+  "purpose",
+  "tbs_digest",
+  "requested_by",
+  "created_at",
+  "number",
+  "owner",
+];
+const selected = `select ${columns.map((name) => `o.${name}`).join(", ")} from open_intents o`;
+
+const takenText = (mark: (at: number) => string): string =>
+  `select exists (select 1 from certificates where ca_id = ${mark(1)} and serial = ${mark(2)})
+     or exists (select 1 from intents where ca_id = ${mark(3)} and serial = ${mark(4)})
+     or exists (select 1 from open_intents where serial = ${mark(5)} and ca_id = ${mark(6)})`;
+
+const texts: Record<Connection["dialect"], Texts> = {
+  sqlite: {
+    taken: takenText(() => "?"),
+    named: `${selected} where o.serial = ? and o.op_id = ?`,
+    ofOperation: `${selected} where o.op_id = ? and o.serial <> ''`,
+    remove: "delete from open_intents where serial = ? and op_id = ?",
+    removeBare: "delete from open_intents where serial = '' and op_id = ?",
+    close: "update open_intents set number = null where serial = ? and op_id = ?",
+  },
+  postgres: {
+    taken: takenText((at) => `$${at}`),
+    named: `${selected} where o.serial = $1 and o.op_id = $2`,
+    ofOperation: `${selected} where o.op_id = $1 and o.serial <> ''`,
+    remove: `delete from open_intents o using json_to_recordset($1::text::json) as g("serial" text, "opId" text)
+      where o.serial = g."serial" and o.op_id = g."opId"`,
+    removeBare: `delete from open_intents o using json_to_recordset($1::text::json) as g("opId" text)
+      where o.serial = '' and o.op_id = g."opId"`,
+    close: `update open_intents o set number = null from json_to_recordset($1::text::json) as g("serial" text, "opId" text)
+      where o.serial = g."serial" and o.op_id = g."opId"`,
+  },
+};
+
+/** The places, from 1, of those whose serials are taken. */
+const allTaken = `select g.at from rows from (json_to_recordset($1::text::json) as ("caId" text, "serial" text))
+    with ordinality as g("caId", "serial", at)
+  where exists (select 1 from certificates c where c.ca_id = g."caId" and c.serial = g."serial")
+     or exists (select 1 from intents i where i.ca_id = g."caId" and i.serial = g."serial")
+     or exists (select 1 from open_intents o where o.serial = g."serial" and o.ca_id = g."caId")`;
+
+const allNamed = `${selected} join json_to_recordset($1::text::json) as g("serial" text, "opId" text)
+  on o.serial = g."serial" and o.op_id = g."opId"`;
