@@ -22,6 +22,7 @@ import { claimPlace, openPlace } from "#app/founded.ts";
 import { frontDoor } from "#app/front.ts";
 import { countEnvelope, openInstanceKeys } from "#app/keys.ts";
 import type { AppOptions } from "#app/options.ts";
+import { atRest } from "#app/rest.ts";
 import { describe, domainParts } from "#app/parts.ts";
 import { useProxy } from "#app/proxy.ts";
 import { type Running, type Schedules, startRunning } from "#app/running.ts";
@@ -95,7 +96,10 @@ async function openGround(options: AppOptions, closing: Closing) {
 
   // 2. The database, which must be of the same instance.
   const { store, place, instanceId } = await openPlace(options, address, secrets);
-  closing.push(() => store.close());
+  closing.push(
+    () => store.close(),
+    atRest(() => store.rest()),
+  );
   const metrics = new Metrics();
 
   // 3. The keys.

@@ -9,8 +9,19 @@ import { newHome, writeConfig } from "#test/support/instances/instance.ts";
 
 const root = join(import.meta.dir, "..");
 
-/** Each evaluated in tens of milliseconds, for passkeys and for bundles of certificates. */
-const heavy = ["@peculiar/x509", "reflect-metadata", "tsyringe", "pkijs", "asn1js"];
+/**
+ * Each takes milliseconds and megabytes: for passkeys, bundles of certificates, directories and
+ * remote calls.
+ */
+const heavy = [
+  "@peculiar/x509",
+  "reflect-metadata",
+  "tsyringe",
+  "pkijs",
+  "asn1js",
+  "ldapts",
+  "@bufbuild/protobuf",
+];
 
 const built = await Bun.build({
   entrypoints: [join(root, "src/main.ts")],
@@ -36,7 +47,7 @@ function packagesWith(entry: string): ReadonlySet<string> {
 const packageOf = (path: string): string | undefined =>
   /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
 
-describe("of the libraries that read foreign certificates nothing is loaded with", () => {
+describe("of the libraries that few callers need nothing is loaded with", () => {
   test.each(["src/app/shell.ts", "src/app/signer.ts", "src/app/threads.ts"])("%s", (entry) => {
     const packages = packagesWith(entry);
     // That anything was followed at all.

@@ -2,18 +2,26 @@
 
 import { workerData } from "node:worker_threads";
 
-import { runAccessLogJob } from "#adapters/db/stores/access-log-job.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread.ts";
-import { runIntegrityJob } from "#adapters/db/engine/integrity-job.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
-import { runPathJob } from "#adapters/paths/job.ts";
 import { isPathJob } from "#adapters/paths/thread.ts";
-import { runSignerWorker } from "#adapters/keys/signer/main.ts";
 
-/** Runs the job until it ends. */
+/**
+ * Runs the job until it ends. Each loads what its own job needs and no more: a thread has a heap of
+ * its own.
+ */
 export async function runThread(): Promise<void> {
-  if (isAccessLogJob(workerData)) runAccessLogJob(workerData);
-  else if (isIntegrityJob(workerData)) await runIntegrityJob(workerData);
-  else if (isPathJob(workerData)) runPathJob();
-  else await runSignerWorker();
+  if (isAccessLogJob(workerData)) {
+    const { runAccessLogJob } = await import("#adapters/db/stores/access-log-job.ts");
+    runAccessLogJob(workerData);
+  } else if (isIntegrityJob(workerData)) {
+    const { runIntegrityJob } = await import("#adapters/db/engine/integrity-job.ts");
+    await runIntegrityJob(workerData);
+  } else if (isPathJob(workerData)) {
+    const { runPathJob } = await import("#adapters/paths/job.ts");
+    runPathJob();
+  } else {
+    const { runSignerWorker } = await import("#adapters/keys/signer/main.ts");
+    await runSignerWorker();
+  }
 }

@@ -6,6 +6,7 @@ import * as nodeCrypto from "node:crypto";
 
 import { readWideRsaKey, WideRsaPublicKey } from "./rsa-public-key.ts";
 import { readSlhDsaKey, SlhDsaPublicKey } from "./slh-dsa.ts";
+import { OnceATurn } from "./turns.ts";
 
 export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
 
@@ -174,7 +175,10 @@ export function verifySignature(
 }
 
 /**
- * The same for the thread that serves requests: short messages off it, long ones slice by slice.
+ * The same for the thread that serves requests. Long messages are hashed slice by slice; what takes
+ * less time than handing it to another thread is done here, once in each turn of the event loop,
+ * and all else by the others: of few requests none waits for two threads to wake, and many keep
+ * this one free.
  */
 export async function verifySignatureAside(
   key: VerificationKey,
@@ -185,7 +189,11 @@ export async function verifySignatureAside(
   const { hash } = scheme;
   if (message instanceof Uint8Array || hash === undefined || isOwnKey(key)) {
     const whole = message instanceof Uint8Array ? message : Buffer.concat(message);
-    return await verifySignatureOffThread(key, scheme, whole, signature);
+    // Of keys of our own it takes a few milliseconds, for the few there are.
+    if (isOwnKey(key)) return verifySignature(key, scheme, whole, signature);
+    const here = isQuick(key) && whole.length <= quickOctetsMax && hereThisTurn.take();
+    if (here) return verifySignature(key, scheme, whole, signature);
+    return await verifiedOffThread(key, scheme, whole, signature);
   }
   const verifier = nodeCrypto.createVerify(hash);
   await eachSlice(message, (slice) => verifier.update(slice));
@@ -196,20 +204,14 @@ export async function verifySignatureAside(
   }
 }
 
-/** `verifySignature` off the calling thread. */
-export function verifySignatureOffThread(
-  key: VerificationKey,
+function verifiedOffThread(
+  key: RuntimeKey,
   scheme: SignatureScheme,
   message: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
   return new Promise((resolve) => {
     try {
-      if (isOwnKey(key)) {
-        // A few milliseconds, for the few there are.
-        resolve(verifiedHere(key, scheme, message, signature));
-        return;
-      }
       const algorithm = scheme.hash ?? null;
       nodeCrypto.verify(algorithm, message, withPadding(key, scheme), signature, (fault, good) =>
         resolve(fault === null && good),
@@ -219,6 +221,22 @@ export function verifySignatureOffThread(
     }
   });
 }
+
+/** True for keys whose signatures are verified in less than a tenth of a millisecond. */
+function isQuick(key: RuntimeKey): boolean {
+  const { asymmetricKeyType: type = "", asymmetricKeyDetails: details } = key;
+  // Whoever asks chooses the exponent, and with it the time.
+  if (type === "rsa") {
+    return (details?.modulusLength ?? Infinity) <= 4096 && details?.publicExponent === 65_537n;
+  }
+  return quickTypes.has(type) || (type === "ec" && details?.namedCurve === "prime256v1");
+}
+
+const quickTypes: ReadonlySet<string> = new Set(["ed25519", "ml-dsa-44", "ml-dsa-65"]);
+/** Longer messages take their time to hash. */
+const quickOctetsMax = 16 * 1024;
+
+const hereThisTurn = new OnceATurn();
 
 const isOwnKey = (key: VerificationKey): key is OwnKey =>
   key instanceof SlhDsaPublicKey || key instanceof WideRsaPublicKey;

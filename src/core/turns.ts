@@ -20,6 +20,21 @@ export class Turns {
   }
 }
 
+/** Lets one of all who ask in a turn of the event loop have its way. */
+export class OnceATurn {
+  #taken = false;
+
+  /** True for the first who asks in a turn. */
+  take(): boolean {
+    if (this.#taken) return false;
+    this.#taken = true;
+    setImmediate(() => {
+      this.#taken = false;
+    });
+    return true;
+  }
+}
+
 /**
  * Keeps many short steps from being one long one: awaiting what is there already does not end a
  * turn, so whoever works through a thousand rows that way holds everybody up. Steps that are told

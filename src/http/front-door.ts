@@ -62,7 +62,7 @@ export interface FrontDoorDeps {
   /** Refusals in the words of each protocol. */
   readonly speeches: Speeches;
   /** Remote procedure calls, on the main door only. */
-  readonly rpc?: RpcDoor;
+  readonly rpc?: Pick<RpcDoor, "serves" | "answer">;
 }
 
 /** Serves the console: GET and HEAD only, on the main door only. */
@@ -210,7 +210,7 @@ export class FrontDoor {
     }
   }
 
-  async #answerRpc(exchange: Exchange, rpc: RpcDoor): Promise<Response> {
+  async #answerRpc(exchange: Exchange, rpc: Pick<RpcDoor, "answer">): Promise<Response> {
     const response = await rpc.answer({
       exchange,
       admit: () => {

@@ -33,6 +33,7 @@ async function refusalOf(fails: Partial<Pick<Engine, "begin" | "commit" | "savep
     ...fails,
   } as unknown as Engine; // All that the queue asks of it.
   const journal = {
+    rows: { begin: () => {} },
     begin: () => {},
     mark: () => ({}),
     restore: () => {},

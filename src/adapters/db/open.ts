@@ -8,8 +8,7 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "#adapters/db/engine/heads.ts";
 import { Journal } from "#adapters/db/engine/journal.ts";
 import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
-import { PostgresEngine, type PostgresOptions } from "#adapters/db/engine/postgres.ts";
-import { migratePostgres } from "#adapters/db/engine/postgres-migrate.ts";
+import type { PostgresOptions } from "#adapters/db/engine/postgres.ts";
 import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { type Administration, storeOver } from "#adapters/db/stores/store.ts";
@@ -46,7 +45,10 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
   );
 }
 
+/** Its tables and driver are loaded only where there is one. */
 async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
+  const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");
+  const { migratePostgres } = await import("#adapters/db/engine/postgres-migrate.ts");
   const engine = new PostgresEngine(options, owner, deps.onFault ?? (() => {}));
   return started(engine, owner, deps, (fill) => migratePostgres(engine, options.migrate, fill));
 }

@@ -3,7 +3,7 @@
  * bounded in time and size.
  */
 
-import { Client, type Entry } from "ldapts";
+import type { Client, Entry } from "ldapts";
 
 import type { DirectoryEntry } from "#core/access/directory-entry.ts";
 import { DirectoryFault } from "#domain/access/directory.ts";
@@ -45,6 +45,8 @@ export async function conversing<T>(
   timeoutSeconds: number,
   work: (conversation: Conversation) => Promise<T>,
 ): Promise<T> {
+  // Only where a directory is asked.
+  const ldap = await import("ldapts");
   const signal = AbortSignal.timeout(timeoutSeconds * 1000);
   const { socket, certificateEnds } = await openConnection(server, tls, signal);
   const { promise: expired, reject } = Promise.withResolvers<never>();
@@ -57,7 +59,7 @@ export async function conversing<T>(
     if (octets > octetsMax) socket.destroy();
   });
   let given = false;
-  const client = new Client({
+  const client = new ldap.Client({
     url: "ldap://directory",
     timeout: timeoutSeconds * 1000,
     // The library would connect anew when a server closes, in clear and unverified, and send the

@@ -130,9 +130,10 @@ export class Outbox {
   }
 
   /**
-   * Queues one frame. It leaves at the end of the current turn of the event loop, or with `flush`,
-   * or with as many others as are worth waking the other process: a long turn must not keep it
-   * waiting for the first of many.
+   * Queues one frame. The first of a turn of the event loop leaves once what is under way waits for
+   * something, with whatever is queued by then; those after it leave at the end of the turn, or
+   * with `flush`, or with as many others as are worth waking the other process: a long turn must
+   * not keep it waiting for the first of many.
    */
   add(kind: FrameKind, id: number, parts: readonly Uint8Array[]): void {
     let bodyBytes = 0;
@@ -149,8 +150,9 @@ export class Outbox {
     if (this.#frames >= framesMax) this.flush();
     if (this.#scheduled || this.#frames === 0) return;
     this.#scheduled = true;
-    // Not at the end of the microtasks: every request under load has its own, and each write wakes
-    // the other process.
+    queueMicrotask(() => this.flush());
+    // The others not at the end of the microtasks: every request under load has its own, and each
+    // write wakes the other process.
     setImmediate(() => {
       this.#scheduled = false;
       this.flush();

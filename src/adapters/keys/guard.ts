@@ -1,5 +1,6 @@
 /** Bounds how many key operations are under way, lets a few wait, and sheds the rest. */
 
+import { promised } from "#core/at-once.ts";
 import { refuse } from "#core/problems.ts";
 import type { SignTicket } from "#domain/signing/ticket.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -79,15 +80,31 @@ export class Turns {
     return this.#queue.length - this.#first;
   }
 
-  async during<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#settings().max_in_flight) await this.#turn();
-    else this.#running += 1;
-    try {
-      return await work();
-    } finally {
-      this.#pass();
-    }
+  during<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#running >= this.#settings().max_in_flight) return this.#later(work);
+    this.#running += 1;
+    return this.#within(work);
   }
+
+  async #later<T>(work: () => Promise<T>): Promise<T> {
+    await this.#turn();
+    return await this.#within(work);
+  }
+
+  /** Holds a place until the work is over. */
+  #within<T>(work: () => Promise<T>): Promise<T> {
+    return promised(work).then(this.#done<T>, this.#failed);
+  }
+
+  readonly #done = <T>(made: T): T => {
+    this.#pass();
+    return made;
+  };
+
+  readonly #failed = (fault: unknown): never => {
+    this.#pass();
+    throw fault;
+  };
 
   /** Resolves when a place was handed over. */
   #turn(): Promise<void> {

@@ -37,21 +37,24 @@ export const publicKeyOf =
   (ref) =>
     timedWork(report, "public_key", keys.find(ref));
 
-async function timedWork<T>(
+function timedWork<T>(
   report: KeyHooks["measured"],
   operation: KeyOperation,
   work: Promise<T>,
 ): Promise<T> {
   const started = performance.now();
-  let result = "ok";
-  try {
-    return await work;
-  } catch (fault) {
-    result = fault instanceof Problem ? fault.code : "fault";
-    throw fault;
-  } finally {
+  const ended = (result: string) =>
     report?.(operation, result, (performance.now() - started) / 1000);
-  }
+  return work.then(
+    (made) => {
+      ended("ok");
+      return made;
+    },
+    (fault) => {
+      ended(fault instanceof Problem ? fault.code : "fault");
+      throw fault;
+    },
+  );
 }
 
 /**

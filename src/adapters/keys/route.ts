@@ -1,5 +1,6 @@
 /** Hands each key operation to the provider its reference names. */
 
+import { promised } from "#core/at-once.ts";
 import { refuse } from "#core/problems.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -15,7 +16,7 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
   return {
     generate: async (wanted) => of(wanted.provider).generate(wanted),
     find: async (ref) => of(ref.provider).find(ref),
-    sign: async (ticket, message) => of(ticket.key.provider).sign(ticket, message),
+    sign: (ticket, message) => promised(() => of(ticket.key.provider).sign(ticket, message)),
     destroy: async (ref) => of(ref.provider).destroy(ref),
     keks: {
       generate: async (wanted) => of(wanted.provider).keks.generate(wanted),

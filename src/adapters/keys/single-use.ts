@@ -1,5 +1,6 @@
 /** Holds every signature to its ticket: exactly these octets, and once. */
 
+import { following, promised } from "#core/at-once.ts";
 import { sha256HexOf } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -14,15 +15,15 @@ export function singleUse(keys: Keys): Keys {
   return {
     generate: (wanted) => keys.generate(wanted),
     find: (ref) => keys.find(ref),
-    sign: async (ticket, message) => {
-      assert(SignTicket.isGenuine(ticket), "a ticket is made by domain/signing");
-      const digest = sha256HexOf(message);
-      assert(
-        (typeof digest === "string" ? digest : await digest) === ticket.digest,
-        "a ticket signs exactly the octets it was made for",
-      );
-      assert(used.add(ticket.opId), "a ticket is used once");
-      return keys.sign(ticket, message);
+    sign: (ticket, message) => {
+      const held = (digest: string) => {
+        assert(SignTicket.isGenuine(ticket), "a ticket is made by domain/signing");
+        const same = digest === ticket.digest;
+        assert(same, "a ticket signs exactly the octets it was made for");
+        assert(used.add(ticket.opId), "a ticket is used once");
+        return keys.sign(ticket, message);
+      };
+      return promised(() => following(sha256HexOf(message), held));
     },
     destroy: (ref) => keys.destroy(ref),
     keks: keys.keks,

@@ -7,6 +7,7 @@ import { refuse } from "#core/problems.ts";
 import type { OpenRpcMethod } from "#http/rpc/door.ts";
 
 import { healthSchema } from "./health-messages.ts";
+import { healthPath } from "./names.ts";
 
 /**
  * `Check` of `grpc.health.v1.Health`. The empty name is the server as a whole; a name that is not
@@ -18,7 +19,7 @@ export function healthMethods(
   ready: () => Promise<boolean>,
 ): Readonly<Record<string, OpenRpcMethod>> {
   return {
-    "grpc.health.v1.Health/Check": {
+    [healthPath]: {
       schema: healthSchema,
       messages: ["HealthCheckRequest", "HealthCheckResponse"],
       answer: async ({ service = "" }) => {

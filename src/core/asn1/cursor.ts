@@ -6,7 +6,7 @@
 import { serialFromBytes, type Serial } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
 
-import { decodeOid } from "./oid-octets.ts";
+import { oidText } from "./known-oids.ts";
 import { tags } from "./tags.ts";
 
 /** What malformed input throws; the edge that read the input turns it into its own refusal. */
@@ -129,7 +129,7 @@ export class Cursor {
   /** Dotted text of an OBJECT IDENTIFIER. */
   oid(tag: number = tags.oid): string {
     const start = this.header(tag);
-    const dotted = decodeOid(this.bytes, start, this.at);
+    const dotted = oidText(this.bytes, start, this.at);
     if (dotted === undefined) throw new DerError("an OBJECT IDENTIFIER is malformed");
     return dotted;
   }

@@ -5,7 +5,8 @@
 
 import { assert } from "#core/problems.ts";
 
-import { headerLength, writeLength } from "./der.ts";
+import type { Instant } from "#core/time.ts";
+import { headerLength, writeGeneralizedTime, writeLength } from "./der.ts";
 
 /** One message under way. What is written goes before what was written. */
 export class DerWriter {
@@ -30,6 +31,13 @@ export class DerWriter {
     this.#octets.set(octets, this.#at);
   }
 
+  /** A GeneralizedTime, as `generalizedTime` gives it. */
+  generalizedTime(at: Instant): void {
+    this.#at -= timeOctets;
+    assert(this.#at >= 0, "a message has room for what it was told of");
+    writeGeneralizedTime(this.#octets, this.#at, at);
+  }
+
   /** Makes everything written since `mark` the content of one element. */
   wrap(tag: number, mark: number): void {
     const length = this.mark - mark;
@@ -40,11 +48,13 @@ export class DerWriter {
     writeLength(this.#octets, this.#at, header, length);
   }
 
-  /** The message: a view of memory that is not written again. */
+  /** The message, in memory that is not written again: of its own where the room was exact. */
   finish(): Uint8Array {
-    return this.#octets.subarray(this.#at);
+    return this.#at === 0 ? this.#octets : this.#octets.subarray(this.#at);
   }
 }
 
+/** Of a GeneralizedTime. */
+const timeOctets = 17;
 /** Room that the header of an element takes at most. */
 export const headerOctetsMax = 6;

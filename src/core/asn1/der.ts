@@ -130,16 +130,21 @@ export function time(at: Instant): Uint8Array {
 
 /** GeneralizedTime `YYYYMMDDHHMMSSZ` (RFC 5280 §4.1.2.5.2); fractions are dropped. */
 export function generalizedTime(at: Instant): Uint8Array {
+  const out = new Uint8Array(17);
+  writeGeneralizedTime(out, 0, at);
+  return out;
+}
+
+/** Writes the 17 octets of it from `start` on. */
+export function writeGeneralizedTime(out: Uint8Array, start: number, at: Instant): void {
   const fields = new Date(at);
   const year = fields.getUTCFullYear();
   assert(year >= 1000 && year <= 9999, "a time to encode has a year of four digits");
-  const out = new Uint8Array(17);
-  out[0] = tags.generalizedTime;
-  out[1] = 15;
-  writeTwoDigits(out, 2, Math.floor(year / 100));
-  writeTwoDigits(out, 4, year % 100);
-  writeMonthToSecond(out, 6, fields);
-  return out;
+  out[start] = tags.generalizedTime;
+  out[start + 1] = 15;
+  writeTwoDigits(out, start + 2, Math.floor(year / 100));
+  writeTwoDigits(out, start + 4, year % 100);
+  writeMonthToSecond(out, start + 6, fields);
 }
 
 /** Orders octet strings as X.690 §11.6 orders encodings: by octets, a prefix first. */

@@ -53,7 +53,7 @@ function appendArc(octets: number[], arc: bigint): void {
 function firstArcs(arc: number | bigint): string {
   if (arc < 40) return `0.${arc}`;
   if (arc < 80) return `1.${Number(arc) - 40}`;
-  return `2.${BigInt(arc) - 80n}`;
+  return `2.${typeof arc === "number" ? arc - 80 : arc - 80n}`;
 }
 
 // More than seven octets do not fit the exact range of a number (UUID arcs under 2.25).

@@ -14,8 +14,14 @@ export const pemHead = (label: string): string => `-----BEGIN ${label}-----\n`;
  * Lines of at most 64 characters, each ended; of a long block any run of 48 octets times a whole
  * number is such lines.
  */
-export const pemLines = (der: Uint8Array): string =>
-  `${der.toBase64().replace(/.{64}(?=.)/g, "$&\n")}\n`;
+export function pemLines(der: Uint8Array): string {
+  const text = der.toBase64();
+  // Of a short block the lines are cut, of a long one they are written in one go.
+  if (text.length > cutMax) return `${text.replace(/.{64}(?=.)/g, "$&\n")}\n`;
+  let lines = "";
+  for (let at = 0; at < text.length; at += 64) lines += `${text.slice(at, at + 64)}\n`;
+  return lines === "" ? "\n" : lines;
+}
 
 /** The line after them. */
 export const pemFoot = (label: string): string => `-----END ${label}-----\n`;
@@ -68,3 +74,6 @@ function decodeBase64(text: string): Uint8Array | undefined {
     return undefined;
   }
 }
+
+/** Characters: many a thousand pieces of text would have to be put together. */
+const cutMax = 16_384;

@@ -5,7 +5,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
-import { importPublicKey, verifySignature, verifySignatureOffThread } from "#core/crypto.ts";
+import { importPublicKey, verifySignature, verifySignatureAside } from "#core/crypto.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 
 import { readAlgorithm } from "./algorithm-identifiers.ts";
@@ -62,11 +62,11 @@ export function csrSignatureValid(request: CertificationRequest): boolean {
   return verifySignature(check.key, check.scheme, request.tbs, request.signature);
 }
 
-/** The same off the calling thread. */
+/** The same for the thread that serves requests (`verifySignatureAside`). */
 export async function csrSignatureVerified(request: CertificationRequest): Promise<boolean> {
   const check = signatureCheck(request);
   if (check === undefined) return false;
-  return await verifySignatureOffThread(check.key, check.scheme, request.tbs, request.signature);
+  return await verifySignatureAside(check.key, check.scheme, request.tbs, request.signature);
 }
 
 function signatureCheck({ signatureName, spki }: CertificationRequest) {

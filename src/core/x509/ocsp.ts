@@ -7,6 +7,7 @@ import {
   enumerated,
   explicit,
   generalizedTime,
+  headerLength,
   implicit,
   octetString,
   oid,
@@ -38,8 +39,8 @@ export interface CertId {
   readonly serial: Serial | undefined;
 }
 
-export interface OcspRequest {
-  readonly certIds: readonly CertId[];
+export interface OcspRequest<C extends CertId = CertId> {
+  readonly certIds: readonly C[];
   /** Octets of the nonce, 1..128; undefined when absent. */
   readonly nonce: Uint8Array | undefined;
 }
@@ -79,10 +80,17 @@ export const ocspStatus = {
  * unknown critical extension. The requestor's name and signature are read over: answers are the
  * same for everybody.
  */
-export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined {
+export const parseOcspRequest = (der: Uint8Array): OcspRequest | undefined =>
+  parseOcspRequestBy(der, certIdIn);
+
+/** As `parseOcspRequest`; `read` makes of the DER of a certID what is wanted, and throws DerError. */
+export function parseOcspRequestBy<C extends CertId>(
+  der: Uint8Array,
+  read: (certId: Uint8Array) => C,
+): OcspRequest<C> | undefined {
   if (der.length > octetsMax) return undefined;
   try {
-    return readRequest(openSequence(der));
+    return readRequest(openSequence(der), read);
   } catch (error) {
     if (error instanceof DerError) return undefined;
     throw error;
@@ -92,21 +100,42 @@ export function parseOcspRequest(der: Uint8Array): OcspRequest | undefined {
 /** DER of ResponseData, the octets to be signed. */
 export function encodeResponseData(fields: ResponseFields): Uint8Array {
   const { responder, producedAt, answers, nonce } = fields;
-  let room = responder.length + (nonce?.length ?? 0) + sparseOctets;
-  for (const { certId } of answers) room += certId.length + sparseOctets;
-  const out = new DerWriter(room);
+  const statuses = answers.map(({ status }) => encodeStatus(status));
+  const out = new DerWriter(octetsOf(fields, statuses));
   if (nonce !== undefined) writeNonce(out, nonce);
   const answersEnd = out.mark;
-  // Within the list.
-  for (let at = answers.length - 1; at >= 0; at--) writeSingle(out, answers[at] as SingleAnswer);
+  for (let at = answers.length - 1; at >= 0; at--) {
+    const [answer, status] = [answers[at], statuses[at]];
+    if (answer !== undefined && status !== undefined) writeSingle(out, answer, status);
+  }
   out.wrap(tags.sequence, answersEnd);
-  out.write(generalizedTime(producedAt));
+  out.generalizedTime(producedAt);
   const responderEnd = out.mark;
   out.write(responder);
   out.wrap(contextualConstructed(1), responderEnd);
   out.wrap(tags.sequence, 0);
   return out.finish();
 }
+
+/** Octets of ResponseData with these encoded statuses. */
+function octetsOf(
+  { responder, answers, nonce }: ResponseFields,
+  statuses: readonly Uint8Array[],
+): number {
+  let list = 0;
+  for (let at = 0; at < answers.length; at++) {
+    const status = statuses[at]?.length ?? 0;
+    list += withHeader((answers[at]?.certId.length ?? 0) + status + 2 * timeOctets + 2);
+  }
+  let whole = withHeader(responder.length) + timeOctets + withHeader(list);
+  if (nonce !== undefined) {
+    const extension = oid(oids.ocspNonce).length + withHeader(withHeader(nonce.length));
+    whole += withHeader(withHeader(withHeader(extension)));
+  }
+  return withHeader(whole);
+}
+
+const withHeader = (length: number): number => headerLength(length) + length;
 
 /**
  * `[1]` of ResponseData; the nonce is an OCTET STRING within the OCTET STRING of the extension (RFC
@@ -123,12 +152,12 @@ function writeNonce(out: DerWriter, nonce: Uint8Array): void {
   out.wrap(contextualConstructed(1), end);
 }
 
-function writeSingle(out: DerWriter, answer: SingleAnswer): void {
+function writeSingle(out: DerWriter, answer: SingleAnswer, status: Uint8Array): void {
   const end = out.mark;
-  out.write(generalizedTime(answer.nextUpdate));
+  out.generalizedTime(answer.nextUpdate);
   out.wrap(contextualConstructed(0), end);
-  out.write(generalizedTime(answer.thisUpdate));
-  out.write(encodeStatus(answer.status));
+  out.generalizedTime(answer.thisUpdate);
+  out.write(status);
   out.write(answer.certId);
   out.wrap(tags.sequence, end);
 }
@@ -140,10 +169,15 @@ export function encodeOcspResponse(
   signature: Uint8Array,
   certificates: readonly Uint8Array[],
 ): Uint8Array {
-  let room = responseData.length + signature.length + sparseOctets;
-  for (const certificate of certificates) room += certificate.length;
-  const out = new DerWriter(room);
-  for (const certificate of certificates.toReversed()) out.write(certificate);
+  let octets = 0;
+  for (const certificate of certificates) octets += certificate.length;
+  const carried = certificates.length > 0 ? withHeader(withHeader(octets)) : 0;
+  const identifier = algorithmIdentifier(algorithm);
+  const basic = responseData.length + identifier.length + withHeader(signature.length + 1);
+  const wrapped = withHeader(withHeader(basic + carried)) + oid(oids.ocspBasic).length;
+  const whole = withHeader(withHeader(wrapped)) + successful.length;
+  const out = new DerWriter(withHeader(whole));
+  for (let at = certificates.length - 1; at >= 0; at--) out.write(certificates[at] ?? noOctets);
   if (certificates.length > 0) {
     out.wrap(tags.sequence, 0);
     out.wrap(contextualConstructed(0), 0);
@@ -152,7 +186,7 @@ export function encodeOcspResponse(
   out.write(signature);
   out.write(noUnusedBits);
   out.wrap(tags.bitString, signatureEnd);
-  out.write(algorithmIdentifier(algorithm));
+  out.write(identifier);
   out.write(responseData);
   out.wrap(tags.sequence, 0);
   out.wrap(tags.octetString, 0);
@@ -199,8 +233,10 @@ export function certIdsOf(
 }
 
 /** Reads a CertID with the octets it is made of; throws DerError. */
-export function readCertId(cursor: Cursor): CertId {
-  const der = cursor.element(tags.sequence);
+export const readCertId = (cursor: Cursor): CertId => certIdIn(cursor.element(tags.sequence));
+
+/** The CertID that `der` consists of; its members are views of it. Throws DerError. */
+export function certIdIn(der: Uint8Array): CertId {
   const fields = openSequence(der);
   const hash = readHash(fields.element(tags.sequence));
   const issuerNameHash = fields.octetString();
@@ -219,16 +255,41 @@ export function readNonce(extensions: readonly Extension[]): Uint8Array | undefi
   return nonce;
 }
 
-function readRequest(request: Cursor): OcspRequest {
+function readRequest<C extends CertId>(
+  request: Cursor,
+  read: (certId: Uint8Array) => C,
+): OcspRequest<C> {
   const tbs = request.enter(tags.sequence);
   if (request.tag === contextualConstructed(0)) request.element();
   request.finish();
   readVersion(tbs.enterOptional(contextualConstructed(0)));
   if (tbs.tag === contextualConstructed(1)) tbs.element();
-  const certIds = readEntries(tbs.enter(tags.sequence));
-  const extensions = readKnownExtensions(tbs.enterOptional(contextualConstructed(2)));
+  const certIds = readEntries(tbs.enter(tags.sequence), read);
+  const nonce = readRequestNonce(tbs.enterOptional(contextualConstructed(2)));
   tbs.finish();
-  return { certIds, nonce: readNonce(extensions) };
+  return { certIds, nonce };
+}
+
+function readRequestNonce(holder: Cursor | undefined): Uint8Array | undefined {
+  if (holder === undefined) return undefined;
+  const extensions = holder.element();
+  holder.finish();
+  return onlyNonce(extensions) ?? readNonce(knownExtensions(extensions));
+}
+
+/**
+ * The nonce of a list that holds nothing else, not critical and short: what about every asker
+ * sends, read by its octets. Undefined for every other list, which is read in full.
+ */
+function onlyNonce(list: Uint8Array): Uint8Array | undefined {
+  const start = onlyNonceHead.length;
+  const length = list.length - start;
+  if (length < 1 || length > shortNonceMax) return undefined;
+  for (let at = 0; at < start; at++) {
+    const holds = onlyNonceHead[at] ?? 0;
+    if (list[at] !== holds + (growing[at] ?? 0) * length) return undefined;
+  }
+  return list.subarray(start);
 }
 
 // Version 1 is the DEFAULT, which DER leaves out; some clients write it, and nothing signed depends
@@ -239,22 +300,29 @@ function readVersion(version: Cursor | undefined): void {
   version.finish();
 }
 
-function readEntries(list: Cursor): readonly CertId[] {
-  const certIds: CertId[] = [];
+function readEntries<C extends CertId>(
+  list: Cursor,
+  read: (certId: Uint8Array) => C,
+): readonly C[] {
+  const certIds: C[] = [];
   do {
     const entry = list.enter(tags.sequence);
-    certIds.push(readCertId(entry));
-    readKnownExtensions(entry.enterOptional(contextualConstructed(0)));
+    certIds.push(read(entry.element(tags.sequence)));
+    readEntryExtensions(entry.enterOptional(contextualConstructed(0)));
     entry.finish();
     if (certIds.length > entriesMax) throw new DerError("the request has too many entries");
   } while (!list.finished);
   return certIds;
 }
 
-function readKnownExtensions(holder: Cursor | undefined): readonly Extension[] {
-  if (holder === undefined) return [];
-  const extensions = parseExtensions(holder.element());
+function readEntryExtensions(holder: Cursor | undefined): void {
+  if (holder === undefined) return;
+  knownExtensions(holder.element());
   holder.finish();
+}
+
+function knownExtensions(der: Uint8Array): readonly Extension[] {
+  const extensions = parseExtensions(der);
   const strange = extensions.some(({ oid: type, critical }) => critical && type !== oids.ocspNonce);
   if (strange) throw new DerError("the request has an unknown critical extension");
   return extensions;
@@ -270,9 +338,9 @@ function issuableSerial(content: Uint8Array): Serial | undefined {
 function encodeStatus(status: SingleStatus): Uint8Array {
   switch (status.status) {
     case "good":
-      return implicit(0, noOctets);
+      return good;
     case "unknown":
-      return implicit(2, noOctets);
+      return unknown;
     case "revoked": {
       const at = generalizedTime(status.at);
       // RFC 5280 §5.3.1 wants `unspecified` left out; RFC 6960 §4.2.1 takes its reasons from there.
@@ -294,5 +362,12 @@ const entriesMax = 32;
 const noOctets = new Uint8Array(0);
 const noUnusedBits = Uint8Array.of(0);
 const successful = enumerated(ocspStatus.successful);
-/** More than headers, times, status and object identifiers take around what is given. */
-const sparseOctets = 192;
+const good = implicit(0, noOctets);
+const unknown = implicit(2, noOctets);
+/** Of a GeneralizedTime, with its header. */
+const timeOctets = 17;
+/** Extensions with an empty nonce; the octets that are lengths (1 here) grow with the nonce. */
+const onlyNonceHead = nonceExtensions(noOctets);
+const growing = Uint8Array.of(0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1);
+/** With a longer one a length takes two octets. */
+const shortNonceMax = 110;

@@ -1,6 +1,6 @@
 /** Whether one certificate was signed with the key of another. */
 
-import { importPublicKey, verifySignature, verifySignatureOffThread } from "#core/crypto.ts";
+import { importPublicKey, verifySignature, verifySignatureAside } from "#core/crypto.ts";
 
 import { type SignatureName, schemeOf } from "./algorithms.ts";
 import type { ParsedCertificate } from "./certificate.ts";
@@ -19,14 +19,14 @@ export function signedBy(
   return verifySignature(key, schemeOf(signatureName), tbs, signature);
 }
 
-/** The same off the calling thread. */
-export async function signedByOffThread(
+/** The same for the thread that serves requests (`verifySignatureAside`). */
+export async function signedByAside(
   { signatureName, tbs, signature }: ParsedCertificate,
   spki: Uint8Array,
 ): Promise<boolean> {
   const key = signatureName && keyFor(spki, signatureName);
   if (key === undefined || signatureName === undefined) return false;
-  return await verifySignatureOffThread(key, schemeOf(signatureName), tbs, signature);
+  return await verifySignatureAside(key, schemeOf(signatureName), tbs, signature);
 }
 
 function keyFor(spki: Uint8Array, signature: SignatureName) {

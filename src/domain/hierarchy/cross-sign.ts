@@ -30,7 +30,7 @@ import { type Name, nameText } from "#core/x509/names.ts";
 import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { isSelfIssued } from "#core/x509/path.ts";
 import { type PublicKey, parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
-import { signedByOffThread } from "#core/x509/signed-by.ts";
+import { signedByAside } from "#core/x509/signed-by.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Ceremony } from "#domain/certificates/ceremony.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
@@ -249,8 +249,7 @@ export class CrossSigning {
  * that they are whole.
  */
 async function refuseForgedRoot(certificate: ParsedCertificate): Promise<void> {
-  if (!isSelfIssued(certificate) || (await signedByOffThread(certificate, certificate.spki)))
-    return;
+  if (!isSelfIssued(certificate) || (await signedByAside(certificate, certificate.spki))) return;
   throw refuse("bad_certificate", { reason: "the signature of a self-issued one does not verify" });
 }
 

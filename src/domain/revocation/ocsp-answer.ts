@@ -30,22 +30,22 @@ export interface SignedAnswer {
 }
 
 /** Signs a statement. Refuses what the key does: `key_unavailable`, `overloaded`. */
-export async function signAnswer(
+export function signAnswer(
   signing: Pick<OcspSigning, "sign">,
   statement: Statement,
 ): Promise<SignedAnswer> {
   const { signer, entries, nonce, serial, now } = statement;
   const times = timesOf(statement);
+  const { thisUpdate, nextUpdate } = times;
   const answers = entries.map(
-    ({ certId, certStatus }): SingleAnswer => ({ certId, status: certStatus, ...times }),
+    ({ certId, certStatus: status }): SingleAnswer => ({ certId, status, thisUpdate, nextUpdate }),
   );
   const fields = { responder: signer.name, producedAt: wholeSecond(now), answers, nonce };
   const message = encodeResponseData(fields);
-  const signature = await signing.sign(signer, message, serial);
-  return {
+  return signing.sign(signer, message, serial).then((signature) => ({
     der: encodeOcspResponse(message, signer.algorithm, signature, signer.certificates),
     times,
-  };
+  }));
 }
 
 /**

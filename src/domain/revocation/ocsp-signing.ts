@@ -25,16 +25,23 @@ export class OcspSigning {
    * signs. Refuses `key_unavailable`, `overloaded` when shed. The key port verifies a sample
    * (KEY-4).
    */
-  async sign(
-    signer: OcspSigner,
+  sign(signer: OcspSigner, message: Uint8Array, serial: Serial | undefined): Promise<Uint8Array> {
+    const { handle, role, algorithm, issuer } = signer;
+    if (role === "ca") return this.#signAsCa({ ...signer, role }, message, serial);
+    const caId = issuer.ca.id;
+    return signCounted(this.#deps, { handle, role, algorithm, message, purpose: "ocsp", caId });
+  }
+
+  async #signAsCa(
+    { handle: key, role, algorithm, issuer }: OcspSigner & { readonly role: "ca" },
     message: Uint8Array,
     serial: Serial | undefined,
   ): Promise<Uint8Array> {
-    const { handle, role, algorithm, issuer } = signer;
-    const what = { algorithm, message, purpose: "ocsp", caId: issuer.ca.id } as const;
-    if (role === "responder") return await signCounted(this.#deps, { ...what, handle, role });
     const { signing } = this.#deps;
-    const intended = await signing.intend({ ...what, key: handle, role, artifact: serial ?? "" });
+    const artifact = serial ?? "";
+    const caId = issuer.ca.id;
+    const what = { algorithm, message, purpose: "ocsp", caId, key, role, artifact } as const;
+    const intended = await signing.intend(what);
     const signed = await intended.sign();
     await signed.close(async () => {});
     return signed.signature;

@@ -1,5 +1,6 @@
 /** Answers OCSP requests in the order of STAT-1, from a cache that no revocation can make wrong. */
 
+import { following, promised } from "#core/at-once.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
@@ -10,15 +11,16 @@ import {
   encodeOcspError,
   type OcspRequest,
   type ocspStatus,
-  parseOcspRequest,
+  parseOcspRequestBy,
 } from "#core/x509/ocsp.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { type Issuer, IssuerIndex, type Lineage, latin1 } from "./issuers.ts";
+import { type Issuer, IssuerIndex, type Lineage } from "./issuers.ts";
 import { signAnswer } from "./ocsp-answer.ts";
 import type { OcspSigning } from "./ocsp-signing.ts";
 import { type PresignedRecord, presignHashes } from "./presign-store.ts";
-import type { Responders, Voucher } from "./responder.ts";
+import { type Question, Questions } from "./questions.ts";
+import type { OcspSigner, Responders, Voucher } from "./responder.ts";
 import type { RevocationSections } from "./sections.ts";
 import type { CertStatus } from "./store.ts";
 
@@ -70,27 +72,29 @@ export class Ocsp {
   readonly #deps: OcspDeps;
   readonly #issuers: IssuerIndex;
   readonly #cache: Recent<string, OcspAnswer>;
-  readonly #statuses: Recent<string, KnownStatus>;
+  readonly #questions: Questions;
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
     this.#cache = new Recent(deps.config.server.ocsp_cache_entries);
-    this.#statuses = new Recent(deps.config.server.ocsp_cache_entries);
+    this.#questions = new Questions(deps.config.server.ocsp_cache_entries);
     this.#issuers = new IssuerIndex(deps.store);
   }
 
   /** The answer to the DER of an OCSPRequest asked under a CA id; never throws. */
-  async answer(id: CaId, der: Uint8Array): Promise<OcspAnswer> {
-    try {
-      const request = parseOcspRequest(der);
-      if (request === undefined) return errors.malformedRequest;
-      const lineage = await this.#issuers.lineage(id);
+  answer(id: CaId, der: Uint8Array): Promise<OcspAnswer> {
+    return promised(() => this.#answer(id, der)).catch((error) => this.#fault(error));
+  }
+
+  /** At once as far as what it takes is there: fresh ones are asked for by the hundred thousand. */
+  #answer(id: CaId, der: Uint8Array): OcspAnswer | Promise<OcspAnswer> {
+    const request = parseOcspRequestBy(der, (certId) => this.#questions.read(id, certId));
+    if (request === undefined) return errors.malformedRequest;
+    return following(this.#issuers.lineage(id), (lineage) => {
       const own = lineage?.member(id);
       if (lineage === undefined || own === undefined) return errors.unauthorized;
-      return await this.#answerFor({ id, own, lineage, request });
-    } catch (error) {
-      return this.#fault(error);
-    }
+      return this.#answerFor({ own, lineage, request });
+    });
   }
 
   /**
@@ -119,16 +123,19 @@ export class Ocsp {
     return true;
   }
 
-  async #answerFor(asked: Asked): Promise<OcspAnswer> {
+  #answerFor(asked: Asked): OcspAnswer | Promise<OcspAnswer> {
     const nonce = this.#deps.config.ocsp.nonce_enabled ? asked.request.nonce : undefined;
-    const [certId, second] = asked.request.certIds;
-    const cacheable = nonce === undefined && certId !== undefined && second === undefined;
-    if (!cacheable) return await this.#fresh(asked, nonce);
-    const key = `${asked.id}${latin1(certId.der)}`;
+    const [question, second] = asked.request.certIds;
+    const cacheable = nonce === undefined && question !== undefined && second === undefined;
+    return cacheable ? this.#repeated(asked, question) : this.#fresh(asked, nonce);
+  }
+
+  async #repeated(asked: Asked, question: Question): Promise<OcspAnswer> {
+    const { key } = question;
     const kept = this.#cache.get(key);
     if (kept !== undefined && (await this.stillTrue(kept))) return kept;
     const ahead = this.#deps.config.presign.enabled
-      ? await this.#presigned(asked, certId)
+      ? await this.#presigned(asked, question)
       : undefined;
     const answer = ahead ?? (await this.#fresh(asked, undefined));
     if (answer.basis === undefined) this.#cache.delete(key);
@@ -165,86 +172,131 @@ export class Ocsp {
     return { der: response, status: "successful", validity, retryAfter: undefined, basis };
   }
 
-  async #fresh(asked: Asked, nonce: Uint8Array | undefined): Promise<OcspAnswer> {
-    const { store, clock, responders, signing, config } = this.#deps;
+  #fresh(asked: Asked, nonce: Uint8Array | undefined): OcspAnswer | Promise<OcspAnswer> {
+    const { store, responders } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
-    const sequence = await store.read.revocations.sequence();
-    const { issuer, found } = await this.#lookUp(asked, sequence);
-    const signer = await responders.signer(issuer, sequence);
+    return following(store.read.revocations.sequence(), (sequence) =>
+      following(this.#lookUp(asked, sequence), ({ issuer, found }) =>
+        following(responders.signer(issuer, sequence), (signer) =>
+          this.#signed({ found, signer, nonce, sequence }),
+        ),
+      ),
+    );
+  }
+
+  #signed({ found, signer, nonce, sequence }: ToSay): Promise<OcspAnswer> {
+    const { clock, signing, config } = this.#deps;
     const now = clock.now();
-    const entries = found.map(({ certId, certStatus }) => ({ certId: certId.der, certStatus }));
-    const [first, second] = found;
-    const serial = first?.certId.serial;
-    const validitySeconds = this.#validitySeconds(nonce, found);
-    const backdateSeconds = config.issuance.backdate_seconds;
-    const { der, times } = await signAnswer(signing, {
+    const serial = found[0]?.question.serial;
+    const statement = {
       signer,
-      entries,
+      entries: found.map(({ question, certStatus }) => ({ certId: question.der, certStatus })),
       nonce,
       serial,
       now,
-      validitySeconds,
-      backdateSeconds,
-    });
-    const unknown = found.some(({ certStatus }) => certStatus.status === "unknown");
-    const validity = nonce === undefined && !unknown ? times : undefined;
-    const given = { der, status: "successful", validity, retryAfter: undefined } as const;
-    // An answer about several serials would have to be looked after for each of them.
-    if (validity === undefined || serial === undefined || second !== undefined || !first) {
-      return { ...given, basis: undefined };
-    }
-    const keepUntil = this.#keepUntil(now, times.nextUpdate);
-    const { certStatus } = first;
-    return {
-      ...given,
-      basis: { caId: signer.caId, serial, certStatus, signer, keepUntil, sequence },
+      validitySeconds: this.#validitySeconds(nonce, found),
+      backdateSeconds: config.issuance.backdate_seconds,
     };
+    return signAnswer(signing, statement).then(({ der, times }) => {
+      const unknown = found.some(({ certStatus }) => certStatus.status === "unknown");
+      const validity = nonce === undefined && !unknown ? times : undefined;
+      const [first, second] = found;
+      // An answer about several serials would have to be looked after for each of them.
+      const basis =
+        validity === undefined || serial === undefined || second !== undefined || !first
+          ? undefined
+          : {
+              caId: signer.caId,
+              serial,
+              certStatus: first.certStatus,
+              signer,
+              keepUntil: this.#keepUntil(now, times.nextUpdate),
+              sequence,
+            };
+      return { der, status: "successful", validity, retryAfter: undefined, basis };
+    });
   }
 
   /**
    * The first entry that names a key of the lineage decides who signs; entries naming another are
    * unknown.
    */
-  async #lookUp(
-    asked: Asked,
-    sequence: number,
-  ): Promise<{ issuer: Issuer; found: readonly Found[] }> {
+  #lookUp(asked: Asked, sequence: number): Looked | Promise<Looked> {
+    const [only, second] = asked.request.certIds;
+    if (only === undefined || second !== undefined) return this.#lookUpEach(asked, sequence);
+    return following(this.#member(asked.lineage, only), (issuer) =>
+      following(this.#standing(only, issuer, sequence), (certStatus) => ({
+        issuer: issuer ?? asked.own,
+        found: [{ question: only, certStatus }],
+      })),
+    );
+  }
+
+  async #lookUpEach(asked: Asked, sequence: number): Promise<Looked> {
     let decided: Issuer | undefined;
     const found: Found[] = [];
-    for (const certId of asked.request.certIds) {
-      const issuer = await this.#issuers.member(asked.lineage, certId);
+    for (const question of asked.request.certIds) {
+      const issuer = await this.#member(asked.lineage, question);
       decided ??= issuer;
-      const answerable = issuer !== undefined && issuer === decided && certId.serial !== undefined;
-      const certStatus = answerable
-        ? await this.#certStatus(issuer.ca.id, certId.serial, sequence)
-        : unknownStatus;
-      if (issuer !== undefined && certId.serial !== undefined && certStatus.status !== "unknown") {
-        this.#deps.onAsked(issuer.ca.id, certId.serial);
-      }
-      found.push({ certId, certStatus });
+      const answerable = issuer === decided ? issuer : undefined;
+      found.push({ question, certStatus: await this.#standing(question, answerable, sequence) });
     }
     return { issuer: decided ?? asked.own, found };
+  }
+
+  #member(lineage: Lineage, question: Question): Issuer | undefined | Promise<Issuer | undefined> {
+    const { named } = question;
+    if (named?.lineage === lineage) return named.issuer;
+    return following(this.#issuers.member(lineage, question), (issuer) => {
+      question.named = issuer && { lineage, issuer };
+      return issuer;
+    });
+  }
+
+  /** What is so of the serial under this issuer; unknown where no issuer answers for it. */
+  #standing(
+    question: Question,
+    issuer: Issuer | undefined,
+    sequence: number,
+  ): CertStatus | Promise<CertStatus> {
+    const { serial } = question;
+    if (issuer === undefined || serial === undefined) return unknownStatus;
+    const caId = issuer.ca.id;
+    return following(this.#certStatus(question, { caId, serial }, sequence), (certStatus) => {
+      if (certStatus.status !== "unknown") this.#deps.onAsked(caId, serial);
+      return certStatus;
+    });
   }
 
   /**
    * From memory while nothing has changed since it was read: answers with a nonce are new, what
    * they say is not.
    */
-  #certStatus(caId: CaId, serial: Serial, sequence: number): CertStatus | Promise<CertStatus> {
-    const known = this.#statuses.get(`${caId}${serial}`);
-    const now = this.#deps.clock.now();
-    if (known?.sequence === sequence && now < known.keepUntil) return known.certStatus;
-    return this.#readStatus(caId, serial, sequence);
+  #certStatus(
+    question: Question,
+    named: Named,
+    sequence: number,
+  ): CertStatus | Promise<CertStatus> {
+    const { known } = question;
+    if (known?.sequence === sequence && known.caId === named.caId) {
+      if (this.#deps.clock.now() < known.keepUntil) return known.certStatus;
+    }
+    return this.#readStatus(question, named, sequence);
   }
 
-  async #readStatus(caId: CaId, serial: Serial, sequence: number): Promise<CertStatus> {
+  async #readStatus(
+    question: Question,
+    { caId, serial }: Named,
+    sequence: number,
+  ): Promise<CertStatus> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const certStatus = await store.read.revocations.certStatus(caId, serial);
     // A serial nobody knows may be issued at any moment, which no sequence tells.
     if (certStatus.status !== "unknown") {
       const keepUntil = addSeconds(now, this.#cacheSeconds);
-      this.#statuses.set(`${caId}${serial}`, { certStatus, sequence, keepUntil });
+      question.known = { caId, certStatus, sequence, keepUntil };
+      this.#questions.keep(question);
     }
     return certStatus;
   }
@@ -290,23 +342,35 @@ export class Ocsp {
 }
 
 interface Asked {
-  readonly id: CaId;
-  /** The CA of that id, who signs when no entry names a key of the lineage. */
+  /** The CA of the id asked under, who signs when no entry names a key of the lineage. */
   readonly own: Issuer;
   readonly lineage: Lineage;
-  readonly request: OcspRequest;
+  readonly request: OcspRequest<Question>;
 }
 
 interface Found {
-  readonly certId: CertId;
+  readonly question: Question;
   readonly certStatus: CertStatus;
 }
 
-/** What was found, at which number of the revocation sequence. */
-interface KnownStatus {
-  readonly certStatus: CertStatus;
+/** What was found of every entry, and who answers for it. */
+interface Looked {
+  readonly issuer: Issuer;
+  readonly found: readonly Found[];
+}
+
+/** What is to be said, by whom, as of which revocation sequence. */
+interface ToSay {
+  readonly found: readonly Found[];
+  readonly signer: OcspSigner;
+  readonly nonce: Uint8Array | undefined;
   readonly sequence: number;
-  readonly keepUntil: Instant;
+}
+
+/** A certificate by its issuer's id and its serial. */
+interface Named {
+  readonly caId: CaId;
+  readonly serial: Serial;
 }
 
 function sameStatus(a: CertStatus, b: CertStatus): boolean {

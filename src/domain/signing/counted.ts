@@ -32,13 +32,14 @@ export interface CountedMessage {
  * Signs the message and counts it. Refuses `key_unavailable`, `overloaded` when shed. The key port
  * verifies a sample (KEY-4).
  */
-export async function signCounted(
+export function signCounted(
   { keys, random, counts }: CountedDeps,
   { handle, role, algorithm, message, purpose, caId }: CountedMessage,
 ): Promise<Uint8Array> {
-  const operation = { opId: random.uuid(), digest: sha256Hex(message) };
-  const ticket = ticketOf({ ...operation, key: handle.ref, role, algorithm, purpose, caId });
-  const signature = await keys.sign(ticket, message);
-  counts.add(handle, role);
-  return signature;
+  const [opId, digest] = [random.uuid(), sha256Hex(message)];
+  const ticket = ticketOf({ opId, digest, key: handle.ref, role, algorithm, purpose, caId });
+  return keys.sign(ticket, message).then((signature) => {
+    counts.add(handle, role);
+    return signature;
+  });
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { decodePem, decodePemBlocks, encodePem, pemLines } from "#core/asn1/pem.ts";
 import { openssl, opensslText } from "#test/support/encodings/openssl.ts";
 
 const bytes = Uint8Array.from({ length: 100 }, (_value, index) => index);
@@ -20,6 +20,15 @@ test("every octet string survives", () => {
       expect(read?.toHex()).toBe(octets.toHex());
     }),
   );
+});
+
+test("lines are the same in short and in long blocks", () => {
+  for (const length of [0, 1, 47, 48, 49, 96, 12_287, 12_288, 12_289, 30_000]) {
+    const octets = Uint8Array.from({ length }, (_, index) => index * 7);
+    const base64 = octets.toBase64();
+    const lines = base64.match(/.{1,64}/g) ?? [""];
+    expect(pemLines(octets)).toBe(`${lines.join("\n")}\n`);
+  }
 });
 
 test("white space around the block and CRLF line ends are accepted", () => {

@@ -176,6 +176,30 @@ describe("requests", () => {
     }
   });
 
+  test("a nonce that comes alone is read as the one among other extensions", () => {
+    const lengths = fc.uint8Array({ minLength: 1, maxLength: 128 });
+    const damages = fc.option(fc.tuple(fc.nat(160), fc.integer({ min: 1, max: 255 })));
+    const other: Extension = { oid: "1.2.3", critical: false, value: der.nullElement() };
+    const read = (list: Uint8Array) =>
+      ocsp.parseOcspRequest(requestOf(der.sequence(one), der.explicit(2, list)))?.nonce;
+    fc.assert(
+      fc.property(lengths, damages, (octets, damage) => {
+        const value = der.octetString(octets);
+        const alone = encodeExtensions([{ oid: oids.ocspNonce, critical: false, value }]);
+        const [, index = 0, mask = 0] = damage === null ? [] : [0, ...damage];
+        alone[index % alone.length] = (alone[index % alone.length] ?? 0) ^ mask;
+        // The same octets before a second extension; the list is what `readNonce` is given there.
+        const first = alone.subarray(alone.length > 129 ? 3 : 2);
+        const among = der.sequence(first, encodeExtensions([other]).subarray(2));
+        const whole = index % alone.length >= alone.length - first.length || mask === 0;
+        if (whole) expect(read(alone)).toEqual(read(among));
+        else expect(read(alone)).toBeUndefined();
+        if (mask === 0) expect(read(alone)).toEqual(octets);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   test("32 entries are read and 33 are not", () => {
     const asking = (count: number): Uint8Array =>
       requestOf(der.sequence(...Array<Uint8Array>(count).fill(one)));

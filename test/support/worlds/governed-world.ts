@@ -32,7 +32,7 @@ import { Tenants } from "#domain/tenants/tenants.ts";
 import type { Answering } from "#http/catalog.ts";
 import type { OperationName } from "#operations";
 import { noon, tenant } from "#test/support/stores/records.ts";
-import { caRequest, issuanceWorld, rootOrigin } from "./issuance.ts";
+import { caRequest, issuanceWorld, rootOrigin, type WorldOptions } from "./issuance.ts";
 import { asDescribed } from "./described-codes.ts";
 import { personNamed } from "./people.ts";
 
@@ -51,8 +51,8 @@ export type GovernedWorld = Awaited<ReturnType<typeof governedWorld>>;
 /**
  * Tenants `web` and `lab`; roots `web-root` and `lab-root`, each with an intermediate `…-issuing`.
  */
-export async function governedWorld() {
-  const world = issuanceWorld({ urlBase: "https://pki.example" });
+export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
+  const world = issuanceWorld({ ...options, urlBase: "https://pki.example" });
   const { store, clock, random } = world;
   let configured: readonly ConfiguredGrant[] = [];
   const assignments = { subjects: { carol: ["auditor" as const] }, groups: {} };

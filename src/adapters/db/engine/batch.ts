@@ -42,6 +42,7 @@ export class Batch {
     this.#surfacing = undefined;
     this.#broken = undefined;
     const { rows } = this.#journal;
+    rows.begin();
     this.#journal.begin(await this.#engine.begin(() => rows.foresee(foreseen)));
   }
 

@@ -57,6 +57,34 @@ export const placeholder = (connection: Pick<Connection, "dialect">, position: n
   connection.dialect === "sqlite" ? "?" : `$${position}`;
 
 /**
+ * Builds a query for whole rows of a table once, for reads too hot for the query builder. `rest`
+ * is what follows the table's name, a `%n` in it the n-th value.
+ */
+export function selector<T extends SQLiteTable>(
+  connection: Connection,
+  table: T,
+  rest: string,
+): (values: readonly Value[]) => Promise<readonly T["$inferSelect"][]> {
+  const columns = Object.entries<Column>(getTableColumns(table));
+  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const marked = rest.replaceAll(/%(\d)/g, (_, at) => placeholder(connection, Number(at)));
+  const text = `select ${names} from "${tableName(table)}" ${marked}`;
+  const typed = (row: readonly unknown[]): T["$inferSelect"] => {
+    const facts: Record<string, unknown> = {};
+    let at = 0;
+    for (const [key, column] of columns) {
+      const value = row[at++];
+      facts[key] = value === null ? null : column.mapFromDriverValue(value);
+    }
+    return facts; // Each column maps what drivers give to its own type.
+  };
+  return async (values) => {
+    const found = connection.rows(text, values);
+    return (found instanceof Promise ? await found : found).map(typed);
+  };
+}
+
+/**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
  * collides with a unique index is left out without an error, which would poison a PostgreSQL
  * transaction.

@@ -60,10 +60,17 @@ export interface Engine {
    */
   revocationSequence(): number | Promise<number>;
   /**
+   * Gives the version of the rows that are remembered as last committed by anyone; undefined where
+   * nobody else can have committed.
+   */
+  readonly rowsVersion: (() => Promise<number>) | undefined;
+  /**
    * Calls back when another process may have appended events, up to `seq` when it is known; never
    * on SQLite.
    */
   listen(wake: (seq?: number) => void): Promise<void>;
   ping(): Promise<void>;
+  /** Gives back memory that only speed needs: nobody asks for anything just now. */
+  rest(): void;
   close(): Promise<void>;
 }

@@ -20,6 +20,8 @@ export interface Heads {
   ledgerNumber: number;
   ledgerHash: string;
   revocationSequence: number;
+  /** Of the rows that are remembered; nothing here moves it (`memo.ts`). */
+  rowsVersion: number;
 }
 
 /** A point a batch can be taken back to, when one of its units fails. */
@@ -48,6 +50,7 @@ export class Journal implements AuditWrites {
     ledgerNumber: 0,
     ledgerHash: "",
     revocationSequence: 0,
+    rowsVersion: 0,
   };
   #before: Readonly<Heads> = this.#heads;
   #events: AuditEvent[] = [];
@@ -70,7 +73,11 @@ export class Journal implements AuditWrites {
     this.#events = [];
     this.#instants = [];
     this.#entries = [];
-    this.rows.begin();
+  }
+
+  /** The heads as the batch found them, an object of its own for each. */
+  get begun(): Readonly<Heads> {
+    return this.#before;
   }
 
   /** The heads as they will be once the batch commits. */

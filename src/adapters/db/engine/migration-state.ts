@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 
 import type { StoreOptions } from "#adapters/db/open.ts";
 
+import type { Engine } from "./engine.ts";
 import { appliedMigrations, embeddedMigrations, pendingMigrations } from "./migrations.ts";
-import { PostgresEngine } from "./postgres.ts";
 import { openSqlite } from "./sqlite.ts";
 
 export interface MigrationState {
@@ -29,10 +29,7 @@ export const newestSchema = (): number => embeddedMigrations("sqlite").length;
 
 async function appliedIn(options: StoreOptions): Promise<readonly string[]> {
   if (options.driver === "sqlite" && !existsSync(options.path)) return [];
-  const engine =
-    options.driver === "sqlite"
-      ? openSqlite({ ...options, readOnly: true })
-      : new PostgresEngine(options, 1, () => {});
+  const engine = await engineFor(options);
   try {
     return await appliedMigrations(engine.reader);
   } catch {
@@ -40,4 +37,10 @@ async function appliedIn(options: StoreOptions): Promise<readonly string[]> {
   } finally {
     await engine.close();
   }
+}
+
+async function engineFor(options: StoreOptions): Promise<Engine> {
+  if (options.driver === "sqlite") return openSqlite({ ...options, readOnly: true });
+  const { PostgresEngine } = await import("./postgres.ts");
+  return new PostgresEngine(options, 1, () => {});
 }

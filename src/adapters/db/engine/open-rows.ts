@@ -92,9 +92,10 @@ export class OpenRows {
 
   async #lookForFree(takes: readonly { caId: CaId; serial: Serial }[]): Promise<void> {
     if (takes.length === 0) return;
-    const rows = await this.#connection.rows(allTaken, [jsonText(takes)]);
-    const taken = new Set(rows.map(([position]) => Number(position)));
-    const free = takes.filter((_, at) => !taken.has(at + 1));
+    const taken = await this.#connection.rows(allTaken, [jsonText(takes)]);
+    const isTaken = (ca: CaId, serial: Serial) =>
+      taken.some(([itsCa, its]) => its === serial && itsCa === ca);
+    const free = takes.filter(({ caId, serial }) => !isTaken(caId, serial));
     this.#free = free.map(({ caId, serial }) => [caId, serial]);
   }
 
@@ -169,12 +170,11 @@ const texts: Record<Connection["dialect"], Texts> = {
   },
 };
 
-/** The places, from 1, of those whose serials are taken. */
-const allTaken = `select g.at from rows from (json_to_recordset($1::text::json) as ("caId" text, "serial" text))
-    with ordinality as g("caId", "serial", at)
-  where exists (select 1 from certificates c where c.ca_id = g."caId" and c.serial = g."serial")
-     or exists (select 1 from intents i where i.ca_id = g."caId" and i.serial = g."serial")
-     or exists (select 1 from open_intents o where o.serial = g."serial" and o.ca_id = g."caId")`;
+const takenIn = (table: string): string =>
+  `select t.ca_id, t.serial from ${table} t join json_to_recordset($1::text::json) as g("caId" text, "serial" text)
+     on t.ca_id = g."caId" and t.serial = g."serial"`;
+/** Those of the serials asked about that are taken. */
+const allTaken = ["certificates", "intents", "open_intents"].map(takenIn).join(" union all ");
 
 const allNamed = `${selected} join json_to_recordset($1::text::json) as g("serial" text, "opId" text)
   on o.serial = g."serial" and o.op_id = g."opId"`;

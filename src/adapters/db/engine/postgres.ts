@@ -7,7 +7,6 @@ import { SQL } from "bun";
 
 import { assert } from "#core/problems.ts";
 import { NothingWritten } from "#domain/store.ts";
-import { storedHeads } from "#adapters/db/stores/audit.ts";
 
 import type { Engine } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
@@ -69,7 +68,12 @@ export class PostgresEngine implements Engine {
   #unsent: { readonly cause: unknown } | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #writeMs: number | undefined;
-  readonly #sequence = joined(async () => (await storedHeads(this.reader)).revocationSequence);
+  readonly #moving = joined(async () => {
+    const row = await this.reader.row(movingParts, [1]);
+    assert(row !== undefined, "there is one head row");
+    return { revocationSequence: Number(row[0]), rowsVersion: Number(row[1]) };
+  });
+  readonly rowsVersion = async () => (await this.#moving()).rowsVersion;
 
   constructor(
     options: PostgresOptions,
@@ -245,8 +249,8 @@ export class PostgresEngine implements Engine {
     }
   }
 
-  revocationSequence(): Promise<number> {
-    return this.#sequence();
+  async revocationSequence(): Promise<number> {
+    return (await this.#moving()).revocationSequence;
   }
 
   /**
@@ -269,6 +273,9 @@ export class PostgresEngine implements Engine {
       clearTimeout(timer);
     }
   }
+
+  /** What it remembers is the server's. */
+  rest(): void {}
 
   async close(): Promise<void> {
     this.#closed = true;
@@ -370,7 +377,12 @@ export class PostgresEngine implements Engine {
     const connectionTimeout = patience.connectMs / 1000;
     const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
     this.#listening = listening;
-    const woken = (payload: string) => this.#wake(Number(payload));
+    const woken = (payload: string) => {
+      // While this store's batch holds the head row no other appends: its own events are told
+      // when the commit is answered, and need not be read.
+      const own = this.#begun !== undefined && Number(payload) > this.#begun.eventSeq;
+      if (!own) this.#wake(Number(payload));
+    };
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(unreachableDatabase()), patience.statementMs);
     try {
@@ -420,13 +432,15 @@ async function assertDurable(link: Link): Promise<void> {
 
 function headsOf(row: unknown): Readonly<Heads> {
   assert(Array.isArray(row), "there is one head row");
-  const [eventSeq, eventHash, ledgerNumber, ledgerHash, revocationSequence] = row.map(String);
+  const [eventSeq, eventHash, ledgerNumber, ledgerHash, revocationSequence, rowsVersion] =
+    row.map(String);
   return {
     eventSeq: Number(eventSeq),
     eventHash: eventHash ?? "",
     ledgerNumber: Number(ledgerNumber),
     ledgerHash: ledgerHash ?? "",
     revocationSequence: Number(revocationSequence),
+    rowsVersion: Number(rowsVersion),
   };
 }
 
@@ -471,7 +485,9 @@ const batchMilliseconds = 15_000;
 const unhurriedMilliseconds = 3_600_000;
 const pingMilliseconds = 3000;
 const lockedHeads = (sql: SQL) =>
-  sql`select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence from heads where id = 1 for update`;
+  sql`select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence, rows_version from heads where id = 1 for update`;
+/** What answers from memory are held against, in one question for all of them. */
+const movingParts = "select revocation_sequence, rows_version from heads where id = $1";
 /**
  * A writing connection of this store that was given up may still hold the head row, or a commit
  * that is on its way; once it is ended neither happens any more.

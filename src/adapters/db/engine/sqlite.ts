@@ -69,6 +69,7 @@ export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}
 /** The engine, and the connection migrations and copies need. */
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
+  readonly rowsVersion = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
   /** Of everything that SQLite does on this thread. */
@@ -227,6 +228,12 @@ export class SqliteEngine implements Engine {
     this.#read.compiled("select 1").values();
   }
 
+  rest(): void {
+    for (const connection of [this.#write, this.#read]) {
+      attempt(() => connection?.compiled("pragma shrink_memory").values());
+    }
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#watch);
     // Closing the last connection folds the log into the database: never into what is somebody
@@ -383,7 +390,7 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // Best effort on the way out: the transaction is lost, or the next open checkpoints.
+    // Best effort: a transaction is lost, the next open checkpoints, memory is kept.
   }
 }
 
@@ -397,6 +404,10 @@ const watchMs = 1000;
  */
 const foldedPages = 2000;
 const betweenTriesMs = 200;
-const usualCacheKib = 65_536;
+/**
+ * What is not in it is in the cache of the operating system, two microseconds away; more of it only
+ * held memory.
+ */
+const usualCacheKib = 8192;
 /** A view reads everything once. */
 const viewCacheKib = 8192;

@@ -22,6 +22,7 @@ export function tableTarget(
     reads: accessLogReads(reader),
     insert: (rows) => run(() => insert(rows)),
     prune: (before, most) => run(async () => await writer.run(pruneOldest, [before, most])),
+    rest: async () => {},
     close: async () => {},
   };
 }
@@ -76,6 +77,7 @@ export function fileTarget({
       unfolded += rows.length;
     },
     prune: (before, most) => whenUnlocked(() => file.prune(before, most), busyTimeoutMs),
+    rest: async () => thread?.close(),
     close: async () => {
       await thread?.close();
       file.close();

@@ -77,7 +77,9 @@ export class AccessLogThread {
     });
     worker.on("error", (error) => this.#answered(String(error)));
     worker.on("exit", () => {
-      if (this.#worker === worker) this.#worker = undefined;
+      // One that was told to end may end when another has begun.
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
       this.#answered("the thread of the access log ended");
     });
     this.#worker = worker;

@@ -13,6 +13,8 @@ export interface AccessLogTarget {
   insert(rows: readonly AccessLogRow[]): Promise<void>;
   /** Deletes the oldest rows before `before`, at most `most`; gives how many. */
   prune(before: Instant, most: number): Promise<number>;
+  /** Ends what only many rows need; what is written next starts it anew. */
+  rest(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -53,6 +55,11 @@ export class AccessLog {
       deleted = await this.#target.prune(before, pruneBatch);
       await breath();
     } while (deleted === pruneBatch);
+  }
+
+  /** Nobody asks for anything just now. */
+  rest(): void {
+    if (!this.#busy) void this.#target.rest();
   }
 
   /** Writes what is buffered, waits for it, and takes nothing more. */

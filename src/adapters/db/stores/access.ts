@@ -1,6 +1,6 @@
 /** API tokens, and beside them grants and passkeys, in the database. */
 
-import { and, desc, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { and, desc, eq, gt, isNull, or } from "drizzle-orm";
 
 import type { AccessReads, AccessWrites, ApiTokenRecord } from "#domain/access/store.ts";
 import { personAt } from "#adapters/db/tables/people.ts";
@@ -9,6 +9,7 @@ import {
   inserter,
   olderThan,
   pageOf,
+  selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -19,14 +20,11 @@ import { passkeyReads, passkeyWrites } from "./passkeys.ts";
 /** Tokens as last committed; lists newest first. */
 export function accessReads(connection: Connection): AccessReads {
   const { db, t } = connection;
-  const byHash = db
-    .select()
-    .from(t.tokens)
-    .where(eq(t.tokens.tokenHash, sql.placeholder("hash")))
-    .prepare();
+  const byHash = selector(connection, t.tokens, "where token_hash = %1");
+  const byId = selector(connection, t.tokens, "where id = %1");
   return {
-    apiTokenByHash: async (hash) => first(await byHash.execute({ hash })),
-    apiTokenById: async (id) => first(await db.select().from(t.tokens).where(eq(t.tokens.id, id))),
+    apiTokenByHash: async (hash) => first(await byHash([hash])),
+    apiTokenById: async (id) => first(await byId([id])),
     tokens: async (reach, tenant, limit, after) => {
       const { createdAt, id } = t.tokens;
       const named = tenant === undefined ? undefined : eq(t.tokens.tenant, tenant);

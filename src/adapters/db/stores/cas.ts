@@ -2,7 +2,6 @@
 
 import {
   and,
-  asc,
   type Column,
   desc,
   eq,
@@ -34,6 +33,7 @@ import {
   olderThan,
   pageOf,
   placeholder,
+  selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -44,14 +44,12 @@ import { usesBeyond } from "./key-use.ts";
 /** CAs as last committed; lists newest first, without internal ones. */
 export function caReads(connection: Connection): CaReads {
   const { db, t } = connection;
-  const byId = db
-    .select()
-    .from(t.cas)
-    .where(eq(t.cas.id, sql.placeholder("id")))
-    .prepare();
+  const byId = selector(connection, t.cas, "where id = %1");
+  const byLabel = selector(connection, t.cas, "where label = %1");
+  const ofLineage = selector(connection, t.cas, "where lineage = %1 order by created_at, id");
   return {
-    byId: async (id) => first(await byId.execute({ id })),
-    byLabel: async (label) => first(await db.select().from(t.cas).where(eq(t.cas.label, label))),
+    byId: async (id) => first(await byId([id])),
+    byLabel: async (label) => first(await byLabel([label])),
     page: async (filter, limit, after) => {
       const where = matching(connection, filter);
       const found = await db
@@ -64,10 +62,7 @@ export function caReads(connection: Connection): CaReads {
       const keyOf = (ca: CaRecord) => ({ at: ca.createdAt, id: ca.id });
       return pageOf(found.map(record), limit, sum?.total ?? 0, keyOf);
     },
-    lineage: async (id) => {
-      const members = db.select().from(t.cas).where(eq(t.cas.lineage, id));
-      return (await members.orderBy(asc(t.cas.createdAt), asc(t.cas.id))).map(record);
-    },
+    lineage: async (id) => (await ofLineage([id])).map(record),
     signing: () => signing(connection),
     withKey: async (spki) => {
       const key = Buffer.from(spki);

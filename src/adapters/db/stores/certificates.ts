@@ -22,6 +22,7 @@ import {
   olderThan,
   pageOf,
   rowsAtOnce,
+  selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 import { slicedInventory } from "#adapters/db/inventory/sliced-inventory.ts";
@@ -153,18 +154,11 @@ function settingStatuses(connection: Connection): CertificateWrites["setStatuses
   };
 }
 
-function preparedBySerial({ db, t }: Connection): CertificateReads["bySerial"] {
-  const named = [
-    eq(t.certificates.caId, sql.placeholder("ca")),
-    eq(t.certificates.serial, sql.placeholder("serial")),
-  ];
-  const query = db
-    .select()
-    .from(t.certificates)
-    .where(and(...named))
-    .prepare();
+function preparedBySerial(connection: Connection): CertificateReads["bySerial"] {
+  const named = "where ca_id = %1 and serial = %2";
+  const find = selector(connection, connection.t.certificates, named);
   return async (ca, serial) => {
-    const [row] = await query.execute({ ca, serial });
+    const [row] = await find([ca, serial]);
     return row && record(row);
   };
 }

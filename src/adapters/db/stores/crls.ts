@@ -12,7 +12,12 @@ import type {
   RevocationWrites,
   ShardUrlRecord,
 } from "#domain/revocation/store.ts";
-import { inserter, placeholder, type Connection } from "#adapters/db/engine/connection.ts";
+import {
+  inserter,
+  placeholder,
+  selector,
+  type Connection,
+} from "#adapters/db/engine/connection.ts";
 
 type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "shardUrls">;
 type CrlWrites = Pick<
@@ -24,31 +29,18 @@ type CrlWrites = Pick<
 export function crlReads(connection: Connection): CrlReads {
   const { db, t } = connection;
   const heads = t.crlHeads;
-  const named = and(
-    eq(heads.caId, sql.placeholder("ca")),
-    eq(heads.scope, sql.placeholder("scope")),
-    eq(heads.kind, sql.placeholder("kind")),
-  );
-  const newest = db
-    .select()
-    .from(heads)
-    .where(named)
-    .orderBy(desc(heads.number))
-    .limit(1)
-    .prepare();
+  const named = "where ca_id = %1 and scope = %2 and kind = %3 order by number desc limit 1";
+  const newest = selector(connection, heads, named);
+  const placed = "where ca_id = %1 and scope = %2 and number = %3 and position = %4";
+  const pieces = selector(connection, t.crlPieces, placed);
   return {
     crlHead: async (ca, scope, kind) => {
-      const [row] = await newest.execute({ ca, scope, kind });
+      const [row] = await newest([ca, scope, kind]);
       return row && headOf(row);
     },
     crlPiece: async ({ caId, scope, number }, position) => {
-      const p = t.crlPieces;
-      const list = and(eq(p.caId, caId), eq(p.scope, scope), eq(p.number, number));
-      const found = db
-        .select({ octets: p.octets })
-        .from(p)
-        .where(and(list, eq(p.position, position)));
-      return (await found)[0]?.octets;
+      const [piece] = await pieces([caId, scope, number, position]);
+      return piece?.octets;
     },
     publishedScopes: async (ca) => {
       const ofCa = and(eq(heads.caId, ca), isNull(heads.base));

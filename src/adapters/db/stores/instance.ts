@@ -1,18 +1,12 @@
 /** Named texts of the instance in the database. */
 
-import { eq } from "drizzle-orm";
-
 import type { InstanceReads, InstanceWrites } from "#domain/store.ts";
-import type { Connection } from "#adapters/db/engine/connection.ts";
+import { selector, type Connection } from "#adapters/db/engine/connection.ts";
 
 /** Instance values as last committed. */
-export function instanceReads({ db, t }: Connection): InstanceReads {
-  return {
-    value: async (name) => {
-      const [row] = await db.select().from(t.instance).where(eq(t.instance.name, name));
-      return row?.value;
-    },
-  };
+export function instanceReads(connection: Connection): InstanceReads {
+  const named = selector(connection, connection.t.instance, "where name = %1");
+  return { value: async (name) => (await named([name]))[0]?.value };
 }
 
 /** Instance value writes of a unit; a name that exists is overwritten. */

@@ -3,13 +3,15 @@
 import { and, desc, eq, inArray, ne } from "drizzle-orm";
 
 import type { Reach } from "#core/access/principal.ts";
-import { tenantId } from "#core/ids.ts";
+import { type TenantId, tenantId } from "#core/ids.ts";
+import { assert } from "#core/problems.ts";
 import type {
   BlockedKeyFilter,
   BlockedKeyRecord,
   KeyCheckReads,
   KeyCheckWrites,
   KeyQuestion,
+  KeySubject,
 } from "#domain/key-checks/store.ts";
 import {
   bulkInserter,
@@ -21,15 +23,17 @@ import {
   pageOf,
   placeholder,
   type Connection,
-  type Value,
 } from "#adapters/db/engine/connection.ts";
 
-/** Blocked and own keys as last committed. */
-export function keyCheckReads(connection: Connection): KeyCheckReads {
+/** Blocked and own keys as last committed; `remember` may keep what is marked until it changes. */
+export function keyCheckReads(
+  connection: Connection,
+  remember: (read: ReadMarked) => ReadMarked = (read) => read,
+): KeyCheckReads {
   const { db, t } = connection;
   const { blockedKeys, certificates } = t;
   return {
-    keyStatus: standingOf(connection),
+    keyStatus: standingOf(connection, remember(markedKeys(connection))),
     blocked: async (id) => {
       const [row] = await db.select().from(blockedKeys).where(eq(blockedKeys.id, id));
       return row && record(row);
@@ -101,27 +105,83 @@ export function keyClaim(connection: Connection): KeyCheckWrites["claim"] {
   };
 }
 
-/** Asked for every certificate: one statement, each part of it a lookup in an index. */
-function standingOf(connection: Connection): KeyCheckReads["keyStatus"] {
-  const mark = (at: number) => placeholder(connection, at);
-  const marked = `select exists (select 1 from blocked_keys where spki_sha256 = ${mark(1)} and tenant in ('', ${mark(2)})), exists (select 1 from own_keys where spki_sha256 = ${mark(3)})`;
-  const withDuplicate = `${marked}, exists (select 1 from certificates where spki_sha256 = ${mark(4)} and kind = 'leaf' and tenant = ${mark(5)} and (subject <> ${mark(6)} or (subject = '' and sans <> ${mark(7)})) and not_after >= ${mark(8)})`;
+/** Keys by their digest, and how each is marked. */
+export type MarkedKeys = ReadonlyMap<string, Marks>;
+
+interface Marks {
+  /** Whose CAs do not certify it, "" for all. */
+  readonly blockedFor: readonly string[];
+  readonly own: boolean;
+}
+
+/** All of them where they are few, as nearly everywhere. */
+export type ReadMarked = () => Promise<MarkedKeys | "many" | undefined>;
+
+/** Every marked key, or that they are many. */
+function markedKeys(connection: Connection): ReadMarked {
+  const blocked = `select spki_sha256, tenant from blocked_keys limit ${markedMax + 1}`;
+  const own = `select spki_sha256 from own_keys limit ${markedMax + 1}`;
+  return async () => {
+    const found = await Promise.all([connection.rows(blocked, []), connection.rows(own, [])]);
+    if (found.some((rows) => rows.length > markedMax)) return "many";
+    const marked = new Map<string, Marks>();
+    const [blockedRows, ownRows] = found;
+    for (const [digest, tenant] of blockedRows) {
+      const { blockedFor } = marked.get(String(digest)) ?? unmarked;
+      const both = [...blockedFor, String(tenant)];
+      marked.set(String(digest), { blockedFor: both, own: false });
+    }
+    for (const [digest] of ownRows) {
+      const { blockedFor } = marked.get(String(digest)) ?? unmarked;
+      marked.set(String(digest), { blockedFor, own: true });
+    }
+    return marked;
+  };
+}
+
+/** Asked for every certificate. Of few marked keys the store knows all; many are looked up. */
+function standingOf(connection: Connection, read: ReadMarked): KeyCheckReads["keyStatus"] {
+  const lookUp = markLookUp(connection);
+  const taken = duplicateLookUp(connection);
   return async ({ spkiSha256, tenant, duplicate }: KeyQuestion) => {
-    const both: Value[] = [spkiSha256, tenant, spkiSha256];
-    const row =
-      duplicate === undefined
-        ? await connection.row(marked, both)
-        : await connection.row(withDuplicate, [
-            ...both,
-            spkiSha256,
-            tenant,
-            duplicate.subject,
-            JSON.stringify(duplicate.sans),
-            duplicate.now,
-          ]);
-    if (row === undefined) throw new Error("a query for three flags gave no row");
-    const [blocked, own, taken] = row.map(Boolean);
-    return { blocked: blocked === true, own: own === true, duplicate: taken === true };
+    const marked = await read();
+    const status =
+      marked instanceof Map
+        ? statusOf(marked.get(spkiSha256) ?? unmarked, tenant)
+        : await lookUp(spkiSha256, tenant);
+    const held = duplicate !== undefined && (await taken(spkiSha256, tenant, duplicate));
+    return { ...status, duplicate: held };
+  };
+}
+
+const statusOf = ({ blockedFor, own }: Marks, tenant: TenantId) => ({
+  blocked: blockedFor.some((whose) => whose === "" || whose === tenant),
+  own,
+});
+
+/** One statement, each part of it a lookup in an index. */
+function markLookUp(connection: Connection) {
+  const [digest, tenant, again] = [1, 2, 3].map((at) => placeholder(connection, at));
+  const text = `select exists (select 1 from blocked_keys where spki_sha256 = ${digest} and tenant in ('', ${tenant})), exists (select 1 from own_keys where spki_sha256 = ${again})`;
+  return async (spkiSha256: string, whose: TenantId) => {
+    const row = await connection.row(text, [spkiSha256, whose, spkiSha256]);
+    assert(row !== undefined, "a query for flags gives a row");
+    const [blocked, own] = row.map(Boolean);
+    return { blocked: blocked === true, own: own === true };
+  };
+}
+
+/** Another holder in the tenant whose leaf for the key has not expired. */
+function duplicateLookUp(connection: Connection) {
+  const [digest, tenant, subject, sans, now] = [1, 2, 3, 4, 5].map((at) =>
+    placeholder(connection, at),
+  );
+  const text = `select exists (select 1 from certificates where spki_sha256 = ${digest} and kind = 'leaf' and tenant = ${tenant} and (subject <> ${subject} or (subject = '' and sans <> ${sans})) and not_after >= ${now})`;
+  return async (spkiSha256: string, whose: TenantId, holder: KeySubject) => {
+    const names = [holder.subject, JSON.stringify(holder.sans)];
+    const row = await connection.row(text, [spkiSha256, whose, ...names, holder.now]);
+    assert(row !== undefined, "a query for a flag gives a row");
+    return Boolean(row[0]);
   };
 }
 
@@ -151,3 +211,7 @@ function record(row: Connection["t"]["blockedKeys"]["$inferSelect"]): BlockedKey
   // See above.
   return { ...facts, tenant: row.tenant === "" ? undefined : row.tenant } as BlockedKeyRecord;
 }
+
+const unmarked: Marks = { blockedFor: [], own: false };
+/** What is read at once after each change: a millisecond or two here. */
+const markedMax = 1000;

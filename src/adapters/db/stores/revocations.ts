@@ -1,6 +1,6 @@
 /** Revocations and responders in the database. */
 
-import { and, desc, eq, lte, type SQL, sql } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 
 import type { CaId, Serial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
@@ -17,6 +17,7 @@ import {
   inserter,
   inTexts,
   placeholder,
+  selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -34,23 +35,20 @@ export function revocationReads(
   connection: Connection,
   sequence: RevocationReads["sequence"],
 ): EntryReads {
-  const { db, t } = connection;
+  const { t } = connection;
+  const newest = "order by not_before desc, serial desc limit 1";
+  const responder = selector(connection, t.responders, `where ca_id = %1 ${newest}`);
+  const begun = `where ca_id = %1 and not_before <= %2 ${newest}`;
+  const responderBegun = selector(connection, t.responders, begun);
+  const changes = selector(connection, t.revocationChanges, "where ca_id = %1");
   return {
     bySerial: preparedBySerial(connection),
     certStatus: standingOf(connection),
     page: revokedList(connection, record),
     sequence,
-    lastChange: async (ca) => {
-      const changes = t.revocationChanges;
-      const [row] = await db.select().from(changes).where(eq(changes.caId, ca));
-      return row?.sequence ?? 0;
-    },
+    lastChange: async (ca) => (await changes([ca]))[0]?.sequence ?? 0,
     responder: async (ca, at) => {
-      const begun = at === undefined ? undefined : lte(t.responders.notBefore, at);
-      const own = and(eq(t.responders.caId, ca), begun);
-      const responders = db.select().from(t.responders).where(own);
-      const newest = desc(t.responders.notBefore);
-      const [row] = await responders.orderBy(newest, desc(t.responders.serial)).limit(1);
+      const [row] = at === undefined ? await responder([ca]) : await responderBegun([ca, at]);
       return row as ResponderRecord | undefined; // Only `putResponder` fills the table.
     },
   };
@@ -129,14 +127,11 @@ function forgetter(connection: Connection): (ca: CaId, serial: Serial) => Promis
   };
 }
 
-function preparedBySerial({ db, t }: Connection): RevocationReads["bySerial"] {
-  const query = db
-    .select()
-    .from(t.revocations)
-    .where(and(...namedSerial(t.revocations)))
-    .prepare();
+function preparedBySerial(connection: Connection): RevocationReads["bySerial"] {
+  const named = "where ca_id = %1 and serial = %2";
+  const find = selector(connection, connection.t.revocations, named);
   return async (ca, serial) => {
-    const [row] = await query.execute({ ca, serial });
+    const [row] = await find([ca, serial]);
     return row && record(row);
   };
 }
@@ -168,10 +163,6 @@ export function standingFrom([at, reason, named]: readonly unknown[]): CertStatu
   const why = reason as RevocationRecord["reason"]; // Only `put` fills the table.
   return { status: "revoked", at: instant(Number(at)), reason: why, profile };
 }
-
-const namedSerial = (
-  table: Connection["t"]["revocations"] | Connection["t"]["certificates"],
-): SQL[] => [eq(table.caId, sql.placeholder("ca")), eq(table.serial, sql.placeholder("serial"))];
 
 /** Only `put` fills the table, so its texts are the closed words the record's types name. */
 function record(row: Connection["t"]["revocations"]["$inferSelect"]): RevocationRecord {

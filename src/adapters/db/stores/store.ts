@@ -10,7 +10,7 @@ import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
 import { translatedRead } from "#adapters/db/engine/faults.ts";
 import { Feed, Listeners } from "#adapters/db/engine/feed.ts";
-import { Memo } from "#adapters/db/engine/memo.ts";
+import { Memo, ownVersions, type Versions } from "#adapters/db/engine/memo.ts";
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { GroupCommit } from "#adapters/db/engine/queue.ts";
 import { accessReads, accessWrites } from "./access.ts";
@@ -27,6 +27,17 @@ import { crlReads, crlWrites } from "./crls.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
+import {
+  accessWithin,
+  casWithin,
+  certificatesWithin,
+  rememberedAccess,
+  rememberedCas,
+  rememberedKeys,
+  rememberedTenants,
+  tenantsWithin,
+  touching,
+} from "./remembered.ts";
 import { presignedReads, presignedWrites } from "./presigned.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
 import { tenantReads, tenantWrites } from "./tenants.ts";
@@ -38,6 +49,8 @@ export interface Administration {
   readonly schemaVersion: number;
   /** Access log rows that were never written, since the start. */
   droppedAccessRows(): number;
+  /** Gives back memory that only speed needs. */
+  rest(): void;
 }
 
 export interface StoreDeps {
@@ -56,7 +69,7 @@ export interface StoreDeps {
 /** Puts the parts together; the engine is open, migrated and verified. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { engine, journal, onFault } = deps;
-  const memo = engine.dialect === "sqlite" ? new Memo() : undefined;
+  const memo = new Memo(versionsOf(engine, journal));
   const feed = new Feed({
     seen: deps.seen,
     read: guarded(auditReads(engine.reader, deps.owner).eventsAfter),
@@ -64,7 +77,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   });
   const own = new Listeners(onFault);
   const committed = (events: readonly AuditEvent[]) => {
-    memo?.committed();
+    memo.committed();
     own.tell(events);
     feed.committed(events);
   };
@@ -87,6 +100,10 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     logAccess: (row: AccessLogRow) => accessLog.add(row),
     pruneAccessLog: (before) => accessLog.prune(before),
     droppedAccessRows: () => accessLog.dropped,
+    rest: () => {
+      engine.rest();
+      accessLog.rest();
+    },
     ping: (writing = false) => guarded(() => pinged({ engine, queue, writer }, writing))(),
     close: async () => {
       await accessLog.close();
@@ -112,19 +129,20 @@ async function pinged(
 
 const emptyWrite = "update heads set id = 1 where id = 1";
 
-function readsOf(
-  engine: Engine,
-  owner: number,
-  memo: Memo | undefined,
-  accessLog: AccessLogTarget,
-): Reads {
+function versionsOf({ rowsVersion }: Engine, journal: Journal): Versions {
+  if (rowsVersion === undefined) return ownVersions(() => journal.begun);
+  return {
+    current: rowsVersion,
+    begun: () => ({ batch: journal.begun, version: journal.begun.rowsVersion }),
+    moved: () => undefined, // The next question tells.
+  };
+}
+
+function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLogTarget): Reads {
   const { reader } = engine;
   const sequence = sequenceOf(engine);
-  const cas = caReads(reader);
-  const access = accessReads(reader);
-  const tenants = tenantReads(reader);
   return {
-    cas: guardedMethods(memo === undefined ? cas : remembered(memo, cas, ["byId"])),
+    cas: guardedMethods(rememberedCas(memo, caReads(reader))),
     certificates: guardedMethods(certificateReads(reader)),
     revocations: {
       ...guardedMethods(revocationReads(reader, sequence)),
@@ -136,13 +154,11 @@ function readsOf(
     presigned: guardedMethods(presignedReads(reader)),
     bulk: guardedMethods(bulkReads(reader)),
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
-    keyChecks: guardedMethods(keyCheckReads(reader)),
+    keyChecks: guardedMethods(keyCheckReads(reader, rememberedKeys(memo))),
     transparency: guardedMethods(transparencyReads(reader)),
     envelopes: guardedMethods(envelopeReads(reader, owner)),
-    tenants: guardedMethods(memo === undefined ? tenants : remembered(memo, tenants, ["named"])),
-    access: guardedMethods(
-      memo === undefined ? access : remembered(memo, access, ["apiTokenByHash"]),
-    ),
+    tenants: guardedMethods(rememberedTenants(memo, tenantReads(reader))),
+    access: guardedMethods(rememberedAccess(memo, accessReads(reader))),
     approvals: guardedMethods(approvalReads(reader, owner)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLog.reads),
@@ -154,21 +170,13 @@ function readsOf(
  * `writer` writes first what the journal holds back. What every issue asks for is in none of the
  * tables the journal fills, so it is asked for without that.
  */
-function unitOf(
-  { engine, journal, owner }: StoreDeps,
-  writer: Connection,
-  memo: Memo | undefined,
-): Unit {
+function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo: Memo): Unit {
   const { status } = caWrites(engine.writer);
   const { state } = tenantWrites(engine.writer);
-  const cas = { ...caWrites(writer), status };
-  const access = accessWrites(writer);
-  const tenants = { ...tenantWrites(writer), state };
-  const { state: standing, used, cas: casOf } = tenants; // These change nothing.
+  const certificates = certificateWrites(writer, owner, journal.rows);
   return {
-    // Reading the status, which every issue does, changes nothing.
-    cas: memo === undefined ? cas : { ...touching(memo, cas), status: cas.status },
-    certificates: certificateWrites(writer, owner, journal.rows),
+    cas: casWithin(memo, { ...caWrites(writer), status }),
+    certificates: certificatesWithin(memo, certificates),
     revocations: {
       ...revocationWrites(writer, () => journal.nextRevocation()),
       ...crlWrites(writer),
@@ -176,38 +184,15 @@ function unitOf(
     presigned: presignedWrites(writer),
     bulk: bulkWrites(writer),
     bulkRevocations: bulkRevocationWrites(writer, owner),
-    keyChecks: keyCheckWrites(writer),
+    keyChecks: touching(memo, keyCheckWrites(writer)),
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer, owner),
-    tenants:
-      memo === undefined
-        ? tenants
-        : { ...touching(memo, tenants), state: standing, used, cas: casOf },
-    access: memo === undefined ? access : touching(memo, access),
+    tenants: tenantsWithin(memo, { ...tenantWrites(writer), state }),
+    access: accessWithin(memo, accessWrites(writer)),
     approvals: approvalWrites(writer, owner),
     audit: journal,
     instance: instanceWrites(writer),
   };
-}
-
-/** The same reads, of which those named are remembered until the next change. */
-function remembered<T extends object, N extends keyof T & string>(
-  memo: Memo,
-  reads: T,
-  names: readonly N[],
-): T {
-  const kept = names.map((name) => {
-    // The methods named take one text and give one row or nothing.
-    const method = reads[name] as (argument: string) => Promise<object | undefined>;
-    return [name, memo.remembering(name, method)];
-  });
-  return { ...reads, ...Object.fromEntries(kept) };
-}
-
-/** The same writes, each of which makes the memo forget when it has committed. */
-function touching<T extends object>(memo: Memo, writes: T): T {
-  const methods = Object.entries(writes).map(([name, method]) => [name, memo.touching(method)]);
-  return Object.fromEntries(methods) as T; // The same names, each with the same signature.
 }
 
 /**

@@ -21,16 +21,17 @@ import {
   olderThan,
   pageOf,
   placeholder,
+  selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
 /** Tenants as last committed; lists newest first. */
 export function tenantReads(connection: Connection): TenantReads {
   const { db, t } = connection;
+  const named = selector(connection, t.tenants, "where id = %1 or slug = %2 limit 2");
   return {
     named: async (reference) => {
-      const named = or(eq(t.tenants.id, reference), eq(t.tenants.slug, reference));
-      const rows = await db.select().from(t.tenants).where(named).limit(2);
+      const rows = await named([reference, reference]);
       const row = rows.find(({ id }) => id === reference) ?? rows[0];
       return row && record(row);
     },

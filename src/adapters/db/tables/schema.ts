@@ -400,6 +400,11 @@ function headsTable(k: Kit) {
     ledgerNumber: k.int("ledger_number").notNull(),
     ledgerHash: k.text("ledger_hash").notNull(),
     revocationSequence: k.int("revocation_sequence").notNull(),
+    /**
+     * Moves with every change of rows that replicas remember, by triggers of PostgreSQL's: so does
+     * what is done by hand or by an older binary. On SQLite the one process that writes counts.
+     */
+    rowsVersion: k.int("rows_version").notNull().default(0),
   });
 }
 

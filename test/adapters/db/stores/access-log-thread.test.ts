@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { instant } from "#core/time.ts";
+import { until } from "#test/support/until.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 
 const folders: string[] = [];
@@ -86,6 +87,21 @@ test("every row arrives once, in order and as it was, while other units are writ
       user_agent: n % 3 ? "" : "ägent",
     });
   }
+}, 20_000);
+
+test("rows that come after a rest are written by another thread, and none is lost", async () => {
+  const { store, path, faults } = await opened(main);
+  for (let round = 0; round < 3; round++) {
+    for (let n = 0; n < 1200; n++) store.logAccess(row(round * 1200 + n));
+    await until(async () => {
+      const { total } = await store.read.accessLog.page({}, 1);
+      return total >= round * 1200 + 1000;
+    });
+    store.rest();
+  }
+  await store.close();
+  expect(read(path)).toHaveLength(3600);
+  expect([faults, store.droppedAccessRows()]).toEqual([[], 0]);
 }, 20_000);
 
 test.each(["file:///nowhere/main.ts", "no address at all"])(

@@ -1,0 +1,1 @@
+ALTER TABLE `heads` ADD `rows_version` integer DEFAULT 0 NOT NULL;
