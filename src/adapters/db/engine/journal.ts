@@ -144,7 +144,7 @@ export class Journal implements AuditWrites {
     this.#heads.ledgerNumber = entry.number;
     this.#heads.ledgerHash = entry.hash;
     if (entry.kind === "intent") this.rows.opened(entry.opId, entry.number);
-    if (entry.kind === "outcome") this.rows.closed(entry.opId, entry.artifact);
+    if (entry.kind === "outcome") this.rows.closed(entry.opId);
     return entry;
   }
 

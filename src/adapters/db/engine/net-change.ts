@@ -16,7 +16,7 @@ export type Unsaved =
       readonly intent?: readonly Value[];
     }
   | { readonly kind: "opened"; readonly opId: string; readonly number: number }
-  | { readonly kind: "closed"; readonly opId: string; readonly artifact: string };
+  | { readonly kind: "closed"; readonly opId: string };
 
 /** The operation a change is about. */
 export const operationOf = (change: Unsaved): string =>
@@ -30,7 +30,7 @@ export class NetChange {
   readonly #owner: number;
   readonly #inserted = new Map<string, OpenRow>();
   readonly #gone = new Map<string, OpenRow>();
-  readonly #closed = new Map<string, string>();
+  readonly #closed = new Set<string>();
   readonly intents: (readonly Value[])[] = [];
   readonly certificates: (readonly Value[])[] = [];
 
@@ -48,8 +48,8 @@ export class NetChange {
     return [...this.#gone.values()];
   }
 
-  /** Operations, with their artefacts, whose stored rows have no ledger entry open any more. */
-  get closed(): readonly (readonly [opId: string, artifact: string])[] {
+  /** Operations whose stored rows have no ledger entry open any more. */
+  get closed(): readonly string[] {
     return [...this.#closed];
   }
 
@@ -68,7 +68,7 @@ export class NetChange {
     if (change.kind === "taken") this.#take(change.row);
     else if (change.kind === "left") this.#leave(change);
     else if (change.kind === "opened") this.#openEntry(change.opId, change.number);
-    else this.#closeEntry(change.opId, change.artifact);
+    else this.#closeEntry(change.opId);
   }
 
   #take(row: OpenRow): void {
@@ -96,9 +96,9 @@ export class NetChange {
     this.#inserted.set(opId, { ...row, number });
   }
 
-  #closeEntry(opId: string, artifact: string): void {
+  #closeEntry(opId: string): void {
     const row = this.#inserted.get(opId);
-    if (row === undefined) this.#closed.set(opId, artifact);
+    if (row === undefined) this.#closed.add(opId);
     else if (row.serial === "") this.#inserted.delete(opId);
     else this.#inserted.set(opId, { ...row, number: null });
   }

@@ -66,28 +66,27 @@ export class OpenRows {
 
   /** The statements that remove rows. */
   removing(rows: readonly OpenRow[]): Step[] {
-    const { remove } = this.#texts;
-    return this.#each(remove, rows, ({ serial, opId }) => ({ serial, opId }));
-  }
-
-  /** Those that say of operations, with their artefacts, that the ledger has their outcome. */
-  closing(closed: readonly (readonly [opId: string, artifact: string])[]): Step[] {
-    const { removeBare, close } = this.#texts;
-    // The artefact of what has taken a serial is the serial.
-    const named = closed.filter(([, artifact]) => artifact !== "");
-    return [
-      ...this.#each(removeBare, closed, ([opId]) => ({ opId })),
-      ...this.#each(close, named, ([opId, serial]) => ({ serial, opId })),
-    ];
-  }
-
-  /** One statement with all of them on PostgreSQL, one for each on SQLite. */
-  #each<T>(text: string, given: readonly T[], named: (one: T) => Record<string, string>): Step[] {
     const connection = this.#connection;
-    if (given.length === 0) return [];
-    const rows = given.map(named);
-    if (connection.dialect === "postgres") return [() => connection.run(text, [jsonText(rows)])];
-    return rows.map((row) => () => connection.run(text, Object.values(row)));
+    const { remove } = this.#texts;
+    if (connection.dialect === "postgres") return sentWith(connection, remove, rows.map(keyOf));
+    return rows.map(
+      ({ serial, opId }) =>
+        () =>
+          connection.run(remove, [serial, opId]),
+    );
+  }
+
+  /** Those that say of operations that the ledger has their outcome. */
+  closing(closed: readonly string[]): Step[] {
+    const connection = this.#connection;
+    const { removeBare, close } = this.#texts;
+    if (connection.dialect === "postgres") {
+      return [removeBare, close].flatMap((text) => sentWith(connection, text, closed));
+    }
+    return closed.map((opId) => async () => {
+      // Almost always it has no serial; else its row is found among all that is open.
+      if ((await connection.run(removeBare, [opId])) === 0) await connection.run(close, [opId]);
+    });
   }
 
   async #lookForFree(takes: readonly { caId: CaId; serial: Serial }[]): Promise<void> {
@@ -105,6 +104,12 @@ export class OpenRows {
     for (const row of rows.map(openRow)) this.#known.set(row.opId, row);
   }
 }
+
+const keyOf = ({ serial, opId }: OpenRow) => ({ serial, opId });
+
+/** One statement for all of them, if there are any. */
+const sentWith = (connection: Connection, text: string, given: readonly unknown[]): Step[] =>
+  given.length === 0 ? [] : [() => connection.run(text, [jsonText(given)])];
 
 function openRow(row: readonly unknown[]): OpenRow {
   const [opId, caId, serial, purpose, tbsDigest, requestedBy, createdAt, number, owner] = row;
@@ -148,6 +153,8 @@ const takenText = (mark: (at: number) => string): string =>
      or exists (select 1 from intents where ca_id = ${mark(3)} and serial = ${mark(4)})
      or exists (select 1 from open_intents where serial = ${mark(5)} and ca_id = ${mark(6)})`;
 
+const opIds = "select json_array_elements_text($1::text::json)";
+
 const texts: Record<Connection["dialect"], Texts> = {
   sqlite: {
     taken: takenText(() => "?"),
@@ -155,7 +162,7 @@ const texts: Record<Connection["dialect"], Texts> = {
     ofOperation: `${selected} where o.op_id = ? and o.serial <> ''`,
     remove: "delete from open_intents where serial = ? and op_id = ?",
     removeBare: "delete from open_intents where serial = '' and op_id = ?",
-    close: "update open_intents set number = null where serial = ? and op_id = ?",
+    close: "update open_intents set number = null where op_id = ?",
   },
   postgres: {
     taken: takenText((at) => `$${at}`),
@@ -163,10 +170,8 @@ const texts: Record<Connection["dialect"], Texts> = {
     ofOperation: `${selected} where o.op_id = $1 and o.serial <> ''`,
     remove: `delete from open_intents o using json_to_recordset($1::text::json) as g("serial" text, "opId" text)
       where o.serial = g."serial" and o.op_id = g."opId"`,
-    removeBare: `delete from open_intents o using json_to_recordset($1::text::json) as g("opId" text)
-      where o.serial = '' and o.op_id = g."opId"`,
-    close: `update open_intents o set number = null from json_to_recordset($1::text::json) as g("serial" text, "opId" text)
-      where o.serial = g."serial" and o.op_id = g."opId"`,
+    removeBare: `delete from open_intents where serial = '' and op_id in (${opIds})`,
+    close: `update open_intents set number = null where op_id in (${opIds})`,
   },
 };
 

@@ -111,8 +111,8 @@ export class Unwritten {
   }
 
   /** The ledger has its outcome. */
-  closed(opId: string, artifact: string): void {
-    this.#add({ kind: "closed", opId, artifact });
+  closed(opId: string): void {
+    this.#add({ kind: "closed", opId });
   }
 
   /** True when something waits to be written. */
