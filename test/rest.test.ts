@@ -1,3 +1,5 @@
+/** When a process that nobody asks for anything gives back what it holds. */
+
 import { expect, test } from "bun:test";
 
 import { RestWatch } from "#app/rest.ts";

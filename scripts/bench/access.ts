@@ -9,18 +9,20 @@ import { Instance } from "#test/support/instances/instance.ts";
 import { logIn, type Person } from "#test/support/instances/person.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { type LoadRequest, load } from "./load.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
 import { processorSeconds } from "./processor.ts";
+import type { Bench } from "./scenario.ts";
+import { median } from "./statistics.ts";
 
 /**
  * Prints the share of an issue for each kind of credential; every round takes some seven times
  * `seconds`.
  */
-export async function access(seconds: number): Promise<void> {
-  bold(`authentication and authorization of an issue, median of ${rounds} rounds`);
+export async function access({ seconds, binary }: Bench): Promise<void> {
+  section("access", `authentication and authorization of an issue, median of ${rounds} rounds`);
   const password = crypto.randomUUID();
   const log = { level: "info", format: "json" };
-  const instance = await Instance.start({ config: { log, root_user: { password } } });
+  const instance = await Instance.start({ binary, config: { log, root_user: { password } } });
   try {
     const { intermediateId } = await createChain(instance, "ecdsa-p256");
     const { tenant_id } = await instance.admin<{ tenant_id: string }>(
@@ -77,8 +79,5 @@ async function microseconds(
   const { perSecond } = await load({ ...request, connections: 16, seconds });
   return (((await processorSeconds(pid)) - worked) / (perSecond * seconds)) * 1e6;
 }
-
-const median = (figures: readonly number[]): number =>
-  figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0;
 
 const rounds = 3;

@@ -5,13 +5,14 @@
 
 import { Instance } from "#test/support/instances/instance.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
-import { newCsr } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { bareServer, rawSigning, hsmTokenSigning } from "./floors.ts";
 import type { Load } from "./load.ts";
-import { cachedGet, freshPost, type OcspTarget, sameBytes } from "./ocsp.ts";
-import { bold, row } from "./print.ts";
+import { cachedGet, freshPost, newTarget, type OcspTarget, sameBytes } from "./ocsp.ts";
+import { row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
+import { median } from "./statistics.ts";
 
 /**
  * Prints the ratios for software keys and for keys in SoftHSM; every round takes some four times
@@ -19,30 +20,37 @@ import { bold, row } from "./print.ts";
  * one thread, and beside it all that eight sessions give, for which the token takes every
  * processor.
  */
-export async function answers(seconds: number): Promise<void> {
-  await unrecorded(seconds);
+export async function answers({ seconds, binary }: Bench): Promise<void> {
+  await unrecorded(seconds, binary);
   const hsmToken = await createHsmToken();
   const ways = [
-    { name: "software keys", config: {}, env: {}, floor: async () => rawSigning(seconds) },
+    {
+      name: "software keys",
+      of: "ocsp.software",
+      config: {},
+      env: {},
+      floor: async () => rawSigning(seconds),
+    },
     {
       name: "SoftHSM keys",
+      of: "ocsp.softhsm",
       config: hsmToken.config,
       env: hsmToken.env,
       floor: () => hsmTokenSigning(hsmToken.env, seconds, 1),
     },
   ];
-  for (const { name, config, env, floor } of ways) {
-    bold(`OCSP answers, ${name}, median of ${rounds} rounds`);
+  for (const { name, of, config, env, floor } of ways) {
+    section(of, `OCSP answers, ${name}, median of ${rounds} rounds`);
     const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
     const log = { level: "info", format: "json" };
-    const instance = await Instance.start({ config: { ...config, log, server }, env });
+    const instance = await Instance.start({ binary, config: { ...config, log, server }, env });
     try {
       const target = await targetOf(instance);
       const bytes = await sameBytes(target);
       await against(
         "cached GET",
         () => cachedGet(target, seconds),
-        async () => bareServer(seconds, bytes),
+        async () => bareServer(seconds, { bytes }),
       );
       const fresh = () => freshPost(target, seconds);
       await against("freshly signed, with nonce", fresh, floor);
@@ -60,8 +68,11 @@ export async function answers(seconds: number): Promise<void> {
  * The answer alone: the bare server writes nothing down, whereas a line in the request log and a
  * row in the access log follow every request of an instance that is not told otherwise.
  */
-async function unrecorded(seconds: number): Promise<void> {
-  bold(`OCSP answers, neither request log nor access log, median of ${rounds} rounds`);
+async function unrecorded(seconds: number, binary: string): Promise<void> {
+  section(
+    "ocsp.unrecorded",
+    `OCSP answers, neither request log nor access log, median of ${rounds} rounds`,
+  );
   const address = `127.0.0.1:${await freePort()}`;
   const instance = await Instance.start({
     config: {
@@ -70,6 +81,7 @@ async function unrecorded(seconds: number): Promise<void> {
       server: { public_http: { enabled: true, address } },
     },
     publicUrl: `http://${address}`,
+    binary,
   });
   try {
     const target = await targetOf(instance);
@@ -77,7 +89,7 @@ async function unrecorded(seconds: number): Promise<void> {
     await against(
       "cached GET",
       () => cachedGet(target, seconds),
-      async () => bareServer(seconds, bytes),
+      async () => bareServer(seconds, { bytes }),
     );
   } finally {
     await instance.dispose();
@@ -108,21 +120,11 @@ async function against(
 }
 
 async function targetOf(instance: Instance): Promise<OcspTarget> {
-  const { intermediateId: ca } = await createChain(instance, "ecdsa-p256");
-  const csr = await newCsr(instance.home, "bench.example.test");
-  const { serial } = await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, {
-    csr,
-  });
-  const { certificate } = await instance.admin<{ certificate: string }>("GET", `/api/ca/${ca}`);
-  return { base: `${instance.publicUrl}/api/ca/${ca}/ocsp`, issuer: certificate, serial };
+  const { intermediateId } = await createChain(instance, "ecdsa-p256");
+  return newTarget(instance, intermediateId, instance.publicUrl);
 }
 
 /** A million rows of the access log wait to reach the disk; no figure pays for the one before. */
 const settle = (): void => void Bun.spawnSync(["sync"]);
-
-function median(figures: readonly number[]): number {
-  const sorted = figures.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
 
 const rounds = 3;

@@ -6,22 +6,34 @@
 import type { Instance } from "#test/support/instances/instance.ts";
 import { filledInstance, made } from "./fill.ts";
 import { question } from "./ocsp.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
 import { processorSeconds } from "./processor.ts";
+import type { Bench } from "./scenario.ts";
 
 /**
  * Prints plan and run for two reasons, one of which blocks every key too, and once more beside
  * others.
  */
-export async function bulkRevocation(size: number): Promise<void> {
-  bold(`bulk revocation of ${size.toLocaleString("en")}, SQLite, batches of 500`);
-  for (const reason of ["superseded", "keyCompromise"]) await measured(size, reason, false);
-  await measured(size, "superseded", true);
+export async function bulkRevocation(bench: Bench, size = 100_000): Promise<void> {
+  section(
+    "bulk-revocation",
+    `bulk revocation of ${size.toLocaleString("en")}, SQLite, batches of 500`,
+  );
+  for (const reason of ["superseded", "keyCompromise"]) await measured(bench, size, reason, false);
+  await measured(bench, size, "superseded", true);
 }
 
-async function measured(size: number, reason: string, beside: boolean): Promise<void> {
+async function measured(
+  { binary }: Bench,
+  size: number,
+  reason: string,
+  beside: boolean,
+): Promise<void> {
   // Every 1000th row is revoked from the start.
-  const { instance, ca, certificate } = await filledInstance(Math.ceil((size * 1001) / 1000) + 1);
+  const { instance, ca, certificate } = await filledInstance(
+    binary,
+    Math.ceil((size * 1001) / 1000) + 1,
+  );
   try {
     const order = { reason, filter: { pattern: "h*.example.test" }, operation_id: "bench" };
     const path = `/api/ca/${ca}/revocations:bulk`;

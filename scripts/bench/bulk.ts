@@ -6,17 +6,21 @@
 import { csr, newKey } from "#test/support/worlds/issuance.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
 
 /** Prints plan, execution and repetition. */
-export async function bulk(size: number): Promise<void> {
-  bold(`bulk issue of ${size.toLocaleString("en")}, software keys, 64 at a time`);
+export async function bulk({ binary }: Bench, size = 10_000): Promise<void> {
+  section("bulk", `bulk issue of ${size.toLocaleString("en")}, software keys, 64 at a time`);
   const key = newKey("ecdsa-p256");
   const items = Array.from({ length: size }, (_, index) => ({
     csr: csr({ key, dns: [`host-${index}.example.test`], subject: [] }),
   }));
   const order = { operation_id: "bench", items, concurrency: 64 };
-  const instance = await Instance.start({ config: { log: { level: "info", format: "json" } } });
+  const instance = await Instance.start({
+    binary,
+    config: { log: { level: "info", format: "json" } },
+  });
   try {
     const { intermediateId } = await createChain(instance, "ecdsa-p256");
     const call = async (request: object): Promise<BulkAnswer> => {

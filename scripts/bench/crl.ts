@@ -9,22 +9,23 @@ import { join } from "node:path";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 import { made } from "./fill.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
 
 /**
  * Fills the revocations of a stopped instance directly, builds their base, and revokes some more.
  */
-export async function crls(entries: number): Promise<void> {
-  bold(`CRLs with ${entries.toLocaleString("en")} revoked, SQLite, software P-256`);
+export async function crls({ binary }: Bench, entries = 1_000_000): Promise<void> {
+  section("crl", `CRLs with ${entries.toLocaleString("en")} revoked, SQLite, software P-256`);
   const config = {
     log: { level: "info", format: "json" },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
   };
-  const first = await Instance.start({ config });
+  const first = await Instance.start({ binary, config });
   const { intermediateId: ca } = await createChain(first, "ecdsa-p256");
   await first.stop();
   fill(join(first.dataDir, "pkid.db"), ca, entries);
-  const instance = await Instance.start({ home: first.home, config });
+  const instance = await Instance.start({ binary, home: first.home, config });
   try {
     row("start to ready", `${instance.readyMs.toFixed(0)} ms`);
     for (const run of ["first", "second"]) await base(instance, ca, run);

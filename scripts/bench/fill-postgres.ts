@@ -9,7 +9,7 @@ import type { Made } from "./fill.ts";
  * Starts one, has the rows made for its issuing CA, and starts it again; `stop` ends the server
  * too.
  */
-export async function filledPostgres(rows: number, revokedEvery: number) {
+export async function filledPostgres(binary: string, rows: number, revokedEvery: number) {
   const server = await startPostgres();
   const dsn = await server.createDatabase();
   const config = {
@@ -19,9 +19,9 @@ export async function filledPostgres(rows: number, revokedEvery: number) {
   };
   const home = newHome();
   writeConfig(home, config);
-  const migrated = await runCli(home, ["migrate"]);
+  const migrated = await runCli(home, ["migrate"], "", {}, binary);
   if (migrated.code !== 0) throw new Error(migrated.stderr);
-  const first = await Instance.start({ home, config });
+  const first = await Instance.start({ binary, home, config });
   const { intermediateId: ca } = await createChain(first, "ecdsa-p256");
   await first.stop();
   const begun = performance.now();
@@ -37,7 +37,7 @@ export async function filledPostgres(rows: number, revokedEvery: number) {
     `select serial, common_name as name, spki_sha256 as key from certificates
       where ca_id = '${ca}' and kind = 'leaf' order by ordinal desc limit 1`,
   );
-  const instance = await Instance.start({ home, config });
+  const instance = await Instance.start({ binary, home, config });
   const stop = async () => {
     await instance.dispose();
     await server.stop();

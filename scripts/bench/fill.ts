@@ -18,9 +18,9 @@ export const filledConfig = {
 };
 
 /** Starts one, stops it, fills the database of its issuing CA directly, and starts it again. */
-export async function filledInstance(rows: number, revokedEvery = 1000) {
+export async function filledInstance(binary: string, rows: number, revokedEvery = 1000) {
   const config = filledConfig;
-  const first = await Instance.start({ config });
+  const first = await Instance.start({ binary, config });
   const chain = await createChain(first, "ecdsa-p256");
   const { certificate } = await first.admin<{ certificate: string }>(
     "GET",
@@ -34,7 +34,7 @@ export async function filledInstance(rows: number, revokedEvery = 1000) {
     rows,
     revokedEvery,
   });
-  const instance = await Instance.start({ home: first.home, config });
+  const instance = await Instance.start({ binary, home: first.home, config });
   return { instance, ca: chain.intermediateId, certificate, ...filled };
 }
 

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { load } from "./load.ts";
+import { type Load, load } from "./load.ts";
 
 /** P-256 signatures per second on one thread. */
 export function rawSigning(seconds: number): number {
@@ -55,28 +55,88 @@ export interface SameBytes {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What is asked of a bare server, and over what. */
+export interface BareQuestion {
+  readonly bytes?: SameBytes;
+  readonly tls?: true;
+  /** POSTed instead of a GET. */
+  readonly post?: { readonly body: Uint8Array; readonly contentType: string };
+}
+
 /**
  * Answers per second of a `Bun.serve` in a process of its own that always sends the same, by
  * default 1.6 kB.
  */
-export async function bareServer(seconds: number, bytes?: SameBytes): Promise<number> {
-  const given = bytes && {
+export async function bareServer(seconds: number, asked: BareQuestion = {}): Promise<number> {
+  const { bytes, tls = false, post } = asked;
+  const same = bytes && {
     body: Buffer.from(bytes.body).toString("base64"),
     headers: bytes.headers,
   };
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "bare-server.ts")], {
-    stdin: new Blob([JSON.stringify(given ?? {})]),
+    stdin: new Blob([JSON.stringify({ ...same, tls })]),
     stdout: "pipe",
     stderr: "inherit",
   });
-  const reader = child.stdout.getReader();
-  const { value } = await reader.read();
-  const url = new TextDecoder().decode(value).trim();
-  await load({ url, connections: 32, seconds: 1 });
-  const result = await load({ url, connections: 32, seconds });
+  const url = await firstLine(child.stdout);
+  const headers = post && { "content-type": post.contentType };
+  const request = {
+    url,
+    connections: 32,
+    ...(post && headers && { method: "POST", body: post.body, headers }),
+  };
+  await load({ ...request, seconds: 1 });
+  const result = await load({ ...request, seconds });
   child.kill();
   await child.exited;
   return result.perSecond;
+}
+
+/** A bare CA that runs: what this runtime gives at best at a certificate authority's job. */
+export interface BareCa {
+  readonly pid: number;
+  /** Durable issues for this request over so many keep-alive connections. */
+  issues(csr: string, connections: number, seconds: number): Promise<Load>;
+  /** Ends it and removes its database. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts `bare-ca.ts` with a fresh database: TLS as pkid's, the request's signature verified, two
+ * group commits of one row, P-256 in software signed and verified; no gates, no audit.
+ */
+export async function startBareCa(): Promise<BareCa> {
+  const folder = mkdtempSync(join(tmpdir(), "pkid-bench-"));
+  const script = join(import.meta.dir, "bare-ca.ts");
+  const child = Bun.spawn([process.execPath, script, folder], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const url = await firstLine(child.stdout);
+  return {
+    pid: child.pid,
+    issues: (csr, connections, seconds) =>
+      load({
+        url,
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ csr, profile: "server" }),
+        connections,
+        seconds,
+      }),
+    stop: async () => {
+      child.kill();
+      await child.exited;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** What a process says first: its address. */
+async function firstLine(output: ReadableStream<Uint8Array>): Promise<string> {
+  const { value } = await output.getReader().read();
+  return new TextDecoder().decode(value).trim();
 }
 
 function rate(seconds: number, once: () => unknown): number {

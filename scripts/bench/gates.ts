@@ -8,7 +8,9 @@ import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { type Load, load } from "./load.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
+import { median } from "./statistics.ts";
 
 const identifier = "ca.example.net";
 const host = "gates.bench.example.test";
@@ -18,11 +20,11 @@ const usages = { key_usages: ["digitalSignature"], ext_key_usages: ["serverAuth"
  * Prints the figures for one client, whose issues wait for the disk, and for enough of them to fill
  * the machine.
  */
-export async function gates(seconds: number): Promise<void> {
-  bold("gates: lint, key checks, and CAA from the cache");
+export async function gates({ seconds, binary }: Bench): Promise<void> {
+  section("gates", "gates: lint, key checks, and CAA from the cache");
   const server = await startDnsServer();
   const log = { level: "info", format: "json" };
-  const instance = await Instance.start({ config: { log, ...gatesConfig(server) } });
+  const instance = await Instance.start({ binary, config: { log, ...gatesConfig(server) } });
   try {
     const { intermediateId } = await createChain(instance, "ecdsa-p256");
     for (const connections of [1, 16, 64]) {
@@ -94,8 +96,5 @@ async function gateRates(
     failed: rounds.reduce((sum, { on, off }) => sum + on.failed + off.failed, 0),
   };
 }
-
-const median = (figures: readonly number[]): number =>
-  figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0;
 
 const roundsMax = 5;

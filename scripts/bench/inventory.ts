@@ -5,16 +5,21 @@
 import type { Instance } from "#test/support/instances/instance.ts";
 import { filledInstance, type Made } from "./fill.ts";
 import { filledPostgres } from "./fill-postgres.ts";
-import { bold, row } from "./print.ts";
+import { row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
 import { startsBeside } from "./starts.ts";
 
 /**
- * Fills the database of a stopped instance directly, then asks the started one; `rows` is the size.
+ * Fills the database of a stopped instance directly, then asks the started one.
  */
-export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): Promise<void> {
-  bold(`inventory of ${rows} certificates, ${driver}`);
+export async function inventory(
+  { rows, binary }: Bench,
+  driver: "SQLite" | "PostgreSQL",
+): Promise<void> {
+  const name = driver === "SQLite" ? "inventory" : "inventory-postgres";
+  section(name, `inventory of ${rows} certificates, ${driver}`);
   const { instance, ca, stop, ...filled } =
-    driver === "SQLite" ? await filledSqlite(rows) : await filledPostgres(rows, 10);
+    driver === "SQLite" ? await filledSqlite(binary, rows) : await filledPostgres(binary, rows, 10);
   row("rows stored per second, by the thousands", filled.perSecond.toFixed(0));
   try {
     row("start to ready", `${instance.readyMs.toFixed(0)} ms`);
@@ -41,9 +46,9 @@ export async function inventory(rows: number, driver: "SQLite" | "PostgreSQL"): 
   }
 }
 
-async function filledSqlite(rows: number) {
-  const filled = await filledInstance(rows, 10);
-  const instance = await startsBeside(filled.instance);
+async function filledSqlite(binary: string, rows: number) {
+  const filled = await filledInstance(binary, rows, 10);
+  const instance = await startsBeside(binary, filled.instance);
   return { ...filled, instance, stop: () => instance.dispose() };
 }
 

@@ -18,11 +18,14 @@ export interface LoadRequest {
 
 export interface Load {
   readonly perSecond: number;
-  /** As wrk writes them, e.g. `1.23ms`. */
-  readonly p50: string;
-  readonly p99: string;
+  readonly requests: number;
+  /** Milliseconds; NaN where nothing was answered. */
+  readonly p50: number;
+  readonly p99: number;
   /** Answers that were not 2xx, and socket errors. */
   readonly failed: number;
+  /** Those of them that are connections which ended while wrk read. */
+  readonly ended: number;
 }
 
 /** Sends the same request over keep-alive connections for some seconds. */
@@ -32,34 +35,61 @@ export async function load(request: LoadRequest): Promise<Load> {
   const bodyFile = join(folder, "body");
   writeFileSync(bodyFile, request.body ?? "");
   writeFileSync(script, lua(request, bodyFile));
-  const child = Bun.spawn(
-    [
-      "wrk",
-      "--latency",
-      "-t",
-      "1",
-      "-c",
-      String(request.connections),
-      "-d",
-      `${request.seconds}s`,
-      "-s",
-      script,
-      request.url,
-    ],
-    { stdin: "ignore", stdout: "pipe", stderr: "inherit" },
-  );
-  const text = await new Response(child.stdout).text();
+  const text = await runWrk(script, request);
   rmSync(folder, { recursive: true });
+  return parsedLoad(text);
+}
+
+/** Runs wrk with a script and gives all it printed; throws when it fails. */
+export async function runWrk(
+  script: string,
+  { url, connections, seconds }: Pick<LoadRequest, "url" | "connections" | "seconds">,
+): Promise<string> {
+  const counts = ["-t", "1", "-c", String(connections), "-d", `${seconds}s`, "--timeout", "30s"];
+  const child = Bun.spawn(["wrk", "--latency", ...counts, "-s", script, url], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await new Response(child.stdout).text();
   if ((await child.exited) !== 0) throw new Error(`wrk failed:\n${text}`);
+  return text;
+}
+
+/** What wrk printed; throws when it is not what wrk prints. */
+export function parsedLoad(text: string): Load {
+  const perSecond = /Requests\/sec:\s+([\d.]+)/.exec(text)?.[1];
+  const requests = /(\d+) requests in/.exec(text)?.[1];
+  if (perSecond === undefined || requests === undefined) throw new Error(`not wrk's:\n${text}`);
+  const errors = /Socket errors: (.*)/.exec(text)?.[1]?.match(/\d+/g) ?? [];
+  const ended = /Socket errors: .*read (\d+)/.exec(text)?.[1] ?? "0";
+  // Where nothing was answered wrk writes a latency of nothing.
+  const latency = (line: RegExp) =>
+    requests === "0" ? Number.NaN : milliseconds(line.exec(text)?.[1]);
+  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   return {
-    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(text)?.[1] ?? 0),
-    p50: /^\s+50%\s+(\S+)/m.exec(text)?.[1] ?? "?",
-    p99: /^\s+99%\s+(\S+)/m.exec(text)?.[1] ?? "?",
-    failed:
-      Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0) +
-      Number(/Socket errors: connect (\d+)/.exec(text)?.[1] ?? 0),
+    perSecond: Number(perSecond),
+    requests: Number(requests),
+    p50: latency(/^\s+50%\s+(\S+)/m),
+    p99: latency(/^\s+99%\s+(\S+)/m),
+    failed: errors.reduce((sum, count) => sum + Number(count), refused),
+    ended: Number(ended),
   };
 }
+
+/** `1.23ms`, `584.00us`, `1.02s` or `1.50m`, as wrk writes them. */
+function milliseconds(text = ""): number {
+  const [, number = "", unit = ""] = /^([\d.]+)(us|ms|s|m|h)$/.exec(text) ?? [];
+  return Number(number || Number.NaN) * (unitMs[unit] ?? Number.NaN);
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  us: 0.001,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 
 function lua(request: LoadRequest, bodyFile: string): string {
   const headers = Object.entries(request.headers ?? {}).map(

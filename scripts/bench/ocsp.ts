@@ -7,15 +7,29 @@ import { parseSerial } from "#core/ids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import type { Instance } from "#test/support/instances/instance.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 import type { SameBytes } from "./floors.ts";
 import { type Load, load } from "./load.ts";
 
 export interface OcspTarget {
-  /** `…/api/ca/{id}/ocsp` on the cleartext public listener. */
+  /** `…/api/ca/{id}/ocsp` on either listener. */
   readonly base: string;
   /** The CA certificate, PEM. */
   readonly issuer: string;
   readonly serial: string;
+}
+
+/** A certificate issued for it, asked for on the listener of `origin`. */
+export async function newTarget(
+  instance: Instance,
+  ca: string,
+  origin: string,
+): Promise<OcspTarget> {
+  const csr = await newCsr(instance.home, "ocsp.example.test");
+  const issued = await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, { csr });
+  const { certificate } = await instance.admin<{ certificate: string }>("GET", `/api/ca/${ca}`);
+  return { base: `${origin}/api/ca/${ca}/ocsp`, issuer: certificate, serial: issued.serial };
 }
 
 /** GET without nonce: answered from the cache after the first. */
@@ -29,7 +43,8 @@ export async function cachedGet(target: OcspTarget, seconds: number): Promise<Lo
 /** What the cached GET is answered with, so that a bare server can send the same. */
 export async function sameBytes(target: OcspTarget): Promise<SameBytes> {
   const request = Buffer.from(question(target)).toString("base64");
-  const answer = await fetch(`${target.base}/${encodeURIComponent(request)}`);
+  const url = `${target.base}/${encodeURIComponent(request)}`;
+  const answer = await Bun.fetch(url, { tls: { rejectUnauthorized: false } });
   const headers = Object.fromEntries(answer.headers);
   delete headers.date; // Every server writes its own.
   return { body: await answer.bytes(), headers };

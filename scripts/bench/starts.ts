@@ -5,14 +5,19 @@
 
 import { Instance, newHome } from "#test/support/instances/instance.ts";
 import { filledConfig, filledInstance } from "./fill.ts";
-import { bold, ratio, row } from "./print.ts";
+import { ratio, row, section } from "./print.ts";
+import type { Bench } from "./scenario.ts";
+import { median } from "./statistics.ts";
 
 /** Fills a data directory, a tenth of it revoked, and prints its starts. */
-export async function starts(rows: number): Promise<void> {
-  bold(`starts with ${rows.toLocaleString("en")} certificates, a tenth of them revoked, SQLite`);
-  const { instance } = await filledInstance(rows, 10);
+export async function starts({ rows, binary }: Bench): Promise<void> {
+  section(
+    "starts",
+    `starts with ${rows.toLocaleString("en")} certificates, a tenth of them revoked, SQLite`,
+  );
+  const { instance } = await filledInstance(binary, rows, 10);
   row("start to ready, the first one after the filling", milliseconds(instance.readyMs));
-  await (await startsBeside(instance)).dispose();
+  await (await startsBeside(binary, instance)).dispose();
 }
 
 /**
@@ -20,16 +25,16 @@ export async function starts(rows: number): Promise<void> {
  * only been started before, and on that of `filled`, which has to stop for it. Gives the last start
  * of the last, running.
  */
-export async function startsBeside(filled: Instance): Promise<Instance> {
+export async function startsBeside(binary: string, filled: Instance): Promise<Instance> {
   const { home } = filled;
   await filled.stop();
-  const started = await Instance.start({ config: filledConfig });
+  const started = await Instance.start({ binary, config: filledConfig });
   await started.stop();
   const times = { nothing: [] as number[], started: [] as number[], filled: [] as number[] };
   for (let n = 0; n < 5; n++) {
-    times.nothing.push(await once(newHome(), true));
-    times.started.push(await once(started.home, false));
-    times.filled.push(await once(home, false));
+    times.nothing.push(await once(binary, newHome(), true));
+    times.started.push(await once(binary, started.home, false));
+    times.filled.push(await once(binary, home, false));
   }
   await started.dispose();
   const nothing = median(times.nothing);
@@ -40,16 +45,13 @@ export async function startsBeside(filled: Instance): Promise<Instance> {
   row("start to ready, filled (median of 5)", milliseconds(full));
   const beside = `${ratio(full, nothing)}, ${ratio(full, empty)}`;
   row("filled beside empty, and beside started once before", beside);
-  return await Instance.start({ home, config: filledConfig });
+  return await Instance.start({ binary, home, config: filledConfig });
 }
 
-async function once(home: string, dispose: boolean): Promise<number> {
-  const instance = await Instance.start({ home, config: filledConfig });
+async function once(binary: string, home: string, dispose: boolean): Promise<number> {
+  const instance = await Instance.start({ binary, home, config: filledConfig });
   await (dispose ? instance.dispose() : instance.stop());
   return instance.readyMs;
 }
-
-const median = (times: readonly number[]): number =>
-  times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)] ?? Number.NaN;
 
 const milliseconds = (figure: number) => `${figure.toFixed(0)} ms`;

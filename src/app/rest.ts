@@ -11,8 +11,8 @@ export interface RestDeps {
 }
 
 /**
- * Looks every few seconds how busy the process was; `rest` is called once when it has been quiet for
- * three looks after it was busy.
+ * Looks every few seconds how busy the process was; `rest` is called once when it has been quiet
+ * for three looks after it was busy.
  */
 export class RestWatch {
   readonly #deps: RestDeps;

@@ -2,9 +2,9 @@
 
 import { workerData } from "node:worker_threads";
 
-import { isAccessLogJob } from "#adapters/db/stores/access-log-thread.ts";
+import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
-import { isPathJob } from "#adapters/paths/thread.ts";
+import { isPathJob } from "#adapters/paths/thread-data.ts";
 
 /**
  * Runs the job until it ends. Each loads what its own job needs and no more: a thread has a heap of
@@ -21,7 +21,7 @@ export async function runThread(): Promise<void> {
     const { runPathJob } = await import("#adapters/paths/job.ts");
     runPathJob();
   } else {
-    const { runSignerWorker } = await import("#adapters/keys/signer/main.ts");
+    const { runSignerWorker } = await import("#adapters/keys/signer/worker.ts");
     await runSignerWorker();
   }
 }

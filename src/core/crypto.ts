@@ -127,9 +127,12 @@ type OwnKey = SlhDsaPublicKey | WideRsaPublicKey;
 
 /** Imports a SubjectPublicKeyInfo (DER); throws when the runtime does not know the key type. */
 export const importPublicKey = (spki: Uint8Array): VerificationKey =>
-  readSlhDsaKey(spki) ??
-  readWideRsaKey(spki) ??
+  (isOnCurve(spki) ? undefined : (readSlhDsaKey(spki) ?? readWideRsaKey(spki))) ??
   nodeCrypto.createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" });
+
+/** True where the algorithm's identifier takes seven octets: that of no other key does. */
+const isOnCurve = (spki: Uint8Array): boolean =>
+  spki[2] === 0x30 && spki[4] === 0x06 && spki[5] === 0x07;
 
 /** The public members of a JSON Web Key (RFC 7518 §6, RFC 8037 §2). */
 export type PublicJwk =

@@ -5,7 +5,7 @@ import { nextTurn } from "#core/turns.ts";
 import { Document, type Outcome } from "#domain/access/outcome.ts";
 
 import type { Exchange } from "./exchange.ts";
-import type { DerAnswer } from "./public.ts";
+import { type DerAnswer, requestIdHeader } from "./public.ts";
 import { streamOf } from "./streams.ts";
 
 /** A response with the length of its body, which a `Response` does not tell. */
@@ -138,12 +138,11 @@ export function jsonResponse(body: unknown, cookies: readonly string[] = []): Re
 /** Adds what every answer carries to the answer of a public handler; its own headers win. */
 export function dressed(exchange: Exchange, answer: Response | DerAnswer): Sized {
   if (!(answer instanceof Response)) {
-    answer.response.headers.set("x-request-id", exchange.requestId);
-    return answer;
+    return { response: answer.responseTo(exchange.requestId), bytes: answer.bytes };
   }
   const response = answer;
   const { headers } = response;
-  headers.set("x-request-id", exchange.requestId);
+  headers.set(requestIdHeader, exchange.requestId);
   if (!isDer(headers.get("content-type"))) {
     for (const [name, value] of commonHeaders) if (!headers.has(name)) headers.set(name, value);
     if (exchange.secure) headers.set("strict-transport-security", transportSecurity);

@@ -10,21 +10,25 @@ import { parseLongJson } from "./long-json.ts";
  * before a byte is kept, and by counting what comes; `malformed_json` when it breaks off or its
  * chunks are none. Expects a request whose header fields are clear (`unclearHeader`).
  */
-export async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
-  await refuseAnnounced(request, bytesMax);
+export function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+  const announced = announcedLength(request.headers);
+  if (announced === undefined || announced > bytesMax) return readPieces(request, bytesMax);
   // With a length announced the runtime reads no further, and need not hand over the body in
   // pieces.
-  if (announcesLength(request.headers)) {
-    const octets = await arrived(request.bytes());
+  return request.bytes().then((octets) => {
     if (octets.byteLength > bytesMax) throw tooLarge(bytesMax);
     return octets;
-  }
+  }, brokenOff);
+}
+
+async function readPieces(request: Request, bytesMax: number): Promise<Uint8Array> {
+  await refuseAnnounced(request, bytesMax);
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let length = 0;
   const reader = request.body.getReader();
   for (;;) {
-    const { done, value } = await arrived(reader.read());
+    const { done, value } = await reader.read().catch(brokenOff);
     if (done) return join(parts, length);
     length += value.byteLength;
     if (length > bytesMax) {
@@ -43,16 +47,15 @@ export async function readBytes(request: Request, bytesMax: number): Promise<Uin
  * The sender's fault and no bug of ours, though the runtime throws; whoever hung up reads no
  * answer.
  */
-async function arrived<T>(reading: Promise<T>): Promise<T> {
-  try {
-    return await reading;
-  } catch {
-    throw refuse("malformed_json"); // Half a body is no JSON text, and nothing else either.
-  }
-}
+const brokenOff = (): never => {
+  throw refuse("malformed_json"); // Half a body is no JSON text, and nothing else either.
+};
 
-const announcesLength = (headers: Headers): boolean =>
-  headers.has("content-length") && !headers.has("transfer-encoding");
+/** Undefined where the body says itself when it ends. */
+function announcedLength(headers: Headers): number | undefined {
+  const announced = headers.get("content-length");
+  return announced === null || headers.has("transfer-encoding") ? undefined : Number(announced);
+}
 
 /**
  * Refuses `body_too_large` when Content-Length announces more than `bytesMax`, after what is

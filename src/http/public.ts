@@ -61,12 +61,44 @@ export const described = <O = unknown>(
 export type DerHandler = ((request: PublicRequest) => DerAnswer | Promise<DerAnswer>) &
   Partial<PublicDescription>;
 
-/** DER for relying parties: nobody has to look into the headers again. */
-export interface DerAnswer {
-  readonly response: Response;
+/** DER for relying parties: nobody has to look into the headers again. May be given many times. */
+export class DerAnswer {
+  readonly #body: Uint8Array | undefined;
+  readonly #status: number;
+  readonly #headers: Headers;
+
+  /** `headers` go into every response; they are the answer's to write the request's id into. */
+  constructor(body: Uint8Array | undefined, headers: Headers, status = 200) {
+    this.#body = body;
+    this.#status = status;
+    this.#headers = headers;
+  }
+
   /** Length of the body. */
-  readonly bytes: number;
+  get bytes(): number {
+    return this.#body?.byteLength ?? 0;
+  }
+
+  /** The response to nobody in particular. */
+  get response(): Response {
+    this.#headers.delete(requestIdHeader);
+    return this.#made();
+  }
+
+  /** The response to the request of this id, written before the runtime copies the headers. */
+  responseTo(requestId: string): Response {
+    this.#headers.set(requestIdHeader, requestId);
+    return this.#made();
+  }
+
+  #made(): Response {
+    const init = { status: this.#status, headers: this.#headers };
+    // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
+    return new Response((this.#body ?? null) as Uint8Array<ArrayBuffer> | null, init);
+  }
 }
+
+export const requestIdHeader = "x-request-id";
 
 /**
  * One implementation per row: complete by type, and only `pub` rows may answer without the

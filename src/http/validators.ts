@@ -6,7 +6,7 @@
 import { addSeconds, type Instant, instant, wholeSecond } from "#core/time.ts";
 import { byteRange, cut } from "./ranges.ts";
 
-import type { DerAnswer } from "./public.ts";
+import { DerAnswer } from "./public.ts";
 import { streamOf } from "./streams.ts";
 
 /** Octets or text to serve; `sha256` is the lower hex digest of the body, its strong ETag. */
@@ -116,30 +116,34 @@ export function cacheable(request: Request, given: Artefact, now: Instant): Resp
  */
 export class Repeated {
   readonly #artefact: Artefact;
-  readonly #bytes: number;
+  readonly #body: Uint8Array;
   #maxAge = -1;
-  /** Copied into every response, which costs a third of writing them anew. */
-  #headers = new Headers();
+  /** Its headers are copied into every response, which costs a third of writing them anew. */
+  #whole: DerAnswer | undefined;
 
   constructor(given: Artefact) {
+    const { body } = given.content;
     this.#artefact = given;
-    this.#bytes = Buffer.byteLength(given.content.body);
+    this.#body = typeof body === "string" ? Buffer.from(body) : body;
   }
 
   /** What `cacheable` would answer. */
   answer(request: Request, now: Instant): DerAnswer {
-    const { content, validators, described: about } = this.#artefact;
+    const { content } = this.#artefact;
     const seconds = maxAge(content, now);
-    if (seconds !== this.#maxAge) {
-      this.#maxAge = seconds;
-      const cacheControl = `public, max-age=${seconds}, no-transform`;
-      this.#headers = new Headers({ "cache-control": cacheControl, ...validators, ...about });
-    }
-    if (unchanged(request.headers, content, now)) {
-      return { response: cacheable(request, this.#artefact, now), bytes: 0 };
-    }
-    const response = new Response(octets(content), { headers: this.#headers });
-    return { response, bytes: this.#bytes };
+    const whole = seconds === this.#maxAge ? this.#whole : undefined;
+    if (!unchanged(request.headers, content, now)) return whole ?? this.#written(seconds);
+    return new DerAnswer(undefined, cacheable(request, this.#artefact, now).headers, 304);
+  }
+
+  #written(seconds: number): DerAnswer {
+    const { validators, described: about } = this.#artefact;
+    const cacheControl = `public, max-age=${seconds}, no-transform`;
+    const headers = new Headers({ "cache-control": cacheControl, ...validators, ...about });
+    const whole = new DerAnswer(this.#body, headers);
+    this.#maxAge = seconds;
+    this.#whole = whole;
+    return whole;
   }
 }
 

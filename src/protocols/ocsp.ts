@@ -9,7 +9,7 @@ import { Recent } from "#core/recent.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Ocsp, OcspAnswer } from "#domain/revocation/ocsp.ts";
 import { readBytes } from "#http/body.ts";
-import type { DerAnswer, DerHandler, PublicRequest } from "#http/public.ts";
+import { DerAnswer, type DerHandler, type PublicRequest } from "#http/public.ts";
 import { artefact, Repeated } from "#http/validators.ts";
 
 interface Deps {
@@ -34,7 +34,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
   const { ocsp, server } = deps.config;
   const maxAgeSeconds = Math.min(ocsp.http_max_age_seconds || day, day);
   const urls = new Recent<string, Remembered>(server.ocsp_cache_entries);
-
+  const once = answeredOnce(deps);
   const sent = (request: Request, { answer, repeated }: Remembered): DerAnswer => {
     deps.onAnswer(answer.status);
     return repeated.answer(request, deps.clock.now());
@@ -43,10 +43,7 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
     const { id = "", request: rest = "" } = path;
     const answer = await deps.ocsp.answer(caId(id), requestOctets(rest));
     const remembered = memorable(answer, maxAgeSeconds);
-    if (remembered === undefined) {
-      deps.onAnswer(answer.status);
-      return uncacheable(answer);
-    }
+    if (remembered === undefined) return once(answer);
     // Answers about several serials have no basis, and are never given twice.
     if (answer.basis !== undefined && request.url.length <= urlLengthMax) {
       urls.set(request.url, remembered);
@@ -68,12 +65,10 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
         () => asked(call), // The responder says what is wrong, in its own words.
       );
     },
-    post: async ({ request, path: { id = "" } }) => {
-      const octets = await readBytes(request, requestBytesMax);
-      const answer = await deps.ocsp.answer(caId(id), octets);
-      deps.onAnswer(answer.status);
-      return uncacheable(answer);
-    },
+    post: ({ request, path: { id = "" } }) =>
+      readBytes(request, requestBytesMax)
+        .then((octets) => deps.ocsp.answer(caId(id), octets))
+        .then(once),
   };
   return {
     get: Object.assign(forms.get, {
@@ -85,6 +80,22 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
       summary: "OCSP with the request in the body.",
       takes: "application/ocsp-request",
     }),
+  };
+}
+
+/**
+ * Answers POST, nonces, unknown and errors, which are for the asker alone; a shed request may come
+ * again later.
+ */
+function answeredOnce({ onAnswer }: Pick<Deps, "onAnswer">): (answer: OcspAnswer) => DerAnswer {
+  /** Copied into every response. */
+  const unkept = new Headers({ "content-type": contentType, "cache-control": "no-store" });
+  return ({ der, status, retryAfter }) => {
+    onAnswer(status);
+    if (retryAfter === undefined) return new DerAnswer(der, unkept);
+    const headers = new Headers(unkept);
+    headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
+    return new DerAnswer(der, headers, 503);
   };
 }
 
@@ -136,23 +147,7 @@ function unescaped(rest: string): string {
   }
 }
 
-/**
- * POST answers, nonces, unknown and errors are for the asker alone; a shed request may come again
- * later.
- */
-function uncacheable({ der, retryAfter }: OcspAnswer): DerAnswer {
-  const status = retryAfter === undefined ? 200 : 503;
-  // The DOM types want an ArrayBuffer of its own; Bun sends any view of octets.
-  const response = new Response(der as Uint8Array<ArrayBuffer>, { status, headers: unkept });
-  if (retryAfter !== undefined) {
-    response.headers.set("retry-after", String(Math.max(1, Math.ceil(retryAfter))));
-  }
-  return { response, bytes: der.byteLength };
-}
-
 const contentType = "application/ocsp-response";
-/** Copied into every response. */
-const unkept = new Headers({ "content-type": contentType, "cache-control": "no-store" });
 const nothing = new Uint8Array(0);
 const requestBytesMax = 65_536;
 const pathBytesMax = 90_000;

@@ -90,7 +90,21 @@ async function settingsOf(
     pkcs11: usesToken(config)
       ? await tokenOf(config.pkcs11, source("pkcs11.pin", config.pkcs11.pin), secrets)
       : undefined,
-    guard: () => guardOf(limits(), config.pkcs11.session_pool_size),
+    guard: guardIn(limits, config.pkcs11.session_pool_size),
+  };
+}
+
+/** The guard of the limits in force, made anew when a reload has replaced them. */
+function guardIn(limits: () => ConcurrencySection, sessions: number) {
+  let section = limits();
+  let guard = guardOf(section, sessions);
+  return (): GuardSettings | undefined => {
+    const inForce = limits();
+    if (inForce !== section) {
+      section = inForce;
+      guard = guardOf(section, sessions);
+    }
+    return guard;
   };
 }
 

@@ -4,7 +4,7 @@ import { parentPort } from "node:worker_threads";
 
 import { answerPath, type PathQuestion } from "#core/policy/path-work.ts";
 
-import { type ThreadAnswer, threadReady } from "./thread.ts";
+import { type ThreadAnswer, threadReady } from "./thread-data.ts";
 
 /** Says that it is ready, and serves. */
 export function runPathJob(): void {

@@ -10,20 +10,7 @@ import { type Asker, FairQueue } from "#core/fair-queue.ts";
 import { refuse } from "#core/problems.ts";
 import type { PathWork } from "#domain/ports.ts";
 
-/** What the thread is started with; tells it from other threads of the binary. */
-export interface PathJob {
-  readonly paths: true;
-}
-
-/** True for the data a thread of this kind is started with. */
-export const isPathJob = (job: unknown): job is PathJob =>
-  typeof job === "object" && job !== null && "paths" in job;
-
-/** What the thread says first. */
-export const threadReady = "ready";
-
-/** What it says to a question: the answer, or the text of a fault. */
-export type ThreadAnswer = { readonly answer: PathAnswer } | { readonly fault: string };
+import { type PathJob, threadReady } from "./thread-data.ts";
 
 export interface PathThreadOptions {
   /** The main module, which runs `runPathJob` in a thread. */

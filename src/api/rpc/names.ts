@@ -1,4 +1,4 @@
-/** Under which paths remote calls come; apart from their messages, which are loaded when one does. */
+/** Under which paths remote calls come, apart from their messages: those wait for the first. */
 
 /** The service of `pki.proto`. */
 export const pkiService = "pki.v1.PKIService";

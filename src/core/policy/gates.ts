@@ -145,7 +145,7 @@ export function clear(candidate: Candidate): Clearance<LocallyCleared> {
   const plan = withCrlPointer(candidate.plan, crlPointer);
   const tbs = encodeTbs({ plan, issuer, serial }, dummySignature);
   const checked = { ...candidate, plan, crlPointer, tbs, serialDrawn: drawn.spend() };
-  const reports = gates.map((gate) => ({ name: gate.name, ...judgement(gate, checked) }));
+  const reports = gates.map((gate) => reportBy(gate.name, judgement(gate, checked)));
   if (reports.some(({ status }) => status === "fail")) {
     return { cleared: false, refusal: refusalFor(candidate, reports), gates: reports };
   }
@@ -169,7 +169,7 @@ export function clear(candidate: Candidate): Clearance<LocallyCleared> {
 /** Adds what the gate that needs the network says; only now may the plan be signed. */
 export function conclude(local: LocallyCleared, caa: GateOutcome): Clearance {
   const reports = local.gates.map((report) =>
-    report.name === "caa" ? { name: report.name, ...caa } : report,
+    report.name === "caa" ? reportBy(report.name, caa) : report,
   );
   if (caa.status === "fail") {
     return {
@@ -219,6 +219,12 @@ function encodeTbs(
     spki: plan.publicKey.spki,
     extensions,
   });
+}
+
+/** Nearly always there is nothing to say but the status. */
+function reportBy(name: GateName, outcome: GateOutcome): GateReport {
+  if (outcome === passed) return { name, status: "pass" };
+  return { name, ...outcome };
 }
 
 function judgement(gate: GateRow, checked: Checked): GateOutcome {

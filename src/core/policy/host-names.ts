@@ -25,8 +25,7 @@ export interface HostReading {
  * inner blank, or of one label other than `localhost`.
  */
 export function hostIn(commonName: string): HostReading | undefined {
-  const text = withoutOuter(commonName, invisible).replaceAll(foreignDots, ".");
-  const bare = withoutOuter(text, dot);
+  const bare = bareOf(commonName);
   const address = parseIpAddress(/^\[(.*)\]$/s.exec(bare)?.[1] ?? bare);
   if (address !== undefined) return { kind: "ip", text: ipText(address) };
   if (bare.toLowerCase() === "localhost") return { kind: "dns", text: "localhost" };
@@ -50,6 +49,12 @@ function nameIn(text: string): HostReading {
   return { kind: "dns", text: name };
 }
 
+/** Without outer blanks and dots, all dots being full stops. */
+function bareOf(commonName: string): string {
+  if (bareAlready.test(commonName) && !commonName.endsWith(".")) return commonName;
+  return withoutOuter(withoutOuter(commonName, invisible).replaceAll(foreignDots, "."), dot);
+}
+
 /** By hand, for a regular expression that looks for the end takes the square of the length. */
 function withoutOuter(text: string, outer: RegExp): string {
   const characters = [...text];
@@ -59,6 +64,8 @@ function withoutOuter(text: string, outer: RegExp): string {
   return characters.slice(start, end).join("");
 }
 
+/** Visible ASCII that begins with no dot: what nearly all names are. */
+const bareAlready = /^[\x21-\x2d\x2f-\x7e][\x21-\x7e]*$/;
 /** Blanks, no-break and zero-width ones too, and what has no shape at all. */
 const invisible = /^[\s\p{Z}\p{C}]$/u;
 const dot = /^\.$/;

@@ -64,8 +64,9 @@ export function lintCertificate(
     return [{ code: "extension_der", mode: "error", clause: "X.690", description: error.message }];
   }
   const findings: Finding[] = [];
+  const scopes = scopesOf(certificate);
   for (const rule of lintRules) {
-    const mode = applies(rule, certificate) ? modeOf(rule, settings, context.public) : "off";
+    const mode = scopes[rule.scope] ? modeOf(rule, settings, context.public) : "off";
     const verdict = mode === "off" ? undefined : verdictOf(rule, certificate);
     if (mode === "off" || verdict === undefined) continue;
     const { id: code, clause } = rule;
@@ -133,23 +134,17 @@ const noKey = new Uint8Array();
 const saysCa = tolerant((value) => parseBasicConstraints(value).ca, false);
 const keyOf = tolerant((value) => parseAuthorityKeyIdentifier(value) ?? noKey, noKey);
 
-function applies({ scope }: LintRule, certificate: Linted): boolean {
-  switch (scope) {
-    case "all":
-      return true;
-    case "ca":
-      return certificate.isCa;
-    case "leaf":
-      return !certificate.isCa;
-    case "public":
-      return !certificate.isCa && certificate.public;
-    case "mail":
-      return !certificate.isCa && (certificate.extKeyUsages ?? []).includes(mail);
-    case "server":
-      return !certificate.isCa && isForServers(certificate.extKeyUsages ?? []);
-    default:
-      return scope satisfies never;
-  }
+/** Which rules concern the certificate. */
+function scopesOf(certificate: Linted): Readonly<Record<LintRule["scope"], boolean>> {
+  const { isCa, extKeyUsages = [] } = certificate;
+  return {
+    all: true,
+    ca: isCa,
+    leaf: !isCa,
+    public: !isCa && certificate.public,
+    mail: !isCa && extKeyUsages.includes(mail),
+    server: !isCa && isForServers(extKeyUsages),
+  };
 }
 
 function verdictOf(rule: LintRule, certificate: Linted): Verdict {

@@ -4,6 +4,7 @@
  */
 
 import { type Cursor, DerError, openSequence } from "#core/asn1/cursor.ts";
+import { DerWriter } from "#core/asn1/der-writer.ts";
 import {
   bitString,
   compareOctets,
@@ -19,7 +20,12 @@ import type { Instant } from "#core/time.ts";
 
 import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
 import type { SignatureName } from "./algorithms.ts";
-import { encodeExtensions, type Extension, parseExtensions } from "./extensions.ts";
+import {
+  type Extension,
+  parseExtensions,
+  roomOfExtensions,
+  writeExtensions,
+} from "./extensions.ts";
 import { type Name, parseName } from "./names.ts";
 
 export interface TbsCertificate {
@@ -55,16 +61,23 @@ export interface ParsedCertificate {
 
 /** DER of a v3 TBSCertificate; times from 2050 on are GeneralizedTime (RFC 5280 §4.1.2.5). */
 export function encodeTbsCertificate(fields: TbsCertificate): Uint8Array {
-  return sequence(
-    version3,
-    unsignedInteger(serialToBytes(fields.serial)),
-    algorithmIdentifier(fields.signature),
-    fields.issuer,
-    sequence(time(fields.notBefore), time(fields.notAfter)),
-    fields.subject,
-    fields.spki,
-    explicit(3, encodeExtensions(fields.extensions)),
-  );
+  const { issuer, subject, spki, extensions } = fields;
+  const variable = issuer.length + subject.length + spki.length;
+  const out = new DerWriter(variable + roomOfExtensions(extensions) + fixedRoom);
+  writeExtensions(out, extensions);
+  out.wrap(contextualConstructed(3), 0);
+  out.write(spki);
+  out.write(subject);
+  const end = out.mark;
+  out.write(time(fields.notAfter));
+  out.write(time(fields.notBefore));
+  out.wrap(tags.sequence, end);
+  out.write(issuer);
+  out.write(algorithmIdentifier(fields.signature));
+  out.write(unsignedInteger(serialToBytes(fields.serial)));
+  out.write(version3);
+  out.wrap(tags.sequence, 0);
+  return out.finish();
 }
 
 /** SEQUENCE { tbs, AlgorithmIdentifier, BIT STRING }: certificate, CRL and CSR alike. */
@@ -87,8 +100,22 @@ export function parseCertificate(der: Uint8Array): ParsedCertificate {
   if (compareOctets(fields.algorithm, outer) !== 0) {
     throw new DerError("inner and outer signature algorithm differ");
   }
-  const { algorithm, ...rest } = fields;
-  return { der, tbs, ...rest, ...readAlgorithm(algorithm), signature };
+  const { signatureOid, signatureName } = readAlgorithm(fields.algorithm);
+  return {
+    der,
+    tbs,
+    version: fields.version,
+    serial: fields.serial,
+    issuer: fields.issuer,
+    subject: fields.subject,
+    notBefore: fields.notBefore,
+    notAfter: fields.notAfter,
+    spki: fields.spki,
+    extensions: fields.extensions,
+    signatureOid,
+    signatureName,
+    signature,
+  };
 }
 
 /** The first extension with this OID. */
@@ -96,7 +123,8 @@ export function extensionOf(
   certificate: Pick<ParsedCertificate, "extensions">,
   oid: string,
 ): Extension | undefined {
-  return certificate.extensions.find((extension) => extension.oid === oid);
+  for (const extension of certificate.extensions) if (extension.oid === oid) return extension;
+  return undefined;
 }
 
 function readTbs(tbs: Cursor) {
@@ -137,3 +165,6 @@ function readExtensions(tbs: Cursor): readonly Extension[] {
 }
 
 const version3 = explicit(0, integer(2));
+
+/** Headers, version, serial, algorithm and the two times: more than they ever take. */
+const fixedRoom = 256;

@@ -94,7 +94,19 @@ function readRequest(der: Uint8Array): CertificationRequest {
   const signature = signed.wholeBits();
   signed.finish();
   const { signatureName } = readAlgorithm(algorithm);
-  return { der, tbs, ...readTbs(openSequence(tbs)), signatureName, signature };
+  const read = readTbs(openSequence(tbs));
+  return {
+    der,
+    tbs,
+    subject: read.subject,
+    spki: read.spki,
+    sans: read.sans,
+    unsupportedNames: read.unsupportedNames,
+    mustStaple: read.mustStaple,
+    challengePassword: read.challengePassword,
+    signatureName,
+    signature,
+  };
 }
 
 function readTbs(tbs: Cursor) {

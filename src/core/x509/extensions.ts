@@ -14,6 +14,7 @@ import {
   oid,
   sequence,
 } from "#core/asn1/der.ts";
+import { DerWriter, headerOctetsMax } from "#core/asn1/der-writer.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { contextual, contextualConstructed, tags } from "#core/asn1/tags.ts";
 import { digest, sha256 } from "#core/crypto.ts";
@@ -60,10 +61,15 @@ export const extendedKeyUsages = {
  * is every purpose.
  */
 export function isForServers(usages: readonly string[]): boolean {
-  const { serverAuth, anyExtendedKeyUsage } = extendedKeyUsages;
-  const serving = ["serverAuth", serverAuth, "anyExtendedKeyUsage", anyExtendedKeyUsage];
   return usages.length === 0 || usages.some((usage) => serving.includes(usage));
 }
+
+const serving: readonly string[] = [
+  "serverAuth",
+  extendedKeyUsages.serverAuth,
+  "anyExtendedKeyUsage",
+  extendedKeyUsages.anyExtendedKeyUsage,
+];
 
 export interface PolicyOptions {
   readonly oids: readonly string[];
@@ -157,8 +163,28 @@ export const ocspNoCheck = (): Extension => plain(oids.ocspNoCheck, nullElement(
 export const crlNumber = (number: number): Extension => plain(oids.crlNumber, integer(number));
 
 /** DER SEQUENCE OF Extension. */
-export const encodeExtensions = (extensions: readonly Extension[]): Uint8Array =>
-  sequence(...extensions.map(encodeExtension));
+export function encodeExtensions(extensions: readonly Extension[]): Uint8Array {
+  const out = new DerWriter(roomOfExtensions(extensions));
+  writeExtensions(out, extensions);
+  return out.finish();
+}
+
+/** Octets that `writeExtensions` needs at most. */
+export function roomOfExtensions(extensions: readonly Extension[]): number {
+  let room = headerOctetsMax;
+  for (const { value } of extensions) room += value.length + extensionRoom;
+  return room;
+}
+
+/** The same before what is written already. */
+export function writeExtensions(out: DerWriter, extensions: readonly Extension[]): void {
+  const end = out.mark;
+  for (let at = extensions.length - 1; at >= 0; at--) {
+    const extension = extensions[at];
+    if (extension !== undefined) writeExtension(out, extension);
+  }
+  out.wrap(tags.sequence, end);
+}
 
 /** Reads them in order; a repeated OID or a non-DER critical flag throws DerError. */
 export function parseExtensions(der: Uint8Array): readonly Extension[] {
@@ -257,11 +283,18 @@ function basicConstraintsValue(ca: boolean, pathLength: number | undefined): Uin
 const accessDescription = (method: string, value: string): Uint8Array =>
   sequence(oid(method), encodeGeneralName({ kind: "uri", value }));
 
-function encodeExtension(extension: Extension): Uint8Array {
-  const type = oid(extension.oid);
-  const value = octetString(extension.value);
-  return extension.critical ? sequence(type, booleanTrue(), value) : sequence(type, value);
+function writeExtension(out: DerWriter, extension: Extension): void {
+  const end = out.mark;
+  out.write(extension.value);
+  out.wrap(tags.octetString, end);
+  if (extension.critical) out.write(isTrue);
+  out.write(oid(extension.oid));
+  out.wrap(tags.sequence, end);
 }
+
+const isTrue = booleanTrue();
+/** Two headers, the flag, and the longest object identifier. */
+const extensionRoom = 2 * headerOctetsMax + 3 + 66;
 
 const critical = (dotted: string, value: Uint8Array): Extension => ({
   oid: dotted,

@@ -83,7 +83,7 @@ export const ocspStatus = {
 export const parseOcspRequest = (der: Uint8Array): OcspRequest | undefined =>
   parseOcspRequestBy(der, certIdIn);
 
-/** As `parseOcspRequest`; `read` makes of the DER of a certID what is wanted, and throws DerError. */
+/** As `parseOcspRequest`; `read` makes of a certID's DER what is wanted, and throws DerError. */
 export function parseOcspRequestBy<C extends CertId>(
   der: Uint8Array,
   read: (certId: Uint8Array) => C,

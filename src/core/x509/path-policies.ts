@@ -57,7 +57,12 @@ export function policyFactsIn(
  */
 export const policyFault = (
   path: readonly PolicyFacts[],
-): { readonly at: number; readonly reason: string } | undefined => processed(path).fault;
+): { readonly at: number; readonly reason: string } | undefined =>
+  path.every(demandsNothing) ? undefined : processed(path).fault;
+
+/** Nearly all: where no certificate of a path demands or maps a policy, none can be missing. */
+const demandsNothing = ({ requireExplicitPolicy, mappings }: PolicyFacts): boolean =>
+  requireExplicitPolicy === undefined && mappings.length === 0;
 
 /**
  * The policies, dotted OIDs, that the last certificate of the path may name so that one is valid;

@@ -171,7 +171,10 @@ function readRsaKey(spki: Uint8Array, key: Uint8Array): PublicKey {
 
 function readEcKey(spki: Uint8Array, curve: string, point: Uint8Array): PublicKey {
   const known = curves.get(curve);
-  if (known) return { spki, family: "ec", point, ...known };
+  if (known) {
+    const { curve: name, bits, keyType } = known;
+    return { spki, family: "ec", point, curve: name, bits, keyType };
+  }
   // The size of a curve pkid does not know is taken from its point: 04 and two coordinates.
   const bits = Math.floor((point.length - 1) / 2) * 8;
   return { spki, family: "ec", point, curve, bits: Math.max(bits, 0), keyType: undefined };

@@ -77,9 +77,10 @@ export function gateEvents(
   profile: string,
   gates: readonly GateReport[],
 ): readonly EventDraft[] {
-  return gates.flatMap(({ name, status, findings = [], event }) => {
+  const loud = gates.filter(({ status }) => status !== "pass" && status !== "skipped");
+  return loud.flatMap(({ name, status, findings = [], event }) => {
     const action = actionsOfGates[name];
-    if (action === undefined || status === "pass" || status === "skipped") return [];
+    if (action === undefined) return [];
     const codes = [...new Set(findings.map(({ code }) => code))].join(",");
     return [
       {

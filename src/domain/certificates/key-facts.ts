@@ -39,10 +39,11 @@ export interface KeyFactsDeps {
 export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promise<KeyFacts> {
   const { plan, kind, profile, tenant, now } = request;
   const asksDuplicate = profile?.keyChecks.detectDuplicates === true && kind === "leaf";
-  const holder = { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now };
+  const duplicate = asksDuplicate
+    ? { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now }
+    : undefined;
   const found = { blocked: false, own: false, duplicate: false };
   for (const digest of keyDigests(plan.publicKey.spki)) {
-    const duplicate = asksDuplicate ? holder : undefined;
     const question = { spkiSha256: digest, tenant, duplicate };
     const status = await deps.store.read.keyChecks.keyStatus(question);
     found.blocked ||= status.blocked;

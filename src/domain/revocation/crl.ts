@@ -70,10 +70,11 @@ export class CrlPublisher {
    * from (CRL-2); a delta only while its base is the newest and served itself.
    */
   async published(ca: CaId, scope: string, kind: CrlKind): Promise<CrlHead | undefined> {
-    const newest = await this.newest(ca, scope);
-    const base = this.#servable(newest.base);
-    if (kind === "base" || base === undefined) return base;
-    return this.#servable(newest.delta);
+    if (kind === "base") {
+      return this.#servable(await this.#deps.store.read.revocations.crlHead(ca, scope, kind));
+    }
+    const { base, delta } = await this.newest(ca, scope);
+    return this.#servable(base) && this.#servable(delta);
   }
 
   /**

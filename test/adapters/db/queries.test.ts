@@ -8,7 +8,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test }
 import { SqliteConnection } from "#adapters/db/engine/sqlite-connection.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { tenantId } from "#core/ids.ts";
+import { parseSerial, type Serial, tenantId } from "#core/ids.ts";
+import { encodeOcspRequest } from "#core/x509/ocsp.ts";
+import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
+import { issuerOf } from "#domain/revocation/issuers.ts";
 import type { Store } from "#domain/store.ts";
 import type { MemoryStore } from "#test/support/memory/store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
@@ -16,6 +19,7 @@ import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";
 import { governedWorld, type Json, somebody } from "#test/support/worlds/governed-world.ts";
 import { csr, rootOrigin } from "#test/support/worlds/issuance.ts";
+import { smallCaOn } from "#test/support/worlds/small-ca.ts";
 
 setDefaultTimeout(60_000);
 
@@ -39,6 +43,13 @@ const asked: Readonly<Record<string, { readonly versions: number; readonly table
   renew: { versions: 4, tables: ["certificates", "certificates", "open_intents"] },
   revoke: { versions: 2, tables: ["certificates", "revocations"] },
   show: { versions: 2, tables: ["certificates", "certificates"] },
+  // Of a kept answer serial and responder are looked up once after each revocation.
+  "OCSP, kept since before a revocation": { versions: 1, tables: ["certificates", "certificates"] },
+  "OCSP, kept": { versions: 1, tables: [] },
+  "OCSP, fresh, after a revocation": { versions: 1, tables: ["certificates"] },
+  "OCSP, fresh": { versions: 1, tables: [] },
+  "OCSP of a serial not asked before": { versions: 1, tables: ["certificates"] },
+  CRL: { versions: 1, tables: ["crl_heads"] },
 };
 
 let server: PostgresServer;
@@ -53,10 +64,13 @@ describe.each([
 ] as const)("on %s", (dialect, open) => {
   test("each request asks what the table says, and PostgreSQL parses none of it again", async () => {
     const watched = await open();
-    const world = await requestsOf(watched.store);
-    // The first of each has everything read that is remembered; the first use of a token is
-    // written down, after which it is read anew.
-    for (const request of Object.values(world)) for (const _ of [1, 2]) await request();
+    const world = {
+      ...(await requestsOf(watched.store)),
+      ...(await statusOf(watched.store)),
+    };
+    // The first of each has everything read that is remembered, or changes some of it: the first
+    // use of a token is written down, and the first answer of OCSP has a responder made.
+    for (const _ of [1, 2]) for (const request of Object.values(world)) await request();
     for (const [name, request] of Object.entries(world)) {
       const { versions, tables } = asked[name] ?? { versions: 0, tables: [] };
       const [from, parsedFrom] = [watched.sent.length, watched.parsed.length];
@@ -113,6 +127,38 @@ async function requestsOf(store: Store): Promise<Readonly<Record<string, () => P
   };
 }
 
+async function statusOf(store: Store): Promise<Readonly<Record<string, () => Promise<unknown>>>> {
+  const small = await smallCaOn(store);
+  const { ca, ocsp, publisher } = small;
+  const serials = [1, 2, 3, 4].map((n) => parseSerial(String(7919 * n)));
+  for (const serial of serials) await small.issue({ serial });
+  const issuer = {
+    issuerName: issuerOf(ca).subject.der,
+    issuerSpki: ca.spki,
+    hash: "sha1",
+  } as const;
+  const ask = async (serial: Serial | undefined, nonce?: Uint8Array) => {
+    if (serial === undefined) throw new Error("there is no serial left");
+    const question = encodeOcspRequest({ ...issuer, serial, nonce });
+    const { der } = await ocsp.answer(ca.id, question);
+    expect(parseOcspResponse(der).basic?.answers[0]?.status.status).toBe("good");
+  };
+  const [first, ...rest] = serials;
+  const nonce = () => crypto.getRandomValues(new Uint8Array(16));
+  return {
+    "OCSP, kept since before a revocation": () => ask(first),
+    "OCSP, kept": () => ask(first),
+    "OCSP, fresh, after a revocation": () => ask(first, nonce()),
+    "OCSP, fresh": () => ask(first, nonce()),
+    "OCSP of a serial not asked before": () => ask(rest.pop()),
+    CRL: async () => {
+      const known = await store.read.cas.byId(ca.id);
+      if (known === undefined) throw new Error("the CA is stored");
+      await publisher.current(known);
+    },
+  };
+}
+
 async function watchedSqlite(): Promise<Watched> {
   const sent: string[] = [];
   const compiled = SqliteConnection.prototype.compiled;
@@ -152,6 +198,6 @@ async function watchedPostgres(): Promise<Watched> {
  */
 function tableOf(text: string): readonly string[] {
   if (!text.startsWith("select") || text.includes("for update")) return [];
-  const [, table = ""] = /\bfrom "?(\w+)/.exec(text) ?? [];
+  const [, table = ""] = /\b(?:from|join)\s+"?(\w+)/.exec(text) ?? [];
   return table === "" || table === "events" ? [] : [table];
 }

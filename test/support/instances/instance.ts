@@ -22,6 +22,8 @@ export interface InstanceOptions {
    * say it.
    */
   readonly publicUrl?: string;
+  /** The program to run, for who compares two; the usual one without it. */
+  readonly binary?: string;
 }
 
 const projectRoot = resolve(import.meta.dir, "..", "..", "..");
@@ -46,6 +48,7 @@ export class Instance {
     readonly output: () => string,
     /** Milliseconds from spawn to the line that says ready. */
     readonly readyMs: number,
+    private readonly program: string,
   ) {}
 
   /** Starts and waits until the log says ready; throws with the log when the process ends first. */
@@ -55,8 +58,9 @@ export class Instance {
     // Into a file and not a pipe: reading the request log would be part of what a load test
     // measures.
     const logFile = join(home, `log-${crypto.randomUUID()}`);
+    const program = options.binary ?? binary;
     const started = performance.now();
-    const child = Bun.spawn([binary, "serve", "--config", configFile], {
+    const child = Bun.spawn([program, "serve", "--config", configFile], {
       cwd: home,
       stdin: "ignore",
       stdout: "pipe",
@@ -74,7 +78,7 @@ export class Instance {
     const output = () => out.join("\n");
     const { url = "", public_http = "" } = ready;
     for (const origin of [url, public_http]) if (origin !== "") answers.add(origin);
-    return new Instance(home, child, logFile, url, public_http, output, readyMs);
+    return new Instance(home, child, logFile, url, public_http, output, readyMs, program);
   }
 
   /** Every line of the log so far. */
@@ -114,7 +118,7 @@ export class Instance {
 
   /** Runs a command of the same binary against this instance; `--data-dir` is added. */
   cli(...args: string[]): Promise<Ran> {
-    return runCli(this.home, args);
+    return runCli(this.home, args, "", {}, this.program);
   }
 
   /**
@@ -122,7 +126,7 @@ export class Instance {
    * machine.
    */
   remoteCli(...args: string[]): Promise<Ran> {
-    return ran([binary, ...args], { cwd: newHome(), env: { HOME: this.home } });
+    return ran([this.program, ...args], { cwd: newHome(), env: { HOME: this.home } });
   }
 
   /** Asks to stop and waits; gives the exit code. */
@@ -195,8 +199,9 @@ export const runCli = (
   args: readonly string[],
   stdin = "",
   env: Readonly<Record<string, string>> = {},
+  program = binary,
 ): Promise<Ran> =>
-  ran([binary, ...args, "--config", join(home, "pkid.yaml")], {
+  ran([program, ...args, "--config", join(home, "pkid.yaml")], {
     cwd: home,
     stdin,
     env: { HOME: home, ...env },

@@ -8,7 +8,7 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import type { Work, WorkerSays, WorkerStart } from "#adapters/keys/pkcs11/jobs.ts";
 
 /** Places in the shared memory that is given as the slot. */
-export const places = { now: 0, released: 1 } as const;
+export const places = { now: 0, released: 1, started: 2 } as const;
 /** A key of this label is signed with once `released` is set. */
 export const hangs = "hangs";
 
@@ -30,5 +30,6 @@ function work({ slot, serial }: WorkerStart): void {
     const outcomes = batch.map(() => ({ status: "signed", signature, elapsedMs }) as const);
     say({ says: "done", outcomes, elapsedMs: elapsedMs * batch.length });
   });
+  Atomics.add(shared, places.started, 1);
   say({ says: "ready" });
 }

@@ -10,6 +10,7 @@ import { NothingWritten } from "#domain/store.ts";
 
 import type { Engine } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
+import { joined } from "./joined.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
 import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
@@ -72,7 +73,7 @@ export class PostgresEngine implements Engine {
     const row = await this.reader.row(movingParts, [1]);
     assert(row !== undefined, "there is one head row");
     return { revocationSequence: Number(row[0]), rowsVersion: Number(row[1]) };
-  });
+  }, silenceMilliseconds);
   readonly rowsVersion = async () => (await this.#moving()).rowsVersion;
 
   constructor(
@@ -444,28 +445,6 @@ function headsOf(row: unknown): Readonly<Heads> {
   };
 }
 
-/**
- * Lets callers share one read: who asks while a read is under way waits for the next one,
- * so that the answer is never older than the question.
- */
-function joined<T>(read: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  let next: Promise<T> | undefined;
-  const start = (): Promise<T> => {
-    next = undefined;
-    const started = read().finally(() => {
-      running = undefined;
-    });
-    running = started;
-    return started;
-  };
-  return () => {
-    if (running === undefined) return start();
-    next ??= running.then(start, start);
-    return next;
-  };
-}
-
 function unlessWaitedTooLong(error: unknown): void {
   if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
 }
@@ -484,6 +463,8 @@ const batchMilliseconds = 15_000;
 /** What a migration of a large database may take. */
 const unhurriedMilliseconds = 3_600_000;
 const pingMilliseconds = 3000;
+/** After which a question that everybody waits for is asked over another connection too. */
+const silenceMilliseconds = 250;
 const lockedHeads = (sql: SQL) =>
   sql`select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence, rows_version from heads where id = 1 for update`;
 /** What answers from memory are held against, in one question for all of them. */

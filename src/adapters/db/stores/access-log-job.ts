@@ -3,7 +3,7 @@
 import { parentPort } from "node:worker_threads";
 
 import { AccessLogFile, separator } from "./access-log-file.ts";
-import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread.ts";
+import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread-data.ts";
 
 /** Serves until it is told that there are no more rows. */
 export function runAccessLogJob({ accessLog }: AccessLogJob): void {

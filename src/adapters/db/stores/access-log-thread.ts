@@ -7,21 +7,7 @@ import { Worker } from "node:worker_threads";
 
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { packed, separator } from "./access-log-file.ts";
-
-/** What the thread is started with; tells it from other threads of the binary. */
-export interface AccessLogJob {
-  readonly accessLog: { readonly path: string; readonly busyTimeoutMs: number };
-}
-
-/** What it tells beside its answers: what happened to the file. */
-export interface AccessLogNote {
-  readonly sentence: string;
-  readonly error: string;
-}
-
-/** True for the data a thread of this kind is started with. */
-export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
-  typeof job === "object" && job !== null && "accessLog" in job;
+import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread-data.ts";
 
 /** Writes rows in another thread, started at the first of them. One call at a time. */
 export class AccessLogThread {
@@ -95,5 +81,3 @@ export class AccessLogThread {
 }
 
 const patienceMs = 5000;
-/** Not a row, and so the end of them. */
-export const endOfRows = "";

@@ -14,35 +14,42 @@ interface Job {
   readonly done: (outcome: Outcome) => void;
 }
 
+/** What the workers of a pool are started with. */
+export interface PoolDeps {
+  readonly workerUrl: string;
+  /** How many there may be. */
+  readonly count: number;
+  readonly start: WorkerStart;
+  readonly broken: (reason: string) => void;
+}
+
 /**
  * The workers of one signer. Idle ones take from one queue; the process ends when one of them dies.
+ * There are as many as work has waited for: each is ten megabytes.
  */
 export class WorkerPool {
   readonly #idle: Worker[] = [];
   /** Tells a worker's listener which jobs the next message answers. */
   readonly #take = new Map<Worker, (jobs: Job[]) => void>();
   readonly #queue: Job[] = [];
-  readonly #broken: (reason: string) => void;
+  readonly #deps: PoolDeps;
+  #workers = 0;
+  #starting = false;
   /** Smoothed duration of one signature. */
   #signMs = 1;
   #scheduled = false;
 
-  private constructor(broken: (reason: string) => void) {
-    this.#broken = broken;
+  private constructor(deps: PoolDeps) {
+    this.#deps = deps;
   }
 
-  /** Starts the workers; throws a `device` fault when one of them gets no token session. */
-  static async start(deps: {
-    readonly workerUrl: string;
-    readonly count: number;
-    readonly start: WorkerStart;
-    readonly broken: (reason: string) => void;
-  }): Promise<WorkerPool> {
-    const pool = new WorkerPool(deps.broken);
-    const starting = Array.from({ length: deps.count }, () =>
-      pool.#add(deps.workerUrl, deps.start),
-    );
-    await Promise.all(starting);
+  /**
+   * Starts the first worker; throws a `device` fault when it gets no token session. That the token
+   * gives all of them one is for the caller to see.
+   */
+  static async start(deps: PoolDeps): Promise<WorkerPool> {
+    const pool = new WorkerPool(deps);
+    await pool.#add();
     return pool;
   }
 
@@ -56,7 +63,9 @@ export class WorkerPool {
     });
   }
 
-  #add(workerUrl: string, start: WorkerStart): Promise<void> {
+  #add(): Promise<void> {
+    const { workerUrl, start, broken } = this.#deps;
+    this.#workers += 1;
     const worker = new Worker(new URL(workerUrl), { workerData: start });
     let batch: Job[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -73,8 +82,8 @@ export class WorkerPool {
       }
       if (message.says !== "failed") this.#free(worker);
     });
-    worker.on("error", (fault) => this.#broken(String(fault)));
-    worker.on("exit", () => this.#broken("a worker ended"));
+    worker.on("error", (fault) => broken(String(fault)));
+    worker.on("exit", () => broken("a worker ended"));
     this.#take.set(worker, (jobs) => {
       batch = jobs;
     });
@@ -94,7 +103,10 @@ export class WorkerPool {
     this.#scheduled = false;
     while (this.#queue.length > 0) {
       const worker = this.#idle.pop();
-      if (worker === undefined) return;
+      if (worker === undefined) {
+        this.#grow();
+        return;
+      }
       const share = Math.ceil(this.#queue.length / (this.#idle.length + 2));
       const worthwhile = Math.min(share, batchMax, Math.floor(batchMs / this.#signMs));
       const other = this.#queue.findIndex((job) => !signs(job));
@@ -106,6 +118,19 @@ export class WorkerPool {
     }
   }
 
+  /** One more worker for what waits, one after the other. */
+  #grow(): void {
+    if (this.#starting || this.#workers >= this.#deps.count) return;
+    this.#starting = true;
+    this.#add().then(
+      () => {
+        this.#starting = false;
+        this.#dispatch();
+      },
+      (fault) => this.#deps.broken(String(fault)),
+    );
+  }
+
   #learn(elapsedMs: number, signatures: number): void {
     const each = Math.max(elapsedMs / signatures, 0.01);
     this.#signMs += (each - this.#signMs) / 8;
@@ -113,7 +138,8 @@ export class WorkerPool {
 }
 
 const signs = ({ work }: Job) => work.operation === "sign";
-const noTokenSession = (reason: string) =>
+/** The refusal to start with a token that is shared by too many. */
+export const noTokenSession = (reason: string) =>
   new LaunchFault("device", "The token gives fewer sessions than configured.", reason);
 const unanswered: Outcome = { status: "fault", reason: "a worker left work unanswered" };
 const batchMax = 32;

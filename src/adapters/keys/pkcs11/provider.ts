@@ -13,7 +13,10 @@ import type { DekUse, LocalRef, SigningProvider } from "#adapters/keys/signer/pr
 import { resolveSecret } from "#adapters/keys/signer/secret.ts";
 
 import type { Outcome } from "./jobs.ts";
-import { WorkerPool } from "./pool.ts";
+import { ckf } from "./ck.ts";
+import type { Handle } from "./module.ts";
+import { noTokenSession, WorkerPool } from "./pool.ts";
+import { returnValueOf } from "./rv.ts";
 import { QuickKeys } from "./quick-keys.ts";
 import { TokenSession } from "./token-session.ts";
 import { openHsmToken, type PinSource, type HsmToken } from "./hsm-token.ts";
@@ -39,6 +42,7 @@ export async function openPkcs11Provider(
     another: deps.anotherPin,
     presenting: deps.presenting,
   });
+  givesSessions(hsmToken, settings.session_pool_size);
   const pool = await WorkerPool.start({
     workerUrl: deps.workerUrl,
     count: settings.session_pool_size,
@@ -46,6 +50,18 @@ export async function openPkcs11Provider(
     start: { module_path: settings.module_path, slot: hsmToken.slot, serial: hsmToken.serial },
   });
   return new Pkcs11Provider(hsmToken, pool, deps);
+}
+
+/** Throws a `device` fault when the token gives fewer sessions than the workers may need at once. */
+function givesSessions({ p11, slot }: HsmToken, count: number): void {
+  const opened: Handle[] = [];
+  try {
+    for (let n = 0; n < count; n++) opened.push(p11.C_OpenSession(slot, ckf.serialSession));
+  } catch (fault) {
+    throw noTokenSession(returnValueOf(fault)?.name ?? String(fault));
+  } finally {
+    for (const session of opened) p11.C_CloseSession(session);
+  }
 }
 
 class Pkcs11Provider implements SigningProvider {

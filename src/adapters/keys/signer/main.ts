@@ -3,14 +3,11 @@
  * module.
  */
 
-import { workerData } from "node:worker_threads";
-
 import { FrameReader, frameKinds, jsonBody, type Outbox, readJson } from "#adapters/keys/frames.ts";
 import { faultBody, type LaunchFault, restartExitCode } from "#adapters/keys/requests.ts";
 import type { Presenting, SignerConfiguration, SignerOrders } from "#adapters/keys/settings.ts";
 import type { PinSource } from "#adapters/keys/pkcs11/hsm-token.ts";
 import { openSoftwareProvider } from "#adapters/keys/software/provider.ts";
-import { isSlhDsaJob } from "#adapters/keys/software/slh-dsa.ts";
 import { openStream } from "#adapters/keys/stream.ts";
 
 import { ChangedSecret } from "./changed-secret.ts";
@@ -26,17 +23,6 @@ export interface SignerDeps {
   readonly fetchSecret: FetchSecret;
   /** URL of the main module, which runs `runSignerWorker` when it finds itself in a worker. */
   readonly workerUrl: string;
-}
-
-/** Runs in a worker thread of a signer, until the process ends. */
-export async function runSignerWorker(): Promise<void> {
-  if (isSlhDsaJob(workerData)) {
-    const slow = await import("#adapters/keys/software/slh-dsa-worker.ts");
-    slow.runSlhDsaJob(workerData);
-    return;
-  }
-  const worker = await import("#adapters/keys/pkcs11/worker.ts");
-  worker.runSignerWorker();
 }
 
 /**

@@ -7,7 +7,7 @@ import { parentPort } from "node:worker_threads";
 
 import { slhDsaSets } from "#core/slh-dsa.ts";
 
-import type { SlhDsaJob } from "./slh-dsa.ts";
+import type { SlhDsaJob } from "./slh-dsa-data.ts";
 
 /** Pure mode, empty context, hedged by the runtime's randomness (FIPS 205 §10.2). */
 export function runSlhDsaJob({ slhDsa, secret, message }: SlhDsaJob): void {

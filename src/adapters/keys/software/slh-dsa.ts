@@ -8,17 +8,7 @@ import { refuse } from "#core/problems.ts";
 import type { SlhDsaSet } from "#core/slh-dsa.ts";
 
 import { SlhDsaSecret } from "./secrets.ts";
-
-/** What one worker does before it ends; without a secret it makes one. */
-export interface SlhDsaJob {
-  readonly slhDsa: SlhDsaSet;
-  readonly secret?: Uint8Array;
-  readonly message?: Uint8Array;
-}
-
-/** True for the start values of a worker of this kind. */
-export const isSlhDsaJob = (start: unknown): start is SlhDsaJob =>
-  typeof start === "object" && start !== null && "slhDsa" in start;
+import type { SlhDsaJob } from "./slh-dsa-data.ts";
 
 /**
  * One job at a time, each in a worker of its own, so that a secret lives in a second thread no

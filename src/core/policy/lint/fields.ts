@@ -64,7 +64,9 @@ function parameters({ certificate }: Linted) {
     : undefined;
 }
 
-const isKnown = (oid: string) => Object.values(signatures).some(([known]) => known === oid);
+const isKnown = (oid: string) => knownSignatures.has(oid);
+
+const knownSignatures: ReadonlySet<string> = new Set(Object.values(signatures).map(([oid]) => oid));
 
 /**
  * PQ-4: algorithm and value always together, the value last; the subject's second key only beside

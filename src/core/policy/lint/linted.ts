@@ -5,7 +5,7 @@ import { oids } from "#core/asn1/oids.ts";
 import { decodeText, isTextTag } from "#core/asn1/strings.ts";
 import { tags } from "#core/asn1/tags.ts";
 import type { Instant } from "#core/time.ts";
-import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import {
   type Extension,
   type KeyUsage,
@@ -83,14 +83,21 @@ export interface Linted extends LintContext {
 /** Reads everything the rules look at; throws DerError where something is not strict DER. */
 export function layOpen(der: Uint8Array, context: LintContext): Linted {
   const certificate = parseCertificate(der);
-  const extension = (oid: string) => certificate.extensions.find((e) => e.oid === oid);
+  const extension = (oid: string) => extensionOf(certificate, oid);
   const read = <T>(oid: string, parse: (value: Uint8Array) => T): T | undefined => {
     const found = extension(oid);
     return found === undefined ? undefined : parse(found.value);
   };
   const points = read(oids.crlDistributionPoints, distributionPoints);
+  const { innerAlgorithm, timeTags, hasUniqueIdentifiers } = outline(certificate.tbs);
   return {
-    ...context,
+    kind: context.kind,
+    issuer: context.issuer,
+    maxValiditySeconds: context.maxValiditySeconds,
+    public: context.public,
+    requireMustStaple: context.requireMustStaple,
+    made: context.made,
+    now: context.now,
     certificate,
     isCa: context.kind === "root" || context.kind === "intermediate",
     extension,
@@ -105,7 +112,9 @@ export function layOpen(der: Uint8Array, context: LintContext): Linted {
     urls: [...(points?.urls ?? []), ...(read(oids.authorityInfoAccess, accessUrls) ?? [])],
     partialDistributionPoint: points?.partial ?? false,
     publicKey: parsePublicKey(certificate.spki),
-    ...outline(certificate.tbs),
+    innerAlgorithm,
+    timeTags,
+    hasUniqueIdentifiers,
   };
 }
 

@@ -291,6 +291,12 @@ function changes(): readonly Change[] {
       change: (store, { ca }) => store.atomically((tx) => tx.cas.insert(make.ca({ lineage: ca }))),
       look: async ({ read }, { ca }) => said((await read.cas.lineage(ca)).length === 2),
     },
+    ...grantsAndKeys(),
+  ];
+}
+
+function grantsAndKeys(): readonly Change[] {
+  return [
     {
       change: (store, { grant }) => store.atomically((tx) => tx.access.grant(grant)),
       undo: (store, { grant }) => store.atomically((tx) => tx.access.revokeGrant(grant)),

@@ -36,6 +36,18 @@ test("no signature waits behind a key that is being made", async () => {
   await made;
 });
 
+test("there is one worker until work waits, and never more than the token gives sessions", async () => {
+  const { pool, workers, release } = await started({ signMs: 5 });
+  await pool.run(signing("a"));
+  await pool.run(signing("b"));
+  expect(workers()).toBe(1);
+  const answers = Array.from({ length: 40 }, () => pool.run(signing(hangs)));
+  while (workers() < session_pool_size) await Bun.sleep(1);
+  release();
+  await Promise.all(answers);
+  expect(workers()).toBe(session_pool_size);
+});
+
 const signing = (label: string): Work => ({
   operation: "sign",
   algorithm: "ecdsa-sha256",
@@ -45,7 +57,7 @@ const signing = (label: string): Work => ({
 
 /** A pool whose workers say that a signature takes `signMs`. */
 async function started({ signMs }: { signMs: number }) {
-  const shared = new Int32Array(new SharedArrayBuffer(8));
+  const shared = new Int32Array(new SharedArrayBuffer(12));
   const pool = await WorkerPool.start({
     workerUrl: import.meta.resolve("#test/support/keys/pool-worker.ts"),
     count: session_pool_size,
@@ -58,7 +70,8 @@ async function started({ signMs }: { signMs: number }) {
     Atomics.store(shared, places.released, 1);
     Atomics.notify(shared, places.released);
   };
-  return { pool, release, now: () => Atomics.load(shared, places.now) };
+  const at = (place: number) => () => Atomics.load(shared, place);
+  return { pool, release, now: at(places.now), workers: at(places.started) };
 }
 
 const session_pool_size = 4;

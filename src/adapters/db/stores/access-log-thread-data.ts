@@ -1,0 +1,19 @@
+/** What the thread of the access log is started with, told and tells. */
+
+/** What the thread is started with; tells it from other threads of the binary. */
+export interface AccessLogJob {
+  readonly accessLog: { readonly path: string; readonly busyTimeoutMs: number };
+}
+
+/** What it tells beside its answers: what happened to the file. */
+export interface AccessLogNote {
+  readonly sentence: string;
+  readonly error: string;
+}
+
+/** True for the data a thread of this kind is started with. */
+export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
+  typeof job === "object" && job !== null && "accessLog" in job;
+
+/** Not a row, and so the end of them. */
+export const endOfRows = "";
