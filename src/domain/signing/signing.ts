@@ -2,14 +2,14 @@
 
 import type { KeyRole, SignPurpose } from "#core/audit/ledger.ts";
 import { type Octets, sha256HexOf } from "#core/crypto.ts";
-import type { CaId } from "#core/ids.ts";
+import type { CaId, Serial } from "#core/ids.ts";
 import { assert, Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { fingerprint, keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
+import { type Foreseen, nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import { closeEntry, type EntryFacts, openEntry } from "./entries.ts";
 import { Owed } from "./owed.ts";
 import { type SignTicket, ticketOf } from "./ticket.ts";
@@ -53,6 +53,12 @@ export interface Failure extends Operation {
 /** What the caller writes with an intent, and what if nothing comes of it. */
 export interface IntentRows {
   /**
+   * The serial that the caller's rows take with this intent, or that they have taken with an
+   * earlier one, named by its operation; and that they settle when it is closed. Whoever says so
+   * spares a round trip to the database.
+   */
+  readonly serial?: { readonly serial: Serial; readonly takenBy?: string | undefined };
+  /**
    * In the unit of the intent, before it: whatever refuses here leaves no trace and no ticket.
    */
   readonly intended?: (tx: Unit, operation: Operation) => Promise<void>;
@@ -89,7 +95,7 @@ export class Signing {
     await this.#owed.pay();
     const open = await this.#opening(what, rows);
     const at = this.#deps.clock.now();
-    await this.#deps.store.atomically((tx) => writeIntent(tx, open, at));
+    await this.#deps.store.atomically((tx) => writeIntent(tx, open, at), takenWith(open));
     return this.#intended(open);
   }
 
@@ -192,7 +198,7 @@ export class Signing {
   async #closing<T>(open: Open, rows: UnitRows<T>): Promise<T> {
     const at = this.#deps.clock.now();
     try {
-      return await this.#deps.store.atomically((tx) => rows(tx, at));
+      return await this.#deps.store.atomically((tx) => rows(tx, at), settledWith(open));
     } catch (error) {
       if (nothingWritten(error)) await this.#abandon(open, error);
       throw error;
@@ -208,7 +214,7 @@ export class Signing {
       await this.#deps.store.atomically(async (tx) => {
         await closeEntry(tx, facts, { error }, at);
         await rows.abandoned?.(tx, { opId, digest, error, at });
-      });
+      }, settledWith({ ticket, rows }));
       await rows.afterAbandoned?.();
     });
   }
@@ -310,6 +316,22 @@ interface Open {
   readonly message: Octets;
   readonly rows: IntentRows;
   readonly ticket: SignTicket;
+}
+
+/** What a unit that intends is going to ask the store for. */
+function takenWith({ ticket, rows }: Open): Foreseen {
+  const { caId } = ticket;
+  if (rows.serial === undefined || rows.serial.takenBy !== undefined || caId === undefined) {
+    return {};
+  }
+  return { takes: { caId, serial: rows.serial.serial } };
+}
+
+/** And one that closes. */
+function settledWith({ ticket, rows }: Pick<Open, "ticket" | "rows">): Foreseen {
+  if (rows.serial === undefined) return {};
+  const { serial, takenBy = ticket.opId } = rows.serial;
+  return { settles: { opId: takenBy, serial } };
 }
 
 /** The rows first: what they refuse takes no number of the ledger. */

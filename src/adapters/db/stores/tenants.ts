@@ -104,8 +104,7 @@ function standingOf(connection: Connection): TenantWrites["state"] {
 
 /**
  * Reads counters, the certificates that end within the current hour, and what is being signed;
- * never the inventory. The open intents come first, as a table of their own, so that no planner
- * walks a CA's settled ones to find them.
+ * never the inventory. The open intents come first, once for both counts.
  */
 export function usedQuery(connection: Pick<Connection, "dialect">): string {
   const at = (position: number) => placeholder(connection, position);
@@ -115,8 +114,8 @@ export function usedQuery(connection: Pick<Connection, "dialect">): string {
     `select count(*) from certificates where ca_id in (select id from mine) and kind = 'leaf'
        and status = '${status}' and not_after >= ${at(from)} and not_after < ${at(from + 1)}`;
   return `
-    with open as materialized (select ca_id, created_at from intents
-           where state = 'intended' and purpose in ('certificate', 'precertificate')),
+    with open as materialized (select ca_id, created_at from open_intents
+           where serial <> '' and purpose in ('certificate', 'precertificate')),
          mine as materialized (select id from cas where tenant = ${at(1)})
     select
       (select coalesce(sum(number), 0) from tenant_counts
