@@ -1,6 +1,7 @@
 /** The store: every fact pkid keeps, behind one unit of work. */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
+import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
@@ -33,6 +34,17 @@ export class NothingWritten extends Error {
 export const nothingWritten = (error: unknown): boolean =>
   !(error instanceof Problem && error.code === "storage_unavailable") ||
   error.cause instanceof NothingWritten;
+
+/**
+ * What a unit is going to ask for, where its caller knows: a store that is far away looks it up on
+ * the way. What is not foreseen is looked up when it is asked for.
+ */
+export interface Foreseen {
+  /** The serial that `certificates.intend` is going to take. */
+  readonly takes?: { readonly caId: CaId; readonly serial: Serial } | undefined;
+  /** The intent that comes to a certificate, or to nothing. */
+  readonly settles?: { readonly opId: string; readonly serial: Serial } | undefined;
+}
 
 /** What can be read outside a unit of work: the last committed state. */
 export interface Reads {
@@ -97,7 +109,7 @@ export interface Store {
    * accept writes; `nothingWritten` tells whether it may have committed all the same. A unit never
    * waits for another unit: that would wait for its own commit.
    */
-  atomically<T>(unit: (tx: Unit) => Promise<T>): Promise<T>;
+  atomically<T>(unit: (tx: Unit) => Promise<T>, foreseen?: Foreseen): Promise<T>;
   /**
    * Calls back after commits that appended events, in order, also those of other processes; gives
    * the unsubscribe.

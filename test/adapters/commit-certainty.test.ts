@@ -27,11 +27,13 @@ async function refusalOf(fails: Partial<Pick<Engine, "begin" | "commit" | "savep
     savepoint: () => {},
     release: () => {},
     rollbackToSavepoint: nothing,
+    ahead: nothing,
     commit: nothing,
     rollback: nothing,
     ...fails,
   } as unknown as Engine; // All that the queue asks of it.
   const journal = {
+    rows: { begin: () => {} },
     begin: () => {},
     mark: () => ({}),
     restore: () => {},

@@ -23,7 +23,8 @@ export function recordingEffects<S extends Store>(store: S): S {
     seen.set(tx, made);
     return made;
   };
-  const atomically: Store["atomically"] = (unit) => store.atomically((tx) => unit(wrapped(tx)));
+  const atomically: Store["atomically"] = (unit, foreseen) =>
+    store.atomically((tx) => unit(wrapped(tx)), foreseen);
   return { ...store, atomically };
 }
 

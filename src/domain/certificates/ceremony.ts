@@ -141,7 +141,7 @@ export class Ceremony {
         withAlternativeSignature(before, signed.signature),
       );
       const next = nativelySigned(signer, cleared, purpose);
-      const intended = await signed.closeAndIntend(next, this.#rows(order, { rowId }));
+      const intended = await signed.closeAndIntend(next, this.#rows(order, step));
       step = { cleared, rowId, tbs: cleared.tbs, intended };
     }
 
@@ -240,7 +240,7 @@ export class Ceremony {
         ? nativelySigned(signer, cleared, purpose)
         : alternativelySigned(signer, cleared, cleared.alternative, purpose);
     const intended = await this.#deps.signing.intend(first, {
-      ...this.#rows(order, {}),
+      ...this.#rows(order, { cleared }),
       intended: async (tx, { opId, digest }) => {
         await admitSigning(tx, order);
         const free = await tx.certificates.intend({
@@ -289,7 +289,7 @@ export class Ceremony {
       const { tbs } = final;
       const next = nativelySigned(order.signer, { ...cleared, tbs }, order.purpose);
       const intended = await signing.intend(next, {
-        ...this.#rows(order, { rowId, final }),
+        ...this.#rows(order, { cleared, rowId, final }),
         intended: (tx) => refuseUnlessActive(tx, order),
       });
       return { cleared, rowId, tbs, intended, final };
@@ -312,8 +312,12 @@ export class Ceremony {
   }
 
   /** What is written when nothing comes of an operation, whichever of the ceremony it is. */
-  #rows(order: SigningOrder, { rowId, final }: Partial<Pick<Step, "rowId" | "final">>): IntentRows {
+  #rows(
+    order: SigningOrder,
+    { cleared, rowId, final }: Pick<Step, "cleared"> & Partial<Pick<Step, "rowId" | "final">>,
+  ): IntentRows {
     return {
+      serial: { serial: cleared.serial, takenBy: rowId },
       abandoned: async (tx, { opId, error, at }) => {
         await tx.certificates.settle(rowId ?? opId, "abandoned");
         await append(tx, order.failed(error), at);

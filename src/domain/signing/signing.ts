@@ -2,14 +2,14 @@
 
 import type { KeyRole, SignPurpose } from "#core/audit/ledger.ts";
 import { type Octets, sha256HexOf } from "#core/crypto.ts";
-import type { CaId } from "#core/ids.ts";
+import type { CaId, Serial } from "#core/ids.ts";
 import { assert, Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import { fingerprint, keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
+import { type Foreseen, nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import { closeEntry, type EntryFacts, openEntry } from "./entries.ts";
 import { Owed } from "./owed.ts";
 import { type SignTicket, ticketOf } from "./ticket.ts";
@@ -53,6 +53,12 @@ export interface Failure extends Operation {
 /** What the caller writes with an intent, and what if nothing comes of it. */
 export interface IntentRows {
   /**
+   * The serial that the caller's rows take with this intent, or that they have taken with an
+   * earlier one, named by its operation; and that they settle when it is closed. Whoever says so
+   * spares a round trip to the database.
+   */
+  readonly serial?: { readonly serial: Serial; readonly takenBy?: string | undefined };
+  /**
    * In the unit of the intent, before it: whatever refuses here leaves no trace and no ticket.
    */
   readonly intended?: (tx: Unit, operation: Operation) => Promise<void>;
@@ -73,6 +79,8 @@ export interface IntentRows {
 export class Signing {
   readonly #deps: SigningDeps;
   readonly #owed = new Owed();
+  /** What the ledger calls the keys that sign, by their public keys, which nobody changes. */
+  readonly #named = new WeakMap<Uint8Array, KeyNames>();
 
   constructor(deps: SigningDeps) {
     this.#deps = deps;
@@ -87,7 +95,7 @@ export class Signing {
     await this.#owed.pay();
     const open = await this.#opening(what, rows);
     const at = this.#deps.clock.now();
-    await this.#deps.store.atomically((tx) => writeIntent(tx, open, at));
+    await this.#deps.store.atomically((tx) => writeIntent(tx, open, at), takenWith(open));
     return this.#intended(open);
   }
 
@@ -102,7 +110,8 @@ export class Signing {
   async #opening(what: ToBeSigned, rows: IntentRows): Promise<Open> {
     const { key, role, algorithm, message, purpose, caId, artifact } = what;
     // The port holds each signature against this id, so the entry names the key that has signed.
-    assert(keyIdOf(key.spki) === key.ref.id, "a key is named by the digest of its public key");
+    const names = this.#namesOf(key.spki);
+    assert(names.id === key.ref.id, "a key is named by the digest of its public key");
     const digest = await sha256HexOf(message);
     const { opId = this.#deps.random.uuid() } = what;
     const facts: EntryFacts = {
@@ -110,7 +119,7 @@ export class Signing {
       provider: key.ref.provider,
       deviceSerial: key.deviceSerial,
       keyLabel: key.ref.label,
-      signerFingerprint: fingerprint(key.spki),
+      signerFingerprint: names.fingerprint,
       role,
       operation: "sign",
       algorithm,
@@ -121,6 +130,14 @@ export class Signing {
     };
     const ticket = ticketOf({ opId, key: key.ref, role, algorithm, digest, purpose, caId });
     return { facts, message, rows, ticket };
+  }
+
+  #namesOf(spki: Uint8Array): KeyNames {
+    const known = this.#named.get(spki);
+    if (known !== undefined) return known;
+    const names = { id: keyIdOf(spki), fingerprint: fingerprint(spki) };
+    this.#named.set(spki, names);
+    return names;
   }
 
   /** Only once the unit of the intent is committed. */
@@ -181,7 +198,7 @@ export class Signing {
   async #closing<T>(open: Open, rows: UnitRows<T>): Promise<T> {
     const at = this.#deps.clock.now();
     try {
-      return await this.#deps.store.atomically((tx) => rows(tx, at));
+      return await this.#deps.store.atomically((tx) => rows(tx, at), settledWith(open));
     } catch (error) {
       if (nothingWritten(error)) await this.#abandon(open, error);
       throw error;
@@ -197,7 +214,7 @@ export class Signing {
       await this.#deps.store.atomically(async (tx) => {
         await closeEntry(tx, facts, { error }, at);
         await rows.abandoned?.(tx, { opId, digest, error, at });
-      });
+      }, settledWith({ ticket, rows }));
       await rows.afterAbandoned?.();
     });
   }
@@ -287,12 +304,34 @@ interface Steps {
   abandon(cause: unknown): Promise<void>;
 }
 
+/** Both are digests of the public key. */
+interface KeyNames {
+  readonly id: string;
+  readonly fingerprint: string;
+}
+
 /** An operation from its intent on. */
 interface Open {
   readonly facts: EntryFacts;
   readonly message: Octets;
   readonly rows: IntentRows;
   readonly ticket: SignTicket;
+}
+
+/** What a unit that intends is going to ask the store for. */
+function takenWith({ ticket, rows }: Open): Foreseen {
+  const { caId } = ticket;
+  if (rows.serial === undefined || rows.serial.takenBy !== undefined || caId === undefined) {
+    return {};
+  }
+  return { takes: { caId, serial: rows.serial.serial } };
+}
+
+/** And one that closes. */
+function settledWith({ ticket, rows }: Pick<Open, "ticket" | "rows">): Foreseen {
+  if (rows.serial === undefined) return {};
+  const { serial, takenBy = ticket.opId } = rows.serial;
+  return { settles: { opId: takenBy, serial } };
 }
 
 /** The rows first: what they refuse takes no number of the ledger. */

@@ -38,8 +38,9 @@ interface Watched {
  */
 const asked: Readonly<Record<string, { readonly versions: number; readonly tables: string[] }>> = {
   authenticate: { versions: 1, tables: [] },
-  issue: { versions: 3, tables: [] },
-  renew: { versions: 4, tables: ["certificates"] },
+  // Whether its serial is free, and its open row; on PostgreSQL both together with the head row.
+  issue: { versions: 3, tables: ["certificates", "open_intents"] },
+  renew: { versions: 4, tables: ["certificates", "certificates", "open_intents"] },
   revoke: { versions: 2, tables: ["certificates", "revocations"] },
   show: { versions: 2, tables: ["certificates", "certificates"] },
   // Of a kept answer serial and responder are looked up once after each revocation.

@@ -11,6 +11,11 @@ export interface PostgresWire {
   readonly executed: string[];
   /** Texts that the server was given to parse and keep. */
   readonly parsed: string[];
+  /**
+   * From a statement that begins so on, the server's answers are held back until one that begins so
+   * has been sent: whoever waits for an answer in between waits for ever.
+   */
+  holdAnswers(from: string, until: string): void;
   close(): void;
 }
 
@@ -19,10 +24,17 @@ export async function openWire(target: number): Promise<PostgresWire> {
   const executed: string[] = [];
   const parsed: string[] = [];
   const open = new Set<Socket>();
+  const held = new Set<Socket>();
+  const hold = { from: "", until: "" };
+  const begins = (text: string, start: string) => start !== "" && text.startsWith(start);
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
     const reader = new FrontendReader({
-      executed: (text) => executed.push(text),
+      executed: (text) => {
+        executed.push(text);
+        if (begins(text, hold.from)) held.add(upstream.pause());
+        if (begins(text, hold.until) && held.delete(upstream)) upstream.resume();
+      },
       parsed: (text) => parsed.push(text),
     });
     client.on("data", (octets: Buffer) => reader.read(octets));
@@ -47,6 +59,9 @@ export async function openWire(target: number): Promise<PostgresWire> {
     port: address.port,
     executed,
     parsed,
+    holdAnswers: (from, until) => {
+      Object.assign(hold, { from, until });
+    },
     close: () => {
       server.close();
       for (const socket of open) socket.destroy();

@@ -36,6 +36,22 @@ export interface Connection {
 
 export type Rows = readonly (readonly unknown[])[];
 
+/** A statement that is sent when this is called. */
+export type Step = () => Promise<unknown> | unknown;
+
+/**
+ * PostgreSQL is sent all steps before this returns, and answers in order. On SQLite, where there is
+ * no round trip to save, a step that fails must not leave another under way: the transaction may be
+ * over by then.
+ */
+export async function inOrder(
+  { dialect }: Pick<Connection, "dialect">,
+  steps: readonly Step[],
+): Promise<void> {
+  if (dialect === "postgres") await Promise.all(steps.map((step) => step()));
+  else for (const step of steps) await step();
+}
+
 /** `?` or `$1`: how the dialect writes its positional values. */
 export const placeholder = (connection: Pick<Connection, "dialect">, position: number): string =>
   connection.dialect === "sqlite" ? "?" : `$${position}`;
@@ -71,77 +87,120 @@ export function selector<T extends SQLiteTable>(
 /**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
  * collides with a unique index is left out without an error, which would poison a PostgreSQL
- * transaction. `counted` is an expression for the row number, where the database does not count it
- * by itself.
+ * transaction.
  */
 export function inserter<T extends SQLiteTable>(
   connection: Connection,
   table: T,
   onConflict: "fail" | "skip" = "fail",
-  counted?: { readonly column: string; readonly next: string },
 ): (row: T["$inferInsert"]) => number | Promise<number> {
   const columns = writtenColumns(table);
   const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
   const tail = onConflict === "skip" ? " on conflict do nothing" : "";
-  const into = insertInto(table, columns, counted === undefined ? "" : `"${counted.column}", `);
-  const first = counted === undefined ? "" : `${counted.next}, `;
-  const text = `${into} values (${first}${marks})${tail}`;
+  const text = `${insertInto(table, columns)} values (${marks})${tail}`;
   return (row) => connection.run(text, driverValues(columns, row));
 }
 
-/** Compiles the insert of many rows whose columns are all text, numbers or flags. */
+/** Compiles the insert of many rows. */
 export function bulkInserter<T extends SQLiteTable>(
   connection: Connection,
   table: T,
 ): (rows: readonly T["$inferInsert"][]) => Promise<void> {
-  if (connection.dialect === "sqlite") return piecewiseInserter(connection, table);
-  // One parameter whatever the number of rows, so that the server keeps one plan.
+  const { bound, insert } = bulkWriter(connection, table);
+  return (rows) => insert(rows.map(bound));
+}
+
+/** An insert of many rows in two steps: what cannot be stored is refused by the first. */
+export interface BulkWriter<T extends SQLiteTable> {
+  /** The row as the driver takes it; refuses a NUL in a text. */
+  readonly bound: (row: T["$inferInsert"]) => readonly Value[];
+  /** On PostgreSQL it is sent before this returns. */
+  readonly insert: (rows: readonly (readonly Value[])[]) => Promise<void>;
+}
+
+/**
+ * A number that SQLite does not count up by itself: `first` is an expression for that of the first
+ * row, and any other gets one more than the last row has.
+ */
+export interface Counted {
+  readonly column: string;
+  readonly first: string;
+}
+
+/** Compiles it. */
+export function bulkWriter<T extends SQLiteTable>(
+  connection: Connection,
+  table: T,
+  counted?: Counted,
+): BulkWriter<T> {
   const columns = writtenColumns(table);
+  const bound = (row: T["$inferInsert"]) => driverValues(columns, row);
+  if (connection.dialect === "sqlite") {
+    const into = insertInto(table, columns, counted);
+    return { bound, insert: piecewiseInserter(connection, into, columns, counted) };
+  }
+  // One parameter whatever the number of rows, so that the server keeps one plan.
   const name = tableName(table);
   const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
   const text = `insert into "${name}" (${names}) select ${names} from json_populate_recordset(null::"${name}", $1::text::json)`;
-  return async (rows) => {
+  const insert = async (rows: readonly (readonly Value[])[]) => {
     if (rows.length === 0) return;
-    const named = rows.map((row) => {
-      const values = driverValues(columns, row);
-      return Object.fromEntries(columns.map(([, column], at) => [column.name, values[at]]));
-    });
-    await connection.run(text, [JSON.stringify(named, wellFormed)]);
+    const named = rows.map((row) =>
+      Object.fromEntries(columns.map(([, column], at) => [column.name, asJson(row[at])])),
+    );
+    await connection.run(text, [jsonText(named)]);
   };
+  return { bound, insert };
 }
+
+/** Of bytes the text that PostgreSQL reads as such. */
+const asJson = (value: Value | undefined) =>
+  value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : value;
+
+/** A parameter of PostgreSQL that holds rows or texts, for its functions on JSON. */
+export const jsonText = (given: readonly unknown[]): string => JSON.stringify(given, wellFormed);
 
 /**
  * Many rows in one statement, because what a statement with triggers costs SQLite grows with what
  * its unit has changed before. Pieces of so many rows as powers of two, so that few statements are
  * compiled, and a breath between them.
  */
-function piecewiseInserter<T extends SQLiteTable>(connection: Connection, table: T) {
-  const columns = writtenColumns(table);
-  const into = insertInto(table, columns);
-  const marks = `(${columns.map(() => "?").join(", ")})`;
+function piecewiseInserter(
+  connection: Connection,
+  into: string,
+  columns: readonly [string, Column][],
+  counted?: Counted,
+) {
+  const marks = columns.map(() => "?").join(", ");
+  const first = counted === undefined ? `(${marks})` : `(${counted.first}, ${marks})`;
+  const next = counted === undefined ? first : `(null, ${marks})`;
   const texts = new Map<number, string>();
   const textOf = (length: number): string => {
-    const text = texts.get(length) ?? `${into} values ${Array(length).fill(marks).join(", ")}`;
+    const rows = [first, ...Array(length - 1).fill(next)].join(", ");
+    const text = texts.get(length) ?? `${into} values ${rows}`;
     texts.set(length, text);
     return text;
   };
-  return async (rows: readonly T["$inferInsert"][]) => {
+  return async (rows: readonly (readonly Value[])[]) => {
     for (let at = 0; at < rows.length; ) {
       const left = Math.min(rows.length - at, insertedAtOnce);
       const length = 2 ** Math.floor(Math.log2(left));
-      const piece = rows.slice(at, at + length);
-      await connection.run(
-        textOf(length),
-        piece.flatMap((row) => driverValues(columns, row)),
-      );
+      await connection.run(textOf(length), rows.slice(at, at + length).flat());
       at += length;
       if (length === insertedAtOnce) await breath();
     }
   };
 }
 
-const insertInto = (table: SQLiteTable, columns: readonly [string, Column][], first = ""): string =>
-  `insert into "${tableName(table)}" (${first}${columns.map(([, column]) => `"${column.name}"`).join(", ")})`;
+function insertInto(
+  table: SQLiteTable,
+  columns: readonly [string, Column][],
+  counted?: Counted,
+): string {
+  const written = columns.map(([, column]) => `"${column.name}"`);
+  const names = counted === undefined ? written : [`"${counted.column}"`, ...written];
+  return `insert into "${tableName(table)}" (${names.join(", ")})`;
+}
 
 /** Lets everything else that waits have its turn: SQLite works on the thread that serves. */
 export const breath = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -186,8 +186,9 @@ const wholeDatabaseMs = 600_000;
 const rules = [
   { sentence: "Certificates in an unknown state",              sql: "select count(*) as broken from certificates where status not in ('good', 'revoked', 'held')" },
   { sentence: "CAs in an unknown state",                       sql: "select count(*) as broken from cas where status not in ('pending', 'active', 'superseded', 'retired')" },
-  { sentence: "Intents in an unknown state",                   sql: "select count(*) as broken from intents where state not in ('intended', 'issued', 'abandoned', 'orphaned')" },
+  { sentence: "Intents in an unknown state",                   sql: "select count(*) as broken from intents where state not in ('abandoned', 'orphaned')" },
   { sentence: "Serials used twice by one CA",                  sql: "select count(*) as broken from (select 1 from certificates group by ca_id, serial having count(*) > 1) twice" },
+  { sentence: "Serials of certificates that came to nothing, or to nothing yet", sql: "select (select count(*) from intents i join certificates c on c.ca_id = i.ca_id and c.serial = i.serial) + (select count(*) from open_intents o join certificates c on c.ca_id = o.ca_id and c.serial = o.serial) as broken" },
   { sentence: "Revoked or held certificates without an entry", sql: "select count(*) as broken from certificates c where c.status <> 'good' and not exists (select 1 from revocations r where r.ca_id = c.ca_id and r.serial = c.serial)" },
   { sentence: "Entries of certificates that are called good",  sql: "select count(*) as broken from revocations r join certificates c on c.ca_id = r.ca_id and c.serial = r.serial where c.status = 'good'" },
   { sentence: "CAs whose parent does not exist",               sql: "select count(*) as broken from cas c where c.parent is not null and not exists (select 1 from cas p where p.id = c.parent)" },

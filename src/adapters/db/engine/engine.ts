@@ -12,6 +12,8 @@ export interface Engine {
   readonly reader: Connection;
   /** The one connection that writes; used only between `begin` and `commit` or `rollback`. */
   readonly writer: Connection;
+  /** The same, which before each of its statements waits for what `before` gives, if anything. */
+  writerAfter(before: () => void | Promise<void>): Connection;
   /**
    * Calls `read` with a connection that sees one committed state until `read` ends, whatever is
    * committed meanwhile.
@@ -19,8 +21,16 @@ export interface Engine {
   view<T>(read: (connection: Connection) => Promise<T>): Promise<T>;
   /** As the store's. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Starts a transaction that holds the head row, and gives that row as committed. */
-  begin(): Promise<Readonly<Heads>>;
+  /**
+   * Starts a transaction that holds the head row, and gives that row as committed. What `foresee`
+   * asks of the writer is answered by then; where that would save no round trip it is not called.
+   */
+  begin(foresee?: () => Promise<void>): Promise<Readonly<Heads>>;
+  /**
+   * Takes statements that are under way. Where a round trip would be lost nothing is waited for: a
+   * failure shows at the next statement or at the commit.
+   */
+  ahead(written: Promise<void>): void | Promise<void>;
   /** May be sent ahead of its answer: a failure shows at the next statement or at the commit. */
   savepoint(): void;
   release(): void;

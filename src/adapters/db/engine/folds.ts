@@ -6,7 +6,7 @@
 import { type SQL, Subquery, sql } from "drizzle-orm";
 import type { SQLiteTable } from "drizzle-orm/sqlite-core";
 
-import type { Connection } from "./connection.ts";
+import type { Connection, Counted } from "./connection.ts";
 
 /** The tables whose rows are taken in later. */
 export const foldedTables = ["certificates", "events"] as const;
@@ -65,6 +65,13 @@ export function divided(
 
 /** Literal, not a parameter: otherwise SQLite may not use a partial index. */
 export const inIndexes = sql.raw("folded");
+
+/** Counts certificates up, past every number a row had before: also one that was removed. */
+export const ordinals: Counted = {
+  column: "ordinal",
+  first: `(select max(removed, coalesce((select max(ordinal) from certificates), 0)) + 1
+    from folds where name = 'certificates')`,
+};
 
 /**
  * What to read the rows above a mark from: `<table> not indexed where …`, to go on with `and`. By

@@ -10,7 +10,8 @@ import { assert } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { AuditWrites } from "#domain/audit/store.ts";
 import { notHoldable } from "./faults.ts";
-import { bulkInserter, placeholder, type Connection } from "./connection.ts";
+import { bulkInserter, inOrder, placeholder, type Connection } from "./connection.ts";
+import { Unwritten, type UnwrittenMark } from "./unwritten.ts";
 
 /** Where both chains and the revocation sequence end; the one row of `heads`. */
 export interface Heads {
@@ -28,6 +29,7 @@ export interface Mark {
   readonly heads: Readonly<Heads>;
   readonly events: number;
   readonly entries: number;
+  readonly rows: UnwrittenMark;
 }
 
 /**
@@ -35,12 +37,13 @@ export interface Mark {
  * once; a unit that fails is cut off again with `mark` and `restore`. Hashes: AUD-2, LED-1.
  */
 export class Journal implements AuditWrites {
+  /** What the batch does to intents and certificates. */
+  readonly rows: Unwritten;
   readonly #connection: Connection;
-  readonly #owner: number;
   readonly #uuid: () => string;
+  readonly #moveText: string;
   readonly #insertEvents: (rows: EventRow[]) => Promise<void>;
   readonly #insertEntries: (rows: LedgerEntry[]) => Promise<void>;
-  readonly #insertOpen: (rows: OpenRow[]) => Promise<void>;
   #heads: Heads = {
     eventSeq: 0,
     eventHash: "",
@@ -56,11 +59,11 @@ export class Journal implements AuditWrites {
 
   constructor(deps: { connection: Connection; owner: number; uuid: () => string }) {
     this.#connection = deps.connection;
-    this.#owner = deps.owner;
+    this.rows = new Unwritten(deps.connection, deps.owner);
     this.#uuid = deps.uuid;
+    this.#moveText = moveText(deps.connection);
     this.#insertEvents = bulkInserter(deps.connection, deps.connection.t.events);
     this.#insertEntries = bulkInserter(deps.connection, deps.connection.t.ledger);
-    this.#insertOpen = bulkInserter(deps.connection, deps.connection.t.openIntents);
   }
 
   /** Starts a batch behind the committed heads, which the transaction has locked. */
@@ -89,7 +92,8 @@ export class Journal implements AuditWrites {
 
   mark(): Mark {
     const { length: events } = this.#events;
-    return { heads: { ...this.#heads }, events, entries: this.#entries.length };
+    const heads = { ...this.#heads };
+    return { heads, events, entries: this.#entries.length, rows: this.rows.mark() };
   }
 
   restore(mark: Mark): void {
@@ -97,6 +101,7 @@ export class Journal implements AuditWrites {
     this.#events.length = mark.events;
     this.#instants.length = mark.events;
     this.#entries.length = mark.entries;
+    this.rows.restore(mark.rows);
   }
 
   async appendEvent(given: EventDraft, at: Instant): Promise<AuditEvent> {
@@ -138,6 +143,8 @@ export class Journal implements AuditWrites {
     this.#entries.push(entry);
     this.#heads.ledgerNumber = entry.number;
     this.#heads.ledgerHash = entry.hash;
+    if (entry.kind === "intent") this.rows.opened(entry.opId, entry.number);
+    if (entry.kind === "outcome") this.rows.closed(entry.opId);
     return entry;
   }
 
@@ -147,26 +154,24 @@ export class Journal implements AuditWrites {
     return this.#heads.revocationSequence;
   }
 
-  /** Writes everything appended and moves the head row; the last thing before the batch commits. */
+  /**
+   * Writes everything appended and moves the head row; the last thing before the batch commits. On
+   * PostgreSQL all of it is sent before this returns.
+   */
   async flush(): Promise<void> {
     const { eventSeq, ledgerNumber, revocationSequence } = this.#before;
     const moved =
       this.#heads.eventSeq !== eventSeq ||
       this.#heads.ledgerNumber !== ledgerNumber ||
       this.#heads.revocationSequence !== revocationSequence;
-    if (!moved) return;
     const rows = this.#events.map((event, index) => this.#eventRow(event, index));
     const steps = [
       () => this.#insertEvents(rows),
       () => this.#insertEntries(this.#entries),
-      () => this.#flushOpenIntents(),
-      () => this.#moveHeads(),
+      () => this.rows.write(),
+      ...(moved ? [() => this.#moveHeads()] : []),
     ];
-    // Independent statements: PostgreSQL answers all of them in one round trip. On SQLite, where
-    // there is none to save, a step that fails must not leave another under way: the transaction
-    // may be over by then.
-    if (this.#connection.dialect === "postgres") await Promise.all(steps.map((step) => step()));
-    else for (const step of steps) await step();
+    await inOrder(this.#connection, steps);
   }
 
   #eventRow(event: AuditEvent, index: number): EventRow {
@@ -175,28 +180,11 @@ export class Journal implements AuditWrites {
     return { ...event, at };
   }
 
-  /** Opens and closes intents; one that does both within the batch never reaches the table. */
-  async #flushOpenIntents(): Promise<void> {
-    const opened = new Map<string, number>();
-    const closed: string[] = [];
-    for (const { kind, opId, number } of this.#entries) {
-      if (kind === "intent") opened.set(opId, number);
-      if (kind === "outcome" && !opened.delete(opId)) closed.push(opId);
-    }
-    const rows = [...opened].map(([opId, number]) => ({ opId, number, owner: this.#owner }));
-    await this.#insertOpen(rows);
-    if (closed.length > 0)
-      await this.#connection.run(deleteOpen[this.#connection.dialect], [JSON.stringify(closed)]);
-  }
-
   async #moveHeads(): Promise<void> {
     const { eventSeq, eventHash: hash, ledgerNumber, ledgerHash: last } = this.#heads;
     const values = [eventSeq, hash, ledgerNumber, last, this.#heads.revocationSequence];
-    const sets = headColumns.map(
-      (name, at) => `${name} = ${placeholder(this.#connection, at + 1)}`,
-    );
-    const text = `update heads set ${sets.join(", ")} where id = 1`;
-    assert((await this.#connection.run(text, values)) === 1, "there is one head row");
+    const changed = await this.#connection.run(this.#moveText, values);
+    assert(changed === 1, "there is one head row");
   }
 }
 
@@ -209,7 +197,11 @@ function assertStorable(texts: Readonly<Record<string, string | number>>): void 
 }
 
 type EventRow = AuditEvent & { readonly at: number };
-type OpenRow = { opId: string; number: number; owner: number };
+
+function moveText(connection: Connection): string {
+  const sets = headColumns.map((name, at) => `${name} = ${placeholder(connection, at + 1)}`);
+  return `update heads set ${sets.join(", ")} where id = 1`;
+}
 
 const actorMax = 600;
 const headColumns = [
@@ -219,13 +211,6 @@ const headColumns = [
   "ledger_hash",
   "revocation_sequence",
 ];
-// Never more than what is being signed at the moment, so the table needs no index over the ids.
-const deleteOpen = {
-  sqlite: "delete from open_intents where op_id in (select value from json_each(?))",
-  postgres:
-    "delete from open_intents where op_id in (select json_array_elements_text($1::text::json))",
-};
-
 const emptyEntry: Omit<LedgerEntry, "number" | "timestamp" | "kind" | "prevHash" | "hash"> = {
   opId: "",
   provider: "",

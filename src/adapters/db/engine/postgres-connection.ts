@@ -14,20 +14,25 @@ import { type Db, refuseNul, type Rows, type Connection, type Value } from "./co
 /** Sends one statement over a connection that is there for it. */
 export type Ask = <T>(send: (sql: SQL) => PromiseLike<T>) => Promise<T>;
 
-/** What the repositories use, over whatever connection `ask` finds for each statement. */
+/**
+ * What the repositories use, over whatever connection `ask` finds for each statement. But for those
+ * of the query builder, statements are sent before the method returns.
+ */
 export function connectionOverPostgres(ask: Ask): Connection {
   // Both casts: `kit.ts` says why SQLite's types hold for what the repositories use.
   const client = { unsafe: queries(ask) } as unknown as SQL;
   const db = drizzle({ client }) as unknown as Db;
   const rows = async (text: string, values: readonly Value[]): Promise<Rows> =>
-    await ask((sql) => sql.unsafe(text, holdable(values)).values());
+    await ask((sql) => sql.unsafe(text, holdable(values)).values().execute());
   return {
     dialect: "postgres",
     t: tables,
     db,
     run: async (text: string, values: readonly Value[]) => {
       const given = values.length === 0 ? undefined : holdable(values);
-      const result: { readonly count: number } = await ask((sql) => sql.unsafe(text, given));
+      const result: { readonly count: number } = await ask((sql) =>
+        sql.unsafe(text, given).execute(),
+      );
       return result.count;
     },
     row: async (text: string, values: readonly Value[]) => (await rows(text, values))[0],

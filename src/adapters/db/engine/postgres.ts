@@ -62,8 +62,11 @@ export class PostgresEngine implements Engine {
   #wake: (seq?: number) => void = () => {};
   #closed = false;
   #begun: Readonly<Heads> | undefined;
-  /** Statements sent ahead of their answers; all must have succeeded before the commit. */
+  /** Statements sent ahead of their answers. */
   #ahead: Promise<unknown>[] = [];
+  /** The first of them that the server answered with an error, and the first that failed here. */
+  #failed: { readonly cause: unknown } | undefined;
+  #unsent: { readonly cause: unknown } | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #writeMs: number | undefined;
   readonly #moving = joined(async () => {
@@ -129,6 +132,14 @@ export class PostgresEngine implements Engine {
     this.#writing = link;
   }
 
+  writerAfter(before: () => void | Promise<void>): Connection {
+    return connectionOverPostgres(async (send) => {
+      const wait = before();
+      if (wait !== undefined) await wait;
+      return await this.#write(send);
+    });
+  }
+
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     return await this.#reading.use(async (link) => {
       try {
@@ -175,40 +186,56 @@ export class PostgresEngine implements Engine {
     }
   }
 
-  async begin(): Promise<Readonly<Heads>> {
+  async begin(foresee: () => Promise<void> = async () => {}): Promise<Readonly<Heads>> {
     await this.connect();
     // A server that vanishes without a word would hold the queue for as long as TCP hopes.
     this.#watchdog = setTimeout(() => this.#drop(), batchMilliseconds);
-    this.#sendAhead("begin isolation level read committed");
-    const rows = await this.#write((sql) => sql.unsafe(lockHeads).values());
+    this.#sendAhead((sql) => sql`begin isolation level read committed`);
+    // Each statement sees what was committed before it began: those behind the lock, everything.
+    const locked = this.#write((sql) => lockedHeads(sql).values().execute());
+    const [rows] = await Promise.all([locked, foresee()]);
     this.#begun = headsOf(rows[0]);
     return this.#begun;
   }
 
+  ahead(written: Promise<void>): void {
+    this.#track(written);
+  }
+
   savepoint(): void {
-    this.#sendAhead("savepoint unit");
+    this.#sendAhead((sql) => sql`savepoint unit`);
   }
 
   release(): void {
-    this.#sendAhead("release unit");
+    this.#sendAhead((sql) => sql`release unit`);
   }
 
   async rollbackToSavepoint(): Promise<void> {
-    await this.#write((sql) => sql.unsafe("rollback to unit"));
+    await this.#write((sql) => sql`rollback to unit`.execute());
+    // It succeeds only where nothing failed before the savepoint.
+    this.#failed = undefined;
     this.release();
   }
 
   async commit(heads: Readonly<Heads>): Promise<void> {
     if (heads.eventSeq !== this.#begun?.eventSeq) {
-      this.#sendAhead(`select pg_notify('${channel}', '${heads.eventSeq}')`);
+      const values = [channel, `${heads.eventSeq}`];
+      this.#track(this.#write((sql) => sql.unsafe("select pg_notify($1, $2)", values).execute()));
     }
-    await Promise.all(this.#ahead).catch(raiseUnwritten);
-    const { command } = await this.#write((sql) => sql.unsafe("commit")).catch((error) => {
-      throw saysNotCommitted(error) ? unwritten(error) : error;
+    // What the driver could not send has said so after a turn; what comes later is the server's
+    // answer, and the server does not commit what it has failed.
+    await new Promise((resume) => setImmediate(resume));
+    this.#assertSent(unwritten);
+    const answer = this.#write((sql) => sql`commit`.execute()).catch((error) => {
+      throw saysNotCommitted(error) || this.#failed ? unwritten(error) : error;
     });
+    const [{ command }] = await Promise.all([answer, Promise.allSettled(this.#ahead)]);
     // A transaction in which a statement failed is rolled back by its commit, which is no error to
     // PostgreSQL.
-    if (command !== "COMMIT") throw unwritten(new Error(`a commit was answered ${command}`));
+    if (command !== "COMMIT") {
+      throw unwritten(this.#failed?.cause ?? new Error(`a commit was answered ${command}`));
+    }
+    this.#assertSent((cause) => cause);
     this.#settle();
   }
 
@@ -273,17 +300,32 @@ export class PostgresEngine implements Engine {
     return this.#writing.ask(send, this.#writeMs);
   }
 
-  /** The server answers in order, so the next statement need not wait for this one's round trip. */
-  #sendAhead(text: string): void {
-    const sent = this.#write((sql) => sql.unsafe(text).execute());
-    // Awaited before the commit; until then a rejection must not count as unhandled.
-    sent.catch(() => {});
-    this.#ahead.push(sent);
+  /**
+   * The server answers in order, so the next statement need not wait for this one's round trip. It
+   * is a template, because the driver prepares those: of a text that it sends as it is, it waits
+   * for the answer before it sends anything else.
+   */
+  #sendAhead(statement: (sql: SQL) => SQL.Query<unknown>): void {
+    this.#track(this.#write((sql) => statement(sql).execute()));
+  }
+
+  #assertSent(fault: (cause: unknown) => unknown): void {
+    if (this.#unsent !== undefined) throw fault(this.#unsent.cause);
+  }
+
+  #track(sent: Promise<unknown>): void {
+    const noted = sent.catch((cause) => {
+      if (isServersAnswer(cause)) this.#failed ??= { cause };
+      else this.#unsent ??= { cause };
+    });
+    this.#ahead.push(noted);
   }
 
   #settle(): void {
     clearTimeout(this.#watchdog);
     this.#ahead = [];
+    this.#failed = undefined;
+    this.#unsent = undefined;
     this.#begun = undefined;
   }
 
@@ -363,9 +405,9 @@ export class PostgresEngine implements Engine {
 
 const unwritten = (cause: unknown) => new NothingWritten("nothing was committed", { cause });
 
-function raiseUnwritten(error: unknown): never {
-  throw unwritten(error);
-}
+/** Whatever it says, a statement it is about was not carried out. */
+const isServersAnswer = (error: unknown): boolean =>
+  error instanceof SQL.PostgresError && error.code === "ERR_POSTGRES_SERVER_ERROR";
 
 /**
  * Ends what a connection that is lent again must not carry on; one that cannot is given up, which
@@ -423,8 +465,8 @@ const unhurriedMilliseconds = 3_600_000;
 const pingMilliseconds = 3000;
 /** After which a question that everybody waits for is asked over another connection too. */
 const silenceMilliseconds = 250;
-const lockHeads =
-  "select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence, rows_version from heads where id = 1 for update";
+const lockedHeads = (sql: SQL) =>
+  sql`select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence, rows_version from heads where id = 1 for update`;
 /** What answers from memory are held against, in one question for all of them. */
 const movingParts = "select revocation_sequence, rows_version from heads where id = $1";
 /**

@@ -1,24 +1,20 @@
-/**
- * The group-commit queue: waiting units run in one transaction, each under a savepoint of its own,
- * and resolve after the one commit.
- */
+/** The group-commit queue: waiting units run in one transaction and resolve after its commit. */
 
 import { type Problem, refuse } from "#core/problems.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
-import { NothingWritten } from "#domain/store.ts";
+import { type Foreseen, NothingWritten } from "#domain/store.ts";
+import { Batch, type Outcome } from "./batch.ts";
 import type { Engine } from "./engine.ts";
-import { isStorageFault, translated, unitRefused } from "./faults.ts";
+import { unitRefused } from "./faults.ts";
 import type { Journal } from "./journal.ts";
 
 /** A unit that waits, and how its caller is answered. */
 interface Waiting {
   readonly unit: () => Promise<unknown>;
+  readonly foreseen: Foreseen;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** A unit that ran: what to tell its caller once the batch has committed. */
-type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
  * Bounded: at most 256 units share a commit; beyond 65,536 waiting ones new units are refused as
@@ -27,6 +23,7 @@ type Outcome = { readonly value: unknown } | { readonly error: unknown };
 export class GroupCommit {
   readonly #engine: Engine;
   readonly #journal: Journal;
+  readonly #batch: Batch;
   readonly #committed: (events: readonly AuditEvent[]) => void;
   readonly #onFault: (sentence: string, error: unknown) => void;
   #waiting: Waiting[] = [];
@@ -43,6 +40,7 @@ export class GroupCommit {
   }) {
     this.#engine = deps.engine;
     this.#journal = deps.journal;
+    this.#batch = new Batch(deps);
     this.#committed = deps.committed;
     this.#onFault = deps.onFault;
   }
@@ -52,18 +50,23 @@ export class GroupCommit {
     return this.#failing;
   }
 
+  /** Called before each statement of a unit. */
+  surface(): void | Promise<void> {
+    return this.#batch.surface();
+  }
+
   /**
    * Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the
    * whole batch.
    */
-  run<T>(unit: () => Promise<T>): Promise<T> {
+  run<T>(unit: () => Promise<T>, foreseen: Foreseen = {}): Promise<T> {
     if (this.#closed) return Promise.reject(refuse("shutting_down", { retry_after: 2 }));
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(refuse("overloaded", { retry_after: 1 }));
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     // `resolve` is only ever called with what this very unit gave.
-    this.#waiting.push({ unit, resolve: resolve as (value: unknown) => void, reject });
+    this.#waiting.push({ unit, foreseen, resolve: resolve as (value: unknown) => void, reject });
     this.#running ??= this.#drain();
     return promise;
   }
@@ -85,16 +88,15 @@ export class GroupCommit {
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
     const outcomes: Outcome[] = [];
-    // A unit that is alone is taken back with the transaction: a savepoint would copy every page a
-    // large one changes.
     const alone = batch.length === 1;
     let committing = false;
     try {
-      this.#journal.begin(await this.#engine.begin());
-      for (const { unit } of batch) outcomes.push(await this.#runUnit(unit, alone));
+      const foreseen = batch.map((waiting) => waiting.foreseen);
+      await this.#batch.begin(foreseen, alone);
+      for (const { unit } of batch) outcomes.push(await this.#batch.run(unit));
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
       else {
-        await this.#journal.flush();
+        await this.#batch.write();
         committing = true;
         await this.#engine.commit(this.#journal.heads);
         this.#failing = false;
@@ -113,27 +115,6 @@ export class GroupCommit {
       const outcome = outcomes[index];
       if (outcome && "value" in outcome) resolve(outcome.value);
       else reject(outcome?.error);
-    }
-  }
-
-  /**
-   * Gives what the unit gave or threw; throws only what ends the whole batch. One that is alone is
-   * not undone here.
-   */
-  async #runUnit(unit: () => Promise<unknown>, alone: boolean): Promise<Outcome> {
-    const mark = this.#journal.mark();
-    if (!alone) this.#engine.savepoint();
-    try {
-      const value = await unit();
-      if (!alone) this.#engine.release();
-      return { value };
-    } catch (error) {
-      // A full or broken database may have ended the transaction by itself: nothing in this batch
-      // is safe then.
-      if (isStorageFault(error)) throw error;
-      if (!alone) await this.#engine.rollbackToSavepoint();
-      this.#journal.restore(mark);
-      return { error: translated(error) };
     }
   }
 }

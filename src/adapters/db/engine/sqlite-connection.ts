@@ -85,16 +85,24 @@ export class SqliteConnection {
 /**
  * What the repositories use, over whichever connection to a file is the current one. SQLite answers
  * before it returns, so nothing between two statements would let others have their turn: one that
- * comes when the share of a turn is spent waits for the next.
+ * comes when the share of a turn is spent waits for the next. What `before` gives, if anything, is
+ * awaited before each statement.
  */
 export function connectionOverSqlite(
   current: () => Pick<SqliteConnection, "compiled">,
   share: Pick<TurnShare, "spent" | "mine">,
+  before: () => void | Promise<void> = () => {},
 ): Connection {
   const compiled = (text: string): Statement => current().compiled(text);
-  const inTurn = <T>(step: () => T): T | Promise<T> =>
+  const spent = <T>(step: () => T): T | Promise<T> =>
     share.spent ? share.mine().then(step) : step();
+  const inTurn = <T>(step: () => T): T | Promise<T> => {
+    const wait = before();
+    return wait === undefined ? spent(step) : wait.then(() => spent(step));
+  };
   const db = drizzle(async (text, values, method) => {
+    const wait = before();
+    if (wait !== undefined) await wait;
     if (share.spent) await share.mine();
     const statement = compiled(text);
     if (method === "run") {

@@ -135,6 +135,14 @@ export class SqliteEngine implements Engine {
     return this.#reserve.scarce;
   }
 
+  writerAfter(before: () => void | Promise<void>): Connection {
+    return connectionOverSqlite(() => this.#inTransaction(), this.share, before);
+  }
+
+  ahead(written: Promise<void>): Promise<void> {
+    return written;
+  }
+
   /** Each view has a connection of its own, whose read transaction sees one committed state. */
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     // A new connection would take up another log than the one that is open.

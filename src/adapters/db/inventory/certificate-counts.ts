@@ -102,16 +102,10 @@ export function outstandingOf(connection: Connection): CertificateReads["outstan
   const { db, t } = connection;
   const c = t.certificates;
   const living: readonly StoredStatus[] = ["good", "held"];
-  // The sign keeps SQLite from walking all intents of the CA.
-  const owner = connection.dialect === "sqlite" ? sql`+${t.intents.caId}` : sql`${t.intents.caId}`;
   return async (ca, now) => {
-    // Literal, not a parameter: otherwise no planner may use the partial index.
-    const open = and(
-      sql`state = 'intended'`,
-      eq(owner, ca),
-      inArray(t.intents.purpose, leafPurposes),
-    );
-    const [signing] = await db.select({ count: counted }).from(t.intents).where(open);
+    const o = t.openIntents;
+    const open = and(eq(o.caId, ca), inArray(o.purpose, leafPurposes));
+    const [signing] = await db.select({ count: counted }).from(o).where(open);
     const leaves = await countLeaves(connection, { caId: ca, statuses: living, from: now });
     const others = and(
       eq(c.caId, ca),

@@ -60,6 +60,7 @@ export function auditReads(
         .select({ ledger: t.ledger })
         .from(t.openIntents)
         .innerJoin(t.ledger, eq(t.ledger.number, t.openIntents.number))
+        // Of those whose entry has its outcome the number is null.
         .where(ownedByDead(connection, t.openIntents.owner, owner));
       const rows = await open.orderBy(asc(t.openIntents.number)).limit(limit);
       return rows.map((row) => entry(row.ledger));

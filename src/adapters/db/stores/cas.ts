@@ -39,6 +39,7 @@ import {
 
 import { crossSignReads, crossSignWrites } from "./cross-signs.ts";
 import { keyClaim } from "./key-checks.ts";
+import { usesBeyond } from "./key-use.ts";
 
 /** CAs as last committed; lists newest first, without internal ones. */
 export function caReads(connection: Connection): CaReads {
@@ -137,20 +138,12 @@ export function caWrites(connection: Connection): CaWrites {
   };
 }
 
-function removal({ db, t }: Connection): CaWrites["remove"] {
+function removal(connection: Connection): CaWrites["remove"] {
+  const { db, t } = connection;
   return async (id, own) => {
-    const taken = db
-      .select({ serial: t.intents.serial })
-      .from(t.intents)
-      .where(
-        and(
-          eq(t.intents.caId, id),
-          ne(t.intents.purpose, "responder_certificate"),
-          ne(t.intents.serial, own?.serial ?? ""),
-        ),
-      );
-    const unused = own === undefined ? undefined : notExists(taken);
-    const gone = db.delete(t.cas).where(and(eq(t.cas.id, id), unused));
+    const uses = own === undefined ? [] : usesBeyond(connection, id, own.serial);
+    const unused = uses.map((rows) => notExists(rows));
+    const gone = db.delete(t.cas).where(and(eq(t.cas.id, id), ...unused));
     const removed = (await gone.returning({ id: t.cas.id })).length === 1;
     if (removed) await db.delete(t.grants).where(eq(t.grants.caId, id));
     return removed;

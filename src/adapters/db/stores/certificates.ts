@@ -14,15 +14,14 @@ import type {
 import { outstandingOf } from "#adapters/db/inventory/certificate-counts.ts";
 import { isOfOwnKey } from "#domain/key-checks/store.ts";
 import { partsOf } from "#adapters/db/engine/folds.ts";
+import type { Unwritten } from "#adapters/db/engine/unwritten.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 import {
   breath,
   counted,
-  inserter,
   inTexts,
   olderThan,
   pageOf,
-  placeholder,
   rowsAtOnce,
   selector,
   type Connection,
@@ -32,6 +31,7 @@ import { wholeInventory } from "#adapters/db/inventory/whole-inventory.ts";
 
 import { within } from "./cas.ts";
 import { keyClaim } from "./key-checks.ts";
+import { usesBeyond } from "./key-use.ts";
 import { supersededOf } from "./superseded.ts";
 
 /** Certificates and orphaned intents as last committed. */
@@ -96,48 +96,47 @@ function orphansOf({ db, t }: Connection): CertificateReads["orphans"] {
   };
 }
 
-function signedBeyond({ db, t }: Connection): CertificateReads["signedBeyond"] {
+function signedBeyond(connection: Connection): CertificateReads["signedBeyond"] {
+  const { db, t } = connection;
   return async (ca, own) => {
-    const others = and(
-      eq(t.intents.caId, ca),
-      ne(t.intents.purpose, "responder_certificate"),
-      own === undefined ? undefined : ne(t.intents.serial, own),
-    );
-    const taken = await db.select({ caId: t.intents.caId }).from(t.intents).where(others).limit(1);
-    if (taken.length > 0) return true;
+    for (const uses of usesBeyond(connection, ca, own)) {
+      if ((await uses.limit(1)).length > 0) return true;
+    }
     const crls = t.crlReservations;
     const reserved = db.select({ caId: crls.caId }).from(crls).where(eq(crls.caId, ca));
     return (await reserved.limit(1)).length > 0;
   };
 }
 
-/** `owner` is this store's number among the replicas. */
-export function certificateWrites(connection: Connection, owner: number): CertificateWrites {
+/**
+ * `owner` is this store's number among the replicas; certificates and intents are written by
+ * `unwritten`.
+ */
+export function certificateWrites(
+  connection: Connection,
+  owner: number,
+  unwritten: Unwritten,
+): CertificateWrites {
   const { db, t } = connection;
-  const insertIntent = inserter(connection, t.intents, "skip");
-  const insertCertificate = inserter(connection, t.certificates, "skip", ordinalOf(connection));
   const claimKey = keyClaim(connection);
-  const settle = settling(connection);
-  const mark = (at: number) => placeholder(connection, at);
-  const issued = `update intents set state = 'issued' where ca_id = ${mark(1)} and serial = ${mark(2)} and op_id = ${mark(3)} and state = 'intended'`;
   return {
-    intend: async (intent) => (await insertIntent({ ...intent, owner })) === 1,
+    intend: (intent) => unwritten.take(intent),
     activate: async (opId, certificate) => {
       const { caId, serial, subject, commonName, sans, ct: facts } = certificate;
       const search = [subject, commonName, ...sans].join("\n").toLowerCase();
       const identity = identityOf(certificate);
       const ct = facts === undefined ? null : JSON.stringify(facts);
-      const row = { ...certificate, search, identity, serialHex: hex(serial), ct };
-      // Sent together: when the intent is not open the unit fails, and the row with it.
-      const [settled, inserted] = await Promise.all([
-        connection.run(issued, [caId, serial, opId]),
-        insertCertificate(row),
-      ]);
-      assert(settled === 1, "an intent is settled once, with its own serial");
-      assert(inserted === 1, "a certificate is stored once");
+      const open = await unwritten.open(opId, serial);
+      const itsOwn = open?.serial === serial && open.caId === caId;
+      assert(itsOwn, "an intent is settled once, with its own serial");
+      unwritten.certified(open, { ...certificate, search, identity, serialHex: hex(serial), ct });
       if (isOfOwnKey(certificate.kind)) await claimKey(certificate.spkiSha256);
     },
-    settle,
+    settle: async (opId, state) => {
+      const open = await unwritten.open(opId);
+      assert(open !== undefined, "an intent is settled once");
+      unwritten.failed(open, state);
+    },
     lock: preparedBySerial(connection),
     setStatus: async (ca, serial, status, revokedAt, reason) => {
       const changed = await db
@@ -149,16 +148,16 @@ export function certificateWrites(connection: Connection, owner: number): Certif
     },
     setStatuses: settingStatuses(connection),
     orphanOpenIntents: async () => {
-      const open = and(sql`state = 'intended'`, ownedByDead(connection, t.intents.owner, owner));
-      const orphans = db.update(t.intents).set({ state: "orphaned" }).where(open).returning();
-      return (await orphans).map(intentRecord);
+      const o = t.openIntents;
+      const left = and(ne(o.serial, ""), ownedByDead(connection, o.owner, owner));
+      const rows = await db.select().from(o).where(left);
+      for (const row of rows) unwritten.failed(row, "orphaned");
+      return rows.map(({ number: _number, owner: _owner, ...facts }) =>
+        intentRecord({ ...facts, state: "orphaned" }),
+      );
     },
   };
 }
-
-/** A number no row had before, also one that was removed; PostgreSQL counts by itself. */
-const ordinalOf = ({ dialect }: Connection) =>
-  dialect === "postgres" ? undefined : { column: "ordinal", next: nextOrdinal };
 
 function settingStatuses(connection: Connection): CertificateWrites["setStatuses"] {
   const c = connection.t.certificates;
@@ -169,14 +168,6 @@ function settingStatuses(connection: Connection): CertificateWrites["setStatuses
       await connection.db.update(c).set(to).where(named);
       if (connection.dialect === "sqlite") await breath();
     }
-  };
-}
-
-function settling(connection: Connection): CertificateWrites["settle"] {
-  const [first, second] = [placeholder(connection, 1), placeholder(connection, 2)];
-  const text = `update intents set state = ${first} where op_id = ${second} and state = 'intended'`;
-  return async (opId, state) => {
-    assert((await connection.run(text, [state, opId])) === 1, "an intent is settled once");
   };
 }
 
@@ -205,9 +196,5 @@ function record(row: Connection["t"]["certificates"]["$inferSelect"]): Certifica
 
 /** As `record`, for intents. */
 function intentRecord(row: Connection["t"]["intents"]["$inferSelect"]): IntentRecord {
-  const { owner: _owner, ...facts } = row;
-  return facts as IntentRecord; // See above.
+  return row as IntentRecord; // See above.
 }
-
-const nextOrdinal =
-  "(select max(removed, coalesce((select max(ordinal) from certificates), 0)) + 1 from folds where name = 'certificates')";

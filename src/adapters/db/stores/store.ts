@@ -6,6 +6,7 @@
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
 import { translatedRead } from "#adapters/db/engine/faults.ts";
 import { Feed, Listeners } from "#adapters/db/engine/feed.ts";
@@ -88,11 +89,13 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     folding?.committed(events.length);
   };
   const queue = new GroupCommit({ engine, journal, committed, onFault });
-  const folding = foldingOf(deps, (unit) => queue.run(unit));
-  const target = deps.accessLog ?? tableTarget(engine, (unit) => queue.run(unit));
+  const writer = engine.writerAfter(() => queue.surface());
+  const folding = foldingOf(deps, writer, (unit) => queue.run(unit));
+  const target =
+    deps.accessLog ?? tableTarget({ reader: engine.reader, writer }, (unit) => queue.run(unit));
   const accessLog = new AccessLog({ target, onFault });
   const read = readsOf(engine, deps.owner, memo, target);
-  const unit = unitOf(deps, memo);
+  const unit = unitOf(deps, writer, memo);
   await engine.listen((seq) => feed.wake(seq));
   folding?.start();
   return {
@@ -100,7 +103,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     read,
     schemaVersion: deps.schemaVersion,
     exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
-    atomically: (work) => queue.run(() => work(unit)),
+    atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
     logAccess: (row: AccessLogRow) => accessLog.add(row),
@@ -110,7 +113,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
       engine.rest();
       accessLog.rest();
     },
-    ping: (writing = false) => guarded(() => pinged(engine, queue, writing))(),
+    ping: (writing = false) => guarded(() => pinged({ engine, queue, writer }, writing))(),
     close: async () => {
       await accessLog.close();
       await folding?.close();
@@ -122,7 +125,8 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
 }
 
 function foldingOf(
-  { engine: { reader, writer }, scarce, onFault }: StoreDeps,
+  { engine: { reader }, scarce, onFault }: StoreDeps,
+  writer: Connection,
   run: <T>(unit: () => Promise<T>) => Promise<T>,
 ): Folding | undefined {
   return scarce && new Folding({ reader, writer, run, scarce, onFault });
@@ -132,10 +136,13 @@ function foldingOf(
  * A database that lately refused a write is asked for one, which changes nothing, before it is
  * called healthy.
  */
-async function pinged(engine: Engine, queue: GroupCommit, writing: boolean): Promise<void> {
+async function pinged(
+  { engine, queue, writer }: { engine: Engine; queue: GroupCommit; writer: Connection },
+  writing: boolean,
+): Promise<void> {
   await engine.ping();
   if (!writing && !queue.failing && !engine.stopped) return;
-  await queue.run(async () => void (await engine.writer.run(emptyWrite, [])));
+  await queue.run(async () => void (await writer.run(emptyWrite, [])));
 }
 
 const emptyWrite = "update heads set id = 1 where id = 1";
@@ -177,10 +184,17 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
   };
 }
 
-function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo): Unit {
+/**
+ * `writer` writes first what the journal holds back. What every issue asks for is in none of the
+ * tables the journal fills, so it is asked for without that.
+ */
+function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo: Memo): Unit {
+  const { status } = caWrites(engine.writer);
+  const { state } = tenantWrites(engine.writer);
+  const certificates = certificateWrites(writer, owner, journal.rows);
   return {
-    cas: casWithin(memo, caWrites(writer)),
-    certificates: certificatesWithin(memo, certificateWrites(writer, owner)),
+    cas: casWithin(memo, { ...caWrites(writer), status }),
+    certificates: certificatesWithin(memo, certificates),
     revocations: {
       ...revocationWrites(writer, () => journal.nextRevocation()),
       ...crlWrites(writer),
@@ -191,7 +205,7 @@ function unitOf({ engine: { writer }, journal, owner }: StoreDeps, memo: Memo): 
     keyChecks: touching(memo, keyCheckWrites(writer)),
     transparency: transparencyWrites(writer),
     envelopes: envelopeWrites(writer, owner),
-    tenants: tenantsWithin(memo, tenantWrites(writer)),
+    tenants: tenantsWithin(memo, { ...tenantWrites(writer), state }),
     access: accessWithin(memo, accessWrites(writer)),
     approvals: approvalWrites(writer, owner),
     audit: journal,

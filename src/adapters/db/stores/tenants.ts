@@ -105,9 +105,8 @@ function standingOf(connection: Connection): TenantWrites["state"] {
 
 /**
  * Reads counters, the certificates that end within the current hour, those no counter holds yet,
- * and what is being signed; never the inventory. The open intents come first, as a table of their
- * own, so that no planner walks a CA's settled ones to find them. Values: tenant, day, hour, now,
- * end of the hour, midnight.
+ * and what is being signed; never the inventory. The open intents come first, once for both counts.
+ * Values: tenant, day, hour, now, end of the hour, midnight.
  */
 export function usedQuery({ dialect }: Pick<Connection, "dialect">): string {
   const sqlite = dialect === "sqlite";
@@ -129,8 +128,8 @@ export function usedQuery({ dialect }: Pick<Connection, "dialect">): string {
       : `(select count(*) from certificates where kind = 'leaf' and ${its})`;
   };
   return `
-    with open as materialized (select ca_id, created_at from intents
-           where state = 'intended' and purpose in ('certificate', 'precertificate')),
+    with open as materialized (select ca_id, created_at from open_intents
+           where serial <> '' and purpose in ('certificate', 'precertificate')),
          mine as materialized (select id from cas where tenant = ${tenant})
          ${sqlite ? `, newest as materialized (${newestLeaves})` : ""}
     select

@@ -130,33 +130,32 @@ function instanceTable(k: Kit) {
   });
 }
 
+/** Serials that were taken and came to nothing; no row of it ever changes. */
 function intentsTable(k: Kit) {
   return k.table(
     "intents",
     {
-      opId: k.text("op_id").notNull(),
-      caId: k.text("ca_id").notNull(),
-      serial: k.text("serial").notNull(),
-      purpose: k.text("purpose").notNull(),
-      tbsDigest: k.text("tbs_digest").notNull(),
-      requestedBy: k.text("requested_by").notNull(),
-      createdAt: k.int("created_at").notNull(),
+      ...intentColumns(k),
+      /** `abandoned` or `orphaned`. */
       state: k.text("state").notNull(),
-      /**
-       * The store that wrote it; what a living replica holds open is not orphaned by another one's
-       * start.
-       */
-      owner: k.int("owner").notNull(),
     },
     (t) => [
       // REC-1: a serial is used once per CA key, also when the certificate never came to be.
       k.primaryKey({ columns: [t.caId, t.serial] }),
-      // Partial, so that a settled intent costs one random index page and not three.
-      k.unique("intents_intended").on(t.opId).where(sql`state = 'intended'`),
       k.index("intents_orphaned").on(t.caId, t.createdAt).where(sql`state = 'orphaned'`),
     ],
   );
 }
+
+const intentColumns = (k: Kit) => ({
+  opId: k.text("op_id").notNull(),
+  caId: k.text("ca_id").notNull(),
+  serial: k.text("serial").notNull(),
+  purpose: k.text("purpose").notNull(),
+  tbsDigest: k.text("tbs_digest").notNull(),
+  requestedBy: k.text("requested_by").notNull(),
+  createdAt: k.int("created_at").notNull(),
+});
 
 function certificatesTable(k: Kit) {
   return k.table(
@@ -386,13 +385,26 @@ function ledgerTable(k: Kit) {
   });
 }
 
-/** Ledger intents without outcome: an index, so that start-up need not walk the ledger (KEY-7). */
+/**
+ * Everything that is open now, so that start-up need walk neither the ledger (KEY-7) nor the
+ * inventory: a serial that is taken, an operation without outcome in the ledger, or both in one
+ * row. Without a serial the columns of an intent are empty.
+ */
 function openIntentsTable(k: Kit) {
-  return k.table("open_intents", {
-    number: k.int("number").primaryKey(),
-    opId: k.text("op_id").notNull(),
-    owner: k.int("owner").notNull(),
-  });
+  return k.table(
+    "open_intents",
+    {
+      ...intentColumns(k),
+      /** Of the entry in the ledger; null when it has its outcome. */
+      number: k.int("number"),
+      /**
+       * The store that wrote it; what a living replica holds open is not orphaned by another one's
+       * start.
+       */
+      owner: k.int("owner").notNull(),
+    },
+    (t) => [k.primaryKey({ columns: [t.serial, t.opId] })],
+  );
 }
 
 /**

@@ -111,11 +111,7 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
   [
     "what is outstanding",
     () => reads.certificates.outstanding(home, noon),
-    [
-      by("certificates", "certificates_expiry"),
-      newest("certificates"),
-      "SCAN intents USING INDEX intents_intended",
-    ],
+    [by("certificates", "certificates_expiry"), newest("certificates"), "SCAN open_intents"],
   ],
   [
     "a profile's name",

@@ -276,8 +276,13 @@ test("no row is given the number of one that was removed, folded or not", async 
   await fold(100);
   await database.tamper("delete from certificates");
   expect(await last()).toBe(4);
+  await database.tamper("delete from certificates where ordinal = 4");
+  // Together, so that one statement stores many.
+  await Promise.all(Array.from({ length: 7 }, () => make.issue(store, make.certificate())));
+  const ordinals = await database.query("select ordinal from certificates order by ordinal");
+  expect(ordinals).toEqual(Array.from({ length: 7 }, (_, at) => ({ ordinal: 5 + at })));
   expect((await store.read.certificates.page({ caId: caId("ca"), now: make.noon }, 5)).total).toBe(
-    1,
+    7,
   );
   await store.close();
 });
