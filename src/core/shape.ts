@@ -345,7 +345,7 @@ export async function readBodyInTurns<const F extends Fields>(
  */
 export function readQuery<const F extends Fields>(fields: F, query: URLSearchParams): Input<F> {
   const out: Record<string, unknown> = {};
-  for (const parameter of new Set(query.keys())) {
+  for (const parameter of query.size === 0 ? [] : new Set(query.keys())) {
     if (!Object.hasOwn(fields, parameter))
       throw refuse("unknown_parameter", { parameter: clipped(parameter) });
     if (query.getAll(parameter).length > 1) throw badQuery(parameter, "is given twice");

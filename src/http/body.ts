@@ -156,7 +156,7 @@ export async function parseJsonOfAnyLength(octets: Uint8Array): Promise<unknown>
 export function parseJson(octets: Uint8Array): unknown {
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(octets);
+    text = utf8.decode(octets);
   } catch {
     throw refuse("malformed_json"); // Octets that are not UTF-8 are not JSON (RFC 8259 §8.1).
   }
@@ -170,6 +170,7 @@ export function parseJson(octets: Uint8Array): unknown {
 
 /** Counts brackets outside strings, so that a hostile depth is refused before anything recurses. */
 function nestsDeeperThan(text: string, levels: number): boolean {
+  if (opensAtMost(text, levels)) return false;
   let depth = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at++) {
@@ -184,6 +185,18 @@ function nestsDeeperThan(text: string, levels: number): boolean {
     } else if (unit === closeBrace || unit === closeBracket) depth--;
   }
   return false;
+}
+
+/** True for a text that has no more opening brackets than these, wherever they stand. */
+function opensAtMost(text: string, levels: number): boolean {
+  let left = levels;
+  for (const bracket of "{[") {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      left--;
+      if (left < 0) return false;
+    }
+  }
+  return true;
 }
 
 /** True for `application/json`, whatever its parameters. */
@@ -204,6 +217,7 @@ function join(parts: readonly Uint8Array[], length: number): Uint8Array {
   return octets;
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const silenceMs = 500;
 const discardMs = 10_000;
 

@@ -104,6 +104,7 @@ export function effectiveRoles(principal: Principal, tenant: TenantId | undefine
   if (principal.mechanism === "system") return "system";
   const inTenant = tenant === undefined ? [] : (principal.tenantRoles[tenant] ?? []);
   const { roles, grantRoles = [] } = principal;
+  if (inTenant.length + grantRoles.length === 0 && roles.length < 2) return roles.join();
   return [...new Set<string>([...roles, ...inTenant, ...grantRoles])].join(",");
 }
 

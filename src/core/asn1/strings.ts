@@ -45,12 +45,10 @@ export function decodeText(tag: TextTag, octets: Uint8Array): string {
 
 /** Text of octets below 0x80; throws DerError for others. */
 export function decodeAscii(octets: Uint8Array): string {
-  let text = "";
-  for (const octet of octets) {
-    if (octet > 0x7f) throw new DerError("a string has octets outside ASCII");
-    text += String.fromCharCode(octet);
+  for (let at = 0; at < octets.length; at++) {
+    if ((octets[at] ?? 0) > 0x7f) throw new DerError("a string has octets outside ASCII");
   }
-  return text;
+  return utf8.decode(octets);
 }
 
 /** Text of UTF-8; throws DerError for octets that are not. */

@@ -79,6 +79,8 @@ export interface IntentRows {
 export class Signing {
   readonly #deps: SigningDeps;
   readonly #owed = new Owed();
+  /** What the ledger calls the keys that sign, by their public keys, which nobody changes. */
+  readonly #named = new WeakMap<Uint8Array, KeyNames>();
 
   constructor(deps: SigningDeps) {
     this.#deps = deps;
@@ -108,7 +110,8 @@ export class Signing {
   async #opening(what: ToBeSigned, rows: IntentRows): Promise<Open> {
     const { key, role, algorithm, message, purpose, caId, artifact } = what;
     // The port holds each signature against this id, so the entry names the key that has signed.
-    assert(keyIdOf(key.spki) === key.ref.id, "a key is named by the digest of its public key");
+    const names = this.#namesOf(key.spki);
+    assert(names.id === key.ref.id, "a key is named by the digest of its public key");
     const digest = await sha256HexOf(message);
     const { opId = this.#deps.random.uuid() } = what;
     const facts: EntryFacts = {
@@ -116,7 +119,7 @@ export class Signing {
       provider: key.ref.provider,
       deviceSerial: key.deviceSerial,
       keyLabel: key.ref.label,
-      signerFingerprint: fingerprint(key.spki),
+      signerFingerprint: names.fingerprint,
       role,
       operation: "sign",
       algorithm,
@@ -127,6 +130,14 @@ export class Signing {
     };
     const ticket = ticketOf({ opId, key: key.ref, role, algorithm, digest, purpose, caId });
     return { facts, message, rows, ticket };
+  }
+
+  #namesOf(spki: Uint8Array): KeyNames {
+    const known = this.#named.get(spki);
+    if (known !== undefined) return known;
+    const names = { id: keyIdOf(spki), fingerprint: fingerprint(spki) };
+    this.#named.set(spki, names);
+    return names;
   }
 
   /** Only once the unit of the intent is committed. */
@@ -291,6 +302,12 @@ interface Steps {
   close<T>(rows: UnitRows<T>, artifact: string | undefined): Promise<T>;
   closeAndIntend(next: ToBeSigned, rows: IntentRows): Promise<Intended>;
   abandon(cause: unknown): Promise<void>;
+}
+
+/** Both are digests of the public key. */
+interface KeyNames {
+  readonly id: string;
+  readonly fingerprint: string;
 }
 
 /** An operation from its intent on. */

@@ -52,7 +52,7 @@ export async function openPkcs11Provider(
   return new Pkcs11Provider(hsmToken, pool, deps);
 }
 
-/** Throws a `device` fault when the token gives fewer sessions than the workers may need at once. */
+/** Throws a `device` fault when the token gives fewer sessions than there may be workers. */
 function givesSessions({ p11, slot }: HsmToken, count: number): void {
   const opened: Handle[] = [];
   try {
