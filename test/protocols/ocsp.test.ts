@@ -61,6 +61,19 @@ test("an answer to GET may be kept until nextUpdate, at most a day", async () =>
   expect((await get(base64())).headers.get("cache-control")).toContain("max-age=84600,");
 });
 
+test("an answer given to many carries the id of each request, and to nobody's none", async () => {
+  const url = `http://pki.example/api/ca/${small.ca.id}/ocsp/${base64()}`;
+  const call = { path: { id: small.ca.id, request: base64() }, query: "", ip: "192.0.2.1" };
+  const asking = (requestId: string) =>
+    handlers.get({ ...call, request: new Request(url), requestId });
+  await asking("zero");
+  const [one, two] = [await asking("one"), await asking("two")];
+  const given = [one.responseTo("one"), two.responseTo("two"), two.response];
+  expect(given.map(({ headers }) => headers.get("x-request-id"))).toEqual(["one", "two", null]);
+  const bodies = await Promise.all(given.map((response) => response.bytes()));
+  for (const body of bodies) expect(body).toEqual(bodies[0] ?? new Uint8Array(0));
+});
+
 test("the setting shortens what shared caches may keep", async () => {
   const { ocsp, clock } = small;
   handlers = ocspHandlers({ ocsp, clock, config: cachedFor(300), onAnswer });

@@ -48,21 +48,21 @@ async function statusOf(serial: Serial, question?: Question) {
   return parseOcspResponse(answer.der).basic?.answers[0]?.status;
 }
 
-const asked = (serial: Serial) => ({
+const askedAbout = (serial: Serial) => ({
   ca: small.ca,
   serial,
   origin: rootOrigin,
   mayManageCa: true,
 });
 const revoke = (serial: Serial, reason: RevocationReason = "superseded") =>
-  small.revoker.revoke(asked(serial), reason);
+  small.revoker.revoke(askedAbout(serial), reason);
 const responses = () => small.keys.signed.filter(({ purpose }) => purpose === "ocsp").length;
 const someSerial = parseSerial("123456789");
 
 test("good, revoked, held and unknown are told apart", async () => {
   const [good, revoked, held] = [await small.issue(), await small.issue(), await small.issue()];
   await revoke(revoked.serial, "keyCompromise");
-  await small.revoker.suspend(asked(held.serial));
+  await small.revoker.suspend(askedAbout(held.serial));
   const at = small.clock.at;
   expect(await statusOf(good.serial)).toEqual({ status: "good" });
   expect(await statusOf(revoked.serial)).toEqual({
@@ -173,9 +173,9 @@ test("the first answer after the acknowledgement says revoked, from a warm cache
 
 test("a release shows at once", async () => {
   const { serial } = await small.issue();
-  await small.revoker.suspend(asked(serial));
+  await small.revoker.suspend(askedAbout(serial));
   expect((await statusOf(serial))?.status).toBe("revoked");
-  await small.revoker.release(asked(serial));
+  await small.revoker.release(askedAbout(serial));
   expect((await statusOf(serial))?.status).toBe("good");
 });
 
@@ -207,6 +207,35 @@ test("RFC 9654: the nonce is echoed, signed fresh, short-lived and not kept", as
   expect(answer.validity).toBeUndefined();
   await ask(serial, { nonce });
   expect(responses()).toBe(2);
+});
+
+test("a question asked before with other nonces learns of every change at once", async () => {
+  const { serial } = await small.issue();
+  let asked = 0;
+  const answered = async () => {
+    const nonce = new Uint8Array(16).fill(++asked);
+    const { basic } = parseOcspResponse((await ask(serial, { nonce })).der);
+    expect(basic?.nonce).toEqual(nonce);
+    return basic?.answers[0]?.status.status;
+  };
+  expect([await answered(), await answered()]).toEqual(["good", "good"]);
+  await small.revoker.suspend(askedAbout(serial));
+  expect([await answered(), await answered()]).toEqual(["revoked", "revoked"]);
+  await small.revoker.release(askedAbout(serial));
+  expect([await answered(), await answered()]).toEqual(["good", "good"]);
+  await revoke(serial);
+  expect(await answered()).toBe("revoked");
+});
+
+test("what is known of a question does not lie in the message it came in", async () => {
+  const { serial } = await small.issue();
+  const nonce = new Uint8Array(16);
+  const first = questionOf(serial, { nonce });
+  const echoed = parseOcspRequest(first.slice())?.certIds[0]?.der;
+  await small.ocsp.answer(small.ca.id, first);
+  first.fill(0);
+  const { basic } = parseOcspResponse((await ask(serial, { nonce })).der);
+  expect(basic?.answers[0]?.certId).toEqual(echoed);
 });
 
 test("BR 4.9.10: an answer about a public certificate lives long, with a nonce too", async () => {

@@ -87,18 +87,29 @@ export function selector<T extends SQLiteTable>(
 /**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
  * collides with a unique index is left out without an error, which would poison a PostgreSQL
- * transaction.
+ * transaction; with columns of such an index it replaces the row that is there.
  */
 export function inserter<T extends SQLiteTable>(
   connection: Connection,
   table: T,
-  onConflict: "fail" | "skip" = "fail",
+  onConflict: "fail" | "skip" | readonly Column[] = "fail",
 ): (row: T["$inferInsert"]) => number | Promise<number> {
   const columns = writtenColumns(table);
   const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
-  const tail = onConflict === "skip" ? " on conflict do nothing" : "";
+  const tail = onConflict === "fail" ? "" : ` on conflict ${resolution(columns, onConflict)}`;
   const text = `${insertInto(table, columns)} values (${marks})${tail}`;
   return (row) => connection.run(text, driverValues(columns, row));
+}
+
+function resolution(
+  columns: readonly [string, Column][],
+  onConflict: "skip" | readonly Column[],
+): string {
+  if (onConflict === "skip") return "do nothing";
+  const keys = onConflict.map(({ name }) => name);
+  const names = columns.map(([, { name }]) => name).filter((name) => !keys.includes(name));
+  const sets = names.map((name) => `"${name}" = excluded."${name}"`);
+  return `(${keys.map((name) => `"${name}"`).join(", ")}) do update set ${sets.join(", ")}`;
 }
 
 /** Compiles the insert of many rows. */

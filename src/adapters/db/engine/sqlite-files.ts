@@ -71,7 +71,7 @@ export class SqliteFiles {
     // Whoever makes the index anew holds none of the locks that lie on ours, and would write over
     // what we write.
     const files = [this.#path, this.#log, `${this.#path}-shm`];
-    this.#known = files.map((path) => ({ path, id: fileIdentity(path) }));
+    this.#known = files.map((path) => ({ path, found: look(path) }));
   }
 
   /** After the last connection of this process; the second time it does nothing. */
@@ -103,7 +103,7 @@ export class SqliteFiles {
    * be lost.
    */
   displaced(): string | undefined {
-    return this.#known.find(({ path, id }) => fileIdentity(path) !== id)?.path;
+    return this.#known.find(({ path, found }) => !same(look(path), found))?.path;
   }
 
   /**
@@ -111,12 +111,13 @@ export class SqliteFiles {
    * another log or index.
    */
   foldable(): boolean {
-    const [database, ...beside] = this.#known.map(({ path, id }) => ({
-      id,
-      now: fileIdentity(path),
+    const [database, ...beside] = this.#known.map(({ path, found }) => ({
+      found,
+      now: look(path),
     }));
     return (
-      database?.now === database?.id && beside.every(({ id, now }) => now === id || now === "")
+      same(database?.now, database?.found) &&
+      beside.every(({ found, now }) => now === undefined || same(now, found))
     );
   }
 }
@@ -216,12 +217,21 @@ function writeAgain(log: string): void {
 
 interface Known {
   readonly path: string;
-  readonly id: string;
+  readonly found: Found;
 }
+
+/** Undefined when there is no such file. */
+type Found = { readonly dev: bigint; readonly ino: bigint } | undefined;
+
+/** Inodes need all 64 bits on some file systems. */
+const exactly = { bigint: true, throwIfNoEntry: false } as const;
+const look = (path: string): Found => statSync(path, exactly);
+const same = (one: Found, other: Found): boolean =>
+  one?.ino === other?.ino && one?.dev === other?.dev;
 
 /** Device and inode; empty when there is no such file. */
 export function fileIdentity(path: string): string {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  const found = look(path);
   return found === undefined ? "" : `${found.dev}/${found.ino}`;
 }
 

@@ -165,9 +165,12 @@ export class SqliteEngine implements Engine {
 
   async begin(): Promise<Readonly<Heads>> {
     if (this.#files === undefined) throw storageUnavailable(new Error("opened for reading only"));
-    this.#assertInPlace();
     this.#reserve.beforeWriting();
-    if (this.stopped) await this.#resume();
+    if (this.stopped) {
+      // What is opened anew must be the same files.
+      this.#assertInPlace();
+      await this.#resume();
+    }
     this.#serve();
     await whenUnlocked(() => {
       this.#assertInPlace();

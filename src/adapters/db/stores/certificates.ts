@@ -22,6 +22,7 @@ import {
   inTexts,
   olderThan,
   pageOf,
+  placeholder,
   rowsAtOnce,
   selector,
   type Connection,
@@ -138,14 +139,7 @@ export function certificateWrites(
       unwritten.failed(open, state);
     },
     lock: preparedBySerial(connection),
-    setStatus: async (ca, serial, status, revokedAt, reason) => {
-      const changed = await db
-        .update(t.certificates)
-        .set({ status, revokedAt: revokedAt ?? null, reason: reason ?? null })
-        .where(and(eq(t.certificates.caId, ca), eq(t.certificates.serial, serial)))
-        .returning({ id: t.certificates.id });
-      assert(changed.length === 1, "a status is set on a row that exists");
-    },
+    setStatus: settingStatus(connection),
     setStatuses: settingStatuses(connection),
     orphanOpenIntents: async () => {
       const o = t.openIntents;
@@ -156,6 +150,16 @@ export function certificateWrites(
         intentRecord({ ...facts, state: "orphaned" }),
       );
     },
+  };
+}
+
+function settingStatus(connection: Connection): CertificateWrites["setStatus"] {
+  const [status, at, why, ofCa, named] = [1, 2, 3, 4, 5].map((n) => placeholder(connection, n));
+  const text = `update certificates set status = ${status}, revoked_at = ${at}, reason = ${why} where ca_id = ${ofCa} and serial = ${named}`;
+  return async (ca, serial, to, revokedAt, reason) => {
+    const values = [to, revokedAt ?? null, reason ?? null, ca, serial];
+    const changed = await connection.run(text, values);
+    assert(changed === 1, "a status is set on a row that exists");
   };
 }
 

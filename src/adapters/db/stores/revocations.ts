@@ -60,14 +60,13 @@ export function revocationReads(
 export function revocationWrites(connection: Connection, next: () => number): EntryWrites {
   const { db, t } = connection;
   const { revocations: r, presigned: p } = t;
+  const { revocationChanges } = t;
+  const putChange = inserter(connection, revocationChanges, [revocationChanges.caId]);
   const changed = async (caId: string, sequence: number) => {
-    const target = t.revocationChanges.caId;
-    await db
-      .insert(t.revocationChanges)
-      .values({ caId, sequence })
-      .onConflictDoUpdate({ target, set: { sequence } });
+    await putChange({ caId, sequence });
     return sequence;
   };
+  const putEntry = inserter(connection, r, [r.caId, r.serial]);
   const insertMany = bulkInserter(connection, r);
   const insertResponder = inserter(connection, t.responders);
   const forget = forgetter(connection);
@@ -76,12 +75,7 @@ export function revocationWrites(connection: Connection, next: () => number): En
     put: async (entry) => {
       const sequence = next();
       await forget(entry.caId, entry.serial);
-      const { caId, serial, ...facts } = entry;
-      const set = { ...facts, expiresAt: entry.expiresAt ?? null, sequence };
-      await db
-        .insert(r)
-        .values({ caId, serial, ...set })
-        .onConflictDoUpdate({ target: [r.caId, r.serial], set });
+      await putEntry({ ...entry, sequence });
       return changed(entry.caId, sequence);
     },
     putMany: async (ca, entries) => {

@@ -17,6 +17,7 @@ import {
   inserter,
   olderThan,
   pageOf,
+  placeholder,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -102,14 +103,15 @@ export function transparencyWrites(connection: Connection): TransparencyWrites {
   const { precertificates: p, inclusions: i, logHeads } = t;
   const insertPrecertificate = inserter(connection, p);
   const insertInclusion = inserter(connection, i);
+  const [first, second] = [placeholder(connection, 1), placeholder(connection, 2)];
+  const settled = `update precertificates set unsettled = false where ca_id = ${first} and serial = ${second}`;
   return {
     kept: precertificateOf(connection),
     keep: async (row) => {
       await insertPrecertificate(row);
     },
     settlePrecertificate: async (ca, serial) => {
-      const named = and(eq(p.caId, ca), eq(p.serial, serial));
-      await db.update(p).set({ unsettled: false }).where(named);
+      await connection.run(settled, [ca, serial]);
     },
     expect: async (row) => {
       await insertInclusion(row);

@@ -1,4 +1,6 @@
-/** What a batch of units sends to the database, and that it comes to what each unit did by itself. */
+/**
+ * What a batch of units sends to the database, and that it comes to what each unit did by itself.
+ */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
 

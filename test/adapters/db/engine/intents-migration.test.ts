@@ -1,4 +1,6 @@
-/** A database from before open intents had a table of their own keeps everything it knew of them. */
+/**
+ * A database from before open intents had a table of their own keeps everything it knew of them.
+ */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
