@@ -57,7 +57,7 @@ test("a power cut alone loses nothing", async () => {
 }, 60_000);
 
 test("EIO or ENOSPC at one write, sync or truncation, or at some in a row, then a power cut: nothing acknowledged is lost", async () => {
-  const swept = await sweepFaults({ library, made: newStore, step: 37, faults: everyFault });
+  const swept = await sweepFaults({ library, made: newStore, step: 23, faults: everyFault });
   expect(swept.broken).toEqual([]);
   expect(swept.runs).toBeGreaterThan(8);
   // Nearly every operation belongs to a commit, and its failure ends writing until the store has
