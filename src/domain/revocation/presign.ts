@@ -53,6 +53,7 @@ export class Presigner {
   /** Until when a key that is away is left alone. */
   #restingUntil = 0;
   #sweeping: Promise<PresignReport> | undefined;
+  #next: Promise<PresignReport> | undefined;
 
   constructor(deps: PresignDeps) {
     this.#deps = deps;
@@ -144,13 +145,21 @@ export class Presigner {
   }
 
   /**
-   * Signs what is missing or old, for one CA or for all; who comes while a sweep over all runs
-   * waits for that one. Does not throw for a CA that cannot sign: the others are swept, and the
-   * report says why.
+   * Signs what is missing or old, for one CA or for all. Who comes while a sweep over all runs
+   * waits for the next, all such for the same one: the one that runs may have passed what was
+   * issued just now. Does not throw for a CA that cannot sign: the others are swept, and the report says why.
    */
   sweep(only?: CaId): Promise<PresignReport> {
     if (only !== undefined) return this.#sweep(only);
-    this.#sweeping ??= this.#sweep(undefined).finally(() => {
+    if (this.#sweeping === undefined) return this.#begin();
+    const begin = () => this.#begin();
+    this.#next ??= this.#sweeping.then(begin, begin);
+    return this.#next;
+  }
+
+  #begin(): Promise<PresignReport> {
+    this.#next = undefined;
+    this.#sweeping = this.#sweep(undefined).finally(() => {
       this.#sweeping = undefined;
     });
     return this.#sweeping;

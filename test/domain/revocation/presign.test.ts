@@ -149,6 +149,17 @@ test("within the grace an expired certificate is swept, and with -1 not a second
   expect([await graced(1440), await graced(-1)]).toEqual([true, false]);
 });
 
+test("who asks for a sweep while one runs has what was issued meanwhile signed too", async () => {
+  await small.issue();
+  const running = sweep();
+  const { serial } = await small.issue();
+  const [first, second, third] = await Promise.all([running, sweep(), sweep()]);
+  expect(second).toBe(third);
+  expect(second).not.toBe(first);
+  keysAway();
+  expect(await wordOf(serial)).toBe("good");
+});
+
 test("a second sweep signs nothing that is young, and counts it", async () => {
   await small.issue();
   await sweep();
