@@ -147,7 +147,8 @@ export class Presigner {
   /**
    * Signs what is missing or old, for one CA or for all. Who comes while a sweep over all runs
    * waits for the next, all such for the same one: the one that runs may have passed what was
-   * issued just now. Does not throw for a CA that cannot sign: the others are swept, and the report says why.
+   * issued just now. Does not throw for a CA that cannot sign: the others are swept, and the
+   * report says why.
    */
   sweep(only?: CaId): Promise<PresignReport> {
     if (only !== undefined) return this.#sweep(only);
