@@ -96,6 +96,7 @@ function time(): Uint8Array {
 const fields = { names: otherwise(list(object({ a: text() }), 0, 10_000_000), []) };
 const repeated = (piece: string) => (count: number) => piece.repeat(count);
 
+const listPieces = ["a,", '"",', "[", " ", ","];
 const textKinds = {
   url: absoluteUrl("base"),
   address,
@@ -153,7 +154,7 @@ const shapes: readonly Shape[] = [
     (count) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, ["a"]])),
     (value) => mapOf(list(text())).read(value),
   ),
-  ...["a,", '"",', "[", " ", ","].map((piece) =>
+  ...listPieces.map((piece) =>
     shape(`list from text ${piece}`, 6000, repeated(piece), (given) => rawOf(list(text()), given)),
   ),
   ...Object.entries({ ...textKinds, long: text({ max: 1e9, pattern: /^[a-z]+$/ }) }).flatMap(

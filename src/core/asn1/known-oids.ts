@@ -49,4 +49,4 @@ const table: ReadonlyMap<number, { readonly dotted: string; readonly octets: Uin
       return [hashOf(octets, 0, octets.length), { dotted, octets }];
     }),
   );
-const longestKnown = Math.max(...[...table.values()].map(({ octets }) => octets.length));
+const longestKnown = Math.max(...Array.from(table.values(), ({ octets }) => octets.length));

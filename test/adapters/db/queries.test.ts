@@ -3,9 +3,8 @@
  * query that comes to a hot path shows here.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { SqliteConnection } from "#adapters/db/engine/sqlite-connection.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { parseSerial, type Serial, tenantId } from "#core/ids.ts";
@@ -17,6 +16,7 @@ import type { MemoryStore } from "#test/support/memory/store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";
+import { heardStatements } from "#test/support/stores/statements.ts";
 import { governedWorld, type Json, somebody } from "#test/support/worlds/governed-world.ts";
 import { csr, rootOrigin } from "#test/support/worlds/issuance.ts";
 import { smallCaOn } from "#test/support/worlds/small-ca.ts";
@@ -160,19 +160,11 @@ async function statusOf(store: Store): Promise<Readonly<Record<string, () => Pro
 }
 
 async function watchedSqlite(): Promise<Watched> {
-  const sent: string[] = [];
-  const compiled = SqliteConnection.prototype.compiled;
-  const watch = spyOn(SqliteConnection.prototype, "compiled").mockImplementation(function (
-    this: SqliteConnection,
-    text,
-  ) {
-    sent.push(text);
-    return compiled.call(this, text);
-  });
+  const { sent, deaf } = heardStatements();
   const store = await sqliteDatabase().open();
   const close = async () => {
     await store.close();
-    watch.mockRestore();
+    deaf();
   };
   return { store, sent, parsed: [], close };
 }

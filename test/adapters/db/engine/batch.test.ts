@@ -2,11 +2,10 @@
  * What a batch of units sends to the database, and that it comes to what each unit did by itself.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { SqliteConnection } from "#adapters/db/engine/sqlite-connection.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { caId } from "#core/ids.ts";
@@ -26,6 +25,7 @@ import {
   newSerial,
   noon,
 } from "#test/support/stores/records.ts";
+import { heardStatements } from "#test/support/stores/statements.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";
 import { wholeChain, wholeLedger } from "#test/contracts/store-durable.suite.ts";
 
@@ -131,15 +131,7 @@ describe("on PostgreSQL", () => {
 });
 
 test("on SQLite a unit that only intends or issues sends no savepoint, and another one does", async () => {
-  const sent: string[] = [];
-  const compiled = SqliteConnection.prototype.compiled;
-  const watch = spyOn(SqliteConnection.prototype, "compiled").mockImplementation(function (
-    this: SqliteConnection,
-    text,
-  ) {
-    sent.push(text);
-    return compiled.call(this, text);
-  });
+  const { sent, deaf } = heardStatements();
   const store = await sqliteDatabase().open();
   await Promise.all(Array.from({ length: 8 }, () => issue(store, certificate())));
   expect(sent.filter((text) => text.includes("savepoint"))).toEqual([]);
@@ -147,7 +139,7 @@ test("on SQLite a unit that only intends or issues sends no savepoint, and anoth
   await Promise.all([value("a"), value("b"), issue(store, certificate())]);
   expect(sent.filter((text) => text.includes("savepoint"))).toHaveLength(2);
   await store.close();
-  watch.mockRestore();
+  deaf();
 });
 
 describe.each([
