@@ -1,4 +1,4 @@
-/** What SQLite is asked, as texts in their order, by every store of this process while it is heard. */
+/** What SQLite is asked by every store of this process, as texts in their order. */
 
 import { spyOn } from "bun:test";
 
