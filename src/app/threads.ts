@@ -3,6 +3,7 @@
 import { workerData } from "node:worker_threads";
 
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
+import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
 import { isPathJob } from "#adapters/paths/thread-data.ts";
 
@@ -14,6 +15,9 @@ export async function runThread(): Promise<void> {
   if (isAccessLogJob(workerData)) {
     const { runAccessLogJob } = await import("#adapters/db/stores/access-log-job.ts");
     runAccessLogJob(workerData);
+  } else if (isCheckpointJob(workerData)) {
+    const { runCheckpointJob } = await import("#adapters/db/engine/checkpoint-job.ts");
+    runCheckpointJob(workerData);
   } else if (isIntegrityJob(workerData)) {
     const { runIntegrityJob } = await import("#adapters/db/engine/integrity-job.ts");
     await runIntegrityJob(workerData);

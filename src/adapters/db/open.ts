@@ -31,7 +31,7 @@ export async function openStore(
 }
 
 async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
-  const engine = openSqlite(options, deps.onFault);
+  const engine = openSqlite(options, deps.onFault, deps.workerUrl);
   const accessLog = fileTarget({
     path: accessLogPath(options),
     busyTimeoutMs: options.busy_timeout_ms,

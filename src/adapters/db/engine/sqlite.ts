@@ -11,6 +11,8 @@ import { assert } from "#core/problems.ts";
 import { TurnShare } from "#core/turns.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
 
+import { Checkpoints } from "./checkpoints.ts";
+import { CheckpointThread } from "./checkpoint-thread.ts";
 import type { Engine } from "./engine.ts";
 import {
   isFull,
@@ -60,10 +62,15 @@ export type TellFault = (sentence: string, error: unknown) => void;
 
 /**
  * Opens both connections. Refuses a file that cannot be had with WAL, `synchronous=FULL` and
- * foreign keys (V-6).
+ * foreign keys (V-6). `workerUrl` is the main module, for the thread that checkpoints; without it
+ * there is none.
  */
-export function openSqlite(options: SqliteOptions, onFault: TellFault = () => {}): SqliteEngine {
-  return new SqliteEngine(options, onFault);
+export function openSqlite(
+  options: SqliteOptions,
+  onFault: TellFault = () => {},
+  workerUrl?: string,
+): SqliteEngine {
+  return new SqliteEngine(options, onFault, workerUrl);
 }
 
 /** The engine, and the connection migrations and copies need. */
@@ -83,7 +90,10 @@ export class SqliteEngine implements Engine {
   #read: SqliteConnection;
   readonly #watch: ReturnType<typeof setInterval> | undefined;
   readonly #reserve: Reserve;
+  readonly #checkpoints: Checkpoints;
   #displaced: string | undefined;
+  /** When the files were last seen, by their names. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
   /** As committed last; what the file must hold. */
   #heads: Readonly<Heads> | undefined;
   /** The write that failed. */
@@ -93,7 +103,7 @@ export class SqliteEngine implements Engine {
   /** True from the first batch on; migrations come before it, and use the writer as they like. */
   #begun = false;
 
-  constructor(options: SqliteOptions, onFault: TellFault) {
+  constructor(options: SqliteOptions, onFault: TellFault, workerUrl: string | undefined) {
     this.#options = options;
     this.#onFault = onFault;
     this.#reserve = new Reserve(options.path, (options.min_free_mb ?? 0) * 1_048_576);
@@ -119,6 +129,12 @@ export class SqliteEngine implements Engine {
       this.#files?.release();
       throw error;
     }
+    this.#checkpoints = new Checkpoints({
+      thread: workerUrl === undefined ? undefined : (failed) => this.#threadOf(workerUrl, failed),
+      onFault: (error) => this.#stop(error),
+      onThreadFault: (error) =>
+        onFault("the thread of checkpoints failed; the next one is made without it", error),
+    });
     this.#watch = foreign ? undefined : setInterval(() => this.#tick(), watchMs).unref();
   }
 
@@ -173,7 +189,7 @@ export class SqliteEngine implements Engine {
     }
     this.#serve();
     await whenUnlocked(() => {
-      this.#assertInPlace();
+      this.#assertLatelyInPlace();
       this.#writing().compiled("begin immediate").run();
     }, this.#options.busy_timeout_ms);
     // The lock on the file makes this process the only writer, so what it committed is what is
@@ -205,8 +221,9 @@ export class SqliteEngine implements Engine {
     // A commit into a log that has been removed is on no disk when the process ends: it is not
     // acknowledged.
     this.#assertInPlace();
+    const entries = entriesBetween(this.#heads, committed);
     this.#heads = { ...committed };
-    this.#foldWhenDue();
+    this.#checkpoints.committed(entries, this.#writing());
   }
 
   async rollback(cause?: unknown): Promise<void> {
@@ -232,6 +249,7 @@ export class SqliteEngine implements Engine {
   }
 
   rest(): void {
+    void this.#checkpoints.rest();
     for (const connection of [this.#write, this.#read]) {
       attempt(() => connection?.compiled("pragma shrink_memory").values());
     }
@@ -239,6 +257,7 @@ export class SqliteEngine implements Engine {
 
   async close(): Promise<void> {
     clearInterval(this.#watch);
+    await this.#checkpoints.rest();
     // Closing the last connection folds the log into the database: never into what is somebody
     // else's by now.
     if (this.#files !== undefined && !this.#files.foldable()) return;
@@ -285,6 +304,7 @@ export class SqliteEngine implements Engine {
     if (isFull(error)) this.#reserve.giveUp();
     if (this.stopped) return;
     this.#fault = error;
+    void this.#checkpoints.rest();
     this.#onFault("a write of the database failed; nothing is written until it is verified", error);
   }
 
@@ -336,17 +356,10 @@ export class SqliteEngine implements Engine {
     this.#write = write;
   }
 
-  /**
-   * Folds the log into the database when it has grown long; SQLite would keep a failure of that to
-   * itself.
-   */
-  #foldWhenDue(): void {
-    try {
-      const [, pages] = this.#writing().compiled("pragma wal_checkpoint(noop)").values()[0] ?? [];
-      if (Number(pages) >= foldedPages) this.#writing().compiled("pragma wal_checkpoint").values();
-    } catch (error) {
-      this.#stop(error);
-    }
+  #threadOf(workerUrl: string, failed: (error: Error) => void): CheckpointThread {
+    const { path } = this.#options;
+    const job = { checkpoints: { path, identity: fileIdentity(path) } };
+    return new CheckpointThread(workerUrl, job, failed);
   }
 
   #connect({ forReading, cacheKib = usualCacheKib }: { forReading: boolean; cacheKib?: number }) {
@@ -361,7 +374,17 @@ export class SqliteEngine implements Engine {
     if (this.#displacement() === undefined && !this.stopped) void this.#reserve.keep();
   }
 
+  /**
+   * As below, by what was seen just now. It only spares the work of a batch: what is acknowledged
+   * is held against the files after its commit.
+   */
+  #assertLatelyInPlace(): void {
+    const late = performance.now() - this.#lookedAt > justNowMs;
+    if (late || this.#displaced !== undefined) this.#assertInPlace();
+  }
+
   #assertInPlace(): void {
+    this.#lookedAt = performance.now();
     const fault = this.#displacement();
     if (fault !== undefined) throw storageUnavailable(fault);
   }
@@ -397,16 +420,17 @@ function attempt(act: () => void): void {
   }
 }
 
+/** How many events and entries of the ledger a commit has added. */
+const entriesBetween = (before: Readonly<Heads> | undefined, after: Readonly<Heads>): number =>
+  before === undefined
+    ? 0
+    : after.eventSeq - before.eventSeq + (after.ledgerNumber - before.ledgerNumber);
+
 const fold = "pragma wal_checkpoint(truncate)";
 /** Between two looks at the files. */
 const watchMs = 1000;
-/**
- * 8 MB of log between checkpoints, which are made on the thread that serves: 5 to 8 ms here, and
- * four times that for 32 MB, while fewer would have pages that are written again and again reach
- * the file each time.
- */
-const foldedPages = 2000;
 const betweenTriesMs = 200;
+const justNowMs = 10;
 /**
  * What is not in it is in the cache of the operating system, two microseconds away; more of it only
  * held memory.

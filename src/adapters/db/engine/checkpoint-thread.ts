@@ -1,0 +1,77 @@
+/** Checkpoints of a SQLite database made in a thread of their own, while commits go on. */
+
+import { Worker } from "node:worker_threads";
+
+import {
+  type CheckpointAnswer,
+  type CheckpointJob,
+  checkpointNow,
+  noMoreCheckpoints,
+} from "./checkpoint-thread-data.ts";
+
+/** Makes one checkpoint at a time, in a thread that is started for the first of them. */
+export class CheckpointThread {
+  readonly #workerUrl: string;
+  readonly #job: CheckpointJob;
+  readonly #failed: (error: Error) => void;
+  #worker: Worker | undefined;
+  #busy = false;
+
+  /**
+   * `workerUrl` is the main module, which runs `runCheckpointJob` when it finds itself in such a
+   * thread; `failed` is told what kept a checkpoint from being made, with SQLite's code if it has
+   * one.
+   */
+  constructor(workerUrl: string, job: CheckpointJob, failed: (error: Error) => void) {
+    this.#workerUrl = workerUrl;
+    this.#job = job;
+    this.#failed = failed;
+  }
+
+  /** Begins a checkpoint, unless one is under way. */
+  begin(): void {
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#worker ??= this.#started();
+    this.#worker.postMessage(checkpointNow);
+  }
+
+  /**
+   * Ends the thread when its checkpoint has ended, by force when that takes long; the next one has
+   * another thread.
+   */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#worker = undefined;
+    this.#busy = false;
+    const ended = new Promise((resolve) => worker.once("exit", resolve));
+    worker.postMessage(noMoreCheckpoints);
+    const late = setTimeout(() => void worker.terminate(), patienceMs);
+    await ended;
+    clearTimeout(late);
+  }
+
+  #started(): Worker {
+    const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
+    worker.unref();
+    const over = (fault: Error | undefined) => {
+      // One that was told to end may end when another has begun.
+      if (this.#worker !== worker) return;
+      this.#busy = false;
+      if (fault === undefined) return;
+      this.#worker = undefined;
+      this.#failed(fault);
+    };
+    worker.on("message", (said: CheckpointAnswer) => over(said === "" ? undefined : faultOf(said)));
+    worker.on("error", (error) => over(new Error(String(error))));
+    worker.on("exit", () => over(new Error("the thread of checkpoints ended")));
+    return worker;
+  }
+}
+
+const faultOf = ({ message, code }: Exclude<CheckpointAnswer, "">): Error =>
+  Object.assign(new Error(message), { code });
+
+/** A checkpoint that takes longer than this may be broken off: nothing depends on it. */
+const patienceMs = 5000;
