@@ -13,6 +13,7 @@ export class Reserve {
   readonly #bytesMin: number;
   readonly #bytes: number;
   #making = false;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   /**
    * `bytesMin` is what should stay free on the volume; of a small limit a quarter is set aside, of
@@ -32,10 +33,14 @@ export class Reserve {
 
   /**
    * Before something is written that must be: gives the reserve up when there may be no other room
-   * for it.
+   * for it. Asks the operating system once in a moment; if the disk fills up within one, the write
+   * that finds it full gives the reserve up.
    */
   beforeWriting(): void {
-    if (this.#bytes > 0 && free(this.#file) < this.#bytes / 4) this.giveUp();
+    const now = performance.now();
+    if (this.#bytes === 0 || now - this.#askedAt < momentMs) return;
+    this.#askedAt = now;
+    if (free(this.#file) < this.#bytes / 4) this.giveUp();
   }
 
   /**
@@ -100,6 +105,7 @@ function free(path: string): number {
 }
 
 const bytesUsual = 33_554_432;
+const momentMs = 10;
 const pieceBytes = 1_048_576;
 /** As much as the runtime gives at once. */
 const chanceMax = 65_536;

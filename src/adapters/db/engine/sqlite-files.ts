@@ -103,7 +103,7 @@ export class SqliteFiles {
    * be lost.
    */
   displaced(): string | undefined {
-    return this.#known.find(({ path, found }) => !same(look(path), found))?.path;
+    return this.#known.find(({ path, found }) => !stillThere(path, found))?.path;
   }
 
   /**
@@ -229,10 +229,23 @@ const look = (path: string): Found => statSync(path, exactly);
 const same = (one: Found, other: Found): boolean =>
   one?.ino === other?.ino && one?.dev === other?.dev;
 
+/**
+ * As `same(look(path), found)`, at half the cost where both numbers of the known file are exact as
+ * doubles: then no other number rounds to them.
+ */
+function stillThere(path: string, found: Found): boolean {
+  if (found === undefined || found.ino > exactMax || found.dev > exactMax) {
+    return same(look(path), found);
+  }
+  const now = statSync(path, { throwIfNoEntry: false });
+  return now?.ino === Number(found.ino) && now.dev === Number(found.dev);
+}
+
 /** Device and inode; empty when there is no such file. */
 export function fileIdentity(path: string): string {
   const found = look(path);
   return found === undefined ? "" : `${found.dev}/${found.ino}`;
 }
 
+const exactMax = BigInt(Number.MAX_SAFE_INTEGER);
 const pieceBytes = 1_048_576;
