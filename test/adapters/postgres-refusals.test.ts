@@ -8,8 +8,9 @@ import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from 
 import { openStore } from "#adapters/db/open.ts";
 import { PostgresEngine } from "#adapters/db/engine/postgres.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
-import { NothingWritten, type Store } from "#domain/store.ts";
+import { NothingWritten, nothingWritten, type Store } from "#domain/store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { certificate, intend, intentFor } from "#test/support/stores/records.ts";
 import { postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
@@ -66,4 +67,41 @@ test("a store whose login is taken away is unavailable, and serves when it is gi
   });
   await server.query(dsn, "alter role guest login");
   expect(await store.read.instance.value("name")).toBeUndefined();
+});
+
+test("a unit behind rows that found no room is refused as unavailable, and not for what the server says of it", async () => {
+  const dsn = await server.createDatabase();
+  const store = await storeAt(dsn);
+  const noRoom =
+    "create function no_room() returns trigger language plpgsql as $$ begin raise exception 'no room' using errcode = '53100'; end $$";
+  await server.query(dsn, noRoom);
+  await server.query(
+    dsn,
+    "create trigger full_disk before insert on open_intents for each row execute function no_room()",
+  );
+  const unit = store.atomically(async (tx) => {
+    await intend(tx, intentFor(certificate()));
+    // Sent behind the row of the intent, whose failure is not answered yet.
+    await tx.instance.setValue("name", "value");
+  });
+  const error: unknown = await unit.catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ code: "storage_unavailable" });
+  expect(nothingWritten(error)).toBe(true);
+});
+
+test("what fails late of a batch that is over fails no other", async () => {
+  const dsn = await server.createDatabase();
+  await storeAt(dsn);
+  const options = { driver: "postgres", dsn, ...postgresLimits, migrate: false } as const;
+  const engine = new PostgresEngine(options, 7, () => {});
+  opened.push(engine);
+  await engine.begin();
+  const late = Promise.withResolvers<void>();
+  engine.ahead(late.promise);
+  await engine.rollback();
+  const heads = await engine.begin();
+  late.reject(new Error("the connection of the first batch is closed"));
+  await engine.writer.run("insert into instance (name, value) values ('a', '1')", []);
+  await engine.commit(heads);
+  expect(await server.query(dsn, "select 1 from instance where name = 'a'")).toHaveLength(1);
 });

@@ -8,6 +8,7 @@ import { SQL } from "bun";
 import { assert } from "#core/problems.ts";
 import { NothingWritten } from "#domain/store.ts";
 
+import { Ahead } from "./ahead.ts";
 import type { Engine } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
 import { joined } from "./joined.ts";
@@ -62,11 +63,8 @@ export class PostgresEngine implements Engine {
   #wake: (seq?: number) => void = () => {};
   #closed = false;
   #begun: Readonly<Heads> | undefined;
-  /** Statements sent ahead of their answers. */
-  #ahead: Promise<unknown>[] = [];
-  /** The first of them that the server answered with an error, and the first that failed here. */
-  #failed: { readonly cause: unknown } | undefined;
-  #unsent: { readonly cause: unknown } | undefined;
+  /** Of the batch under way. */
+  #ahead = new Ahead();
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #writeMs: number | undefined;
   readonly #moving = joined(async () => {
@@ -136,7 +134,8 @@ export class PostgresEngine implements Engine {
     return connectionOverPostgres(async (send) => {
       const wait = before();
       if (wait !== undefined) await wait;
-      return await this.#write(send);
+      const ahead = this.#ahead;
+      return await this.#write(send).catch((error) => ahead.rethrow(error));
     });
   }
 
@@ -198,8 +197,8 @@ export class PostgresEngine implements Engine {
     return this.#begun;
   }
 
-  ahead(written: Promise<void>): void {
-    this.#track(written);
+  ahead(written: Promise<unknown>): void {
+    this.#ahead.add(written);
   }
 
   savepoint(): void {
@@ -213,27 +212,27 @@ export class PostgresEngine implements Engine {
   async rollbackToSavepoint(): Promise<void> {
     await this.#write((sql) => sql`rollback to unit`.execute());
     // It succeeds only where nothing failed before the savepoint.
-    this.#failed = undefined;
+    this.#ahead.undone();
     this.release();
   }
 
   async commit(heads: Readonly<Heads>): Promise<void> {
     if (heads.eventSeq !== this.#begun?.eventSeq) {
       const values = [channel, `${heads.eventSeq}`];
-      this.#track(this.#write((sql) => sql.unsafe("select pg_notify($1, $2)", values).execute()));
+      this.ahead(this.#write((sql) => sql.unsafe("select pg_notify($1, $2)", values).execute()));
     }
     // What the driver could not send has said so after a turn; what comes later is the server's
     // answer, and the server does not commit what it has failed.
     await new Promise((resume) => setImmediate(resume));
     this.#assertSent(unwritten);
     const answer = this.#write((sql) => sql`commit`.execute()).catch((error) => {
-      throw saysNotCommitted(error) || this.#failed ? unwritten(error) : error;
+      throw saysNotCommitted(error) || this.#ahead.failed ? unwritten(error) : error;
     });
-    const [{ command }] = await Promise.all([answer, Promise.allSettled(this.#ahead)]);
+    const [{ command }] = await Promise.all([answer, this.#ahead.answered()]);
     // A transaction in which a statement failed is rolled back by its commit, which is no error to
     // PostgreSQL.
     if (command !== "COMMIT") {
-      throw unwritten(this.#failed?.cause ?? new Error(`a commit was answered ${command}`));
+      throw unwritten(this.#ahead.failed?.cause ?? new Error(`a commit was answered ${command}`));
     }
     this.#assertSent((cause) => cause);
     this.#settle();
@@ -306,26 +305,17 @@ export class PostgresEngine implements Engine {
    * for the answer before it sends anything else.
    */
   #sendAhead(statement: (sql: SQL) => SQL.Query<unknown>): void {
-    this.#track(this.#write((sql) => statement(sql).execute()));
+    this.#ahead.add(this.#write((sql) => statement(sql).execute()));
   }
 
   #assertSent(fault: (cause: unknown) => unknown): void {
-    if (this.#unsent !== undefined) throw fault(this.#unsent.cause);
-  }
-
-  #track(sent: Promise<unknown>): void {
-    const noted = sent.catch((cause) => {
-      if (isServersAnswer(cause)) this.#failed ??= { cause };
-      else this.#unsent ??= { cause };
-    });
-    this.#ahead.push(noted);
+    const { unsent } = this.#ahead;
+    if (unsent !== undefined) throw fault(unsent.cause);
   }
 
   #settle(): void {
     clearTimeout(this.#watchdog);
-    this.#ahead = [];
-    this.#failed = undefined;
-    this.#unsent = undefined;
+    this.#ahead = new Ahead();
     this.#begun = undefined;
   }
 
@@ -404,10 +394,6 @@ export class PostgresEngine implements Engine {
 }
 
 const unwritten = (cause: unknown) => new NothingWritten("nothing was committed", { cause });
-
-/** Whatever it says, a statement it is about was not carried out. */
-const isServersAnswer = (error: unknown): boolean =>
-  error instanceof SQL.PostgresError && error.code === "ERR_POSTGRES_SERVER_ERROR";
 
 /**
  * Ends what a connection that is lent again must not carry on; one that cannot is given up, which

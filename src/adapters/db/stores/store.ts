@@ -189,8 +189,9 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
  * tables the journal fills, so it is asked for without that.
  */
 function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo: Memo): Unit {
-  const { status } = caWrites(engine.writer);
-  const { state } = tenantWrites(engine.writer);
+  const unsurfaced = engine.writerAfter(() => {});
+  const { status } = caWrites(unsurfaced);
+  const { state } = tenantWrites(unsurfaced);
   const certificates = certificateWrites(writer, owner, journal.rows);
   return {
     cas: casWithin(memo, { ...caWrites(writer), status }),
