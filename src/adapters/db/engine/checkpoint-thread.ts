@@ -16,6 +16,8 @@ export class CheckpointThread {
   readonly #failed: (error: Error) => void;
   #worker: Worker | undefined;
   #busy = false;
+  /** Those that have the database open, also when they were told to end: when each has ended. */
+  readonly #living = new Map<Worker, Promise<void>>();
 
   /**
    * `workerUrl` is the main module, which runs `runCheckpointJob` when it finds itself in such a
@@ -38,23 +40,25 @@ export class CheckpointThread {
 
   /**
    * Ends the thread when its checkpoint has ended, by force when that takes long; the next one has
-   * another thread.
+   * another thread. Resolves when none is left, whoever told it to end.
    */
   async close(): Promise<void> {
-    const worker = this.#worker;
-    if (worker === undefined) return;
+    this.#worker?.postMessage(noMoreCheckpoints);
     this.#worker = undefined;
     this.#busy = false;
-    const ended = new Promise((resolve) => worker.once("exit", resolve));
-    worker.postMessage(noMoreCheckpoints);
-    const late = setTimeout(() => void worker.terminate(), patienceMs);
-    await ended;
+    const ending = [...this.#living];
+    const late = setTimeout(() => {
+      for (const [worker] of ending) void worker.terminate();
+    }, patienceMs);
+    await Promise.all(ending.map(([, ended]) => ended));
     clearTimeout(late);
   }
 
   #started(): Worker {
     const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
     worker.unref();
+    const ended = Promise.withResolvers<void>();
+    this.#living.set(worker, ended.promise);
     const over = (fault: Error | undefined) => {
       // One that was told to end may end when another has begun.
       if (this.#worker !== worker) return;
@@ -65,7 +69,11 @@ export class CheckpointThread {
     };
     worker.on("message", (said: CheckpointAnswer) => over(said === "" ? undefined : faultOf(said)));
     worker.on("error", (error) => over(new Error(String(error))));
-    worker.on("exit", () => over(new Error("the thread of checkpoints ended")));
+    worker.on("exit", () => {
+      this.#living.delete(worker);
+      ended.resolve();
+      over(new Error("the thread of checkpoints ended"));
+    });
     return worker;
   }
 }

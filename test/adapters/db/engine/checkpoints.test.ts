@@ -1,7 +1,8 @@
 /** The log of a busy database is copied into it by another thread, while commits go on. */
 
 import { Database } from "bun:sqlite";
-import { renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import { expect, test } from "bun:test";
 
@@ -70,6 +71,31 @@ test("at rest the thread ends, and the next checkpoint has another", async () =>
   holder.close();
   expect(failed).toEqual([]);
 }, 30_000);
+
+test("closing waits for every thread that has the database open, also one told to end before", async () => {
+  const { target } = database();
+  const slow = join(dirname(target), "slow.ts");
+  const marker = join(dirname(target), "ended");
+  await Bun.write(slow, slowThread(marker));
+  const job = { checkpoints: { path: target, identity: fileIdentity(target) } };
+  const thread = new CheckpointThread(Bun.pathToFileURL(slow).href, job, () => {});
+  thread.begin();
+  void thread.close();
+  expect(existsSync(marker)).toBe(false);
+  await thread.close();
+  expect(existsSync(marker)).toBe(true);
+}, 30_000);
+
+/** A thread that has something to finish when it is told to end, and leaves a mark then. */
+const slowThread = (marker: string) => `
+  import { parentPort } from "node:worker_threads";
+  import { writeFileSync } from "node:fs";
+  parentPort.on("message", async (asked) => {
+    if (asked !== "end") return;
+    await Bun.sleep(300);
+    writeFileSync(${JSON.stringify(marker)}, "");
+    parentPort.close();
+  });`;
 
 test("a file that has taken the place of the open one is not touched", async () => {
   const { target } = database();
