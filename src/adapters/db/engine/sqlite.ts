@@ -212,6 +212,8 @@ export class SqliteEngine implements Engine {
   }
 
   async commit(committed: Readonly<Heads>): Promise<void> {
+    // The thread that checkpoints may have told of a fault since the batch began.
+    if (this.stopped) throw new NothingWritten("not committed", { cause: this.#fault });
     try {
       this.#inTransaction().compiled("commit").run();
     } catch (error) {

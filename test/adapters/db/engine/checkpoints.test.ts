@@ -10,7 +10,7 @@ import { instant } from "#core/time.ts";
 import { Checkpoints } from "#adapters/db/engine/checkpoints.ts";
 import { CheckpointThread } from "#adapters/db/engine/checkpoint-thread.ts";
 import { fileIdentity } from "#adapters/db/engine/sqlite-files.ts";
-import type { Store } from "#domain/store.ts";
+import { nothingWritten, type Store } from "#domain/store.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const workerUrl = new URL("../../../../src/main.ts", import.meta.url).href;
@@ -85,6 +85,40 @@ test("closing waits for every thread that has the database open, also one told t
   await thread.close();
   expect(existsSync(marker)).toBe(true);
 }, 30_000);
+
+test("a fault that the thread tells of in the middle of a batch keeps it from being acknowledged", async () => {
+  const { target, open } = sqliteDatabase();
+  const broken = join(dirname(target), "broken.ts");
+  const marker = join(dirname(target), "break");
+  await Bun.write(broken, brokenThread(marker));
+  const told = Promise.withResolvers<string>();
+  const workerUrl = Bun.pathToFileURL(broken).href;
+  const store = await open({ workerUrl, onFault: (sentence) => told.resolve(sentence) });
+  while (logPosition(target) < 9_000_000) await write(store, 10);
+  const during = store.atomically(async (tx) => {
+    await tx.instance.setValue("name", "value");
+    await Bun.write(marker, "");
+    expect(await told.promise).toContain("a write of the database failed");
+  });
+  const error: unknown = await during.catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ code: "storage_unavailable" });
+  expect(nothingWritten(error)).toBe(true);
+  // The database is found to hold what was acknowledged, and goes on.
+  await write(store, 1);
+  expect(await store.read.instance.value("name")).toBeUndefined();
+  await store.close();
+}, 30_000);
+
+/** A thread whose checkpoint SQLite refuses once the mark is there. */
+const brokenThread = (marker: string) => `
+  import { existsSync } from "node:fs";
+  import { parentPort } from "node:worker_threads";
+  parentPort.on("message", async (asked) => {
+    if (asked !== "checkpoint") return parentPort.close();
+    while (!existsSync(${JSON.stringify(marker)})) await Bun.sleep(1);
+    parentPort.postMessage({ message: "disk I/O error", code: "SQLITE_IOERR" });
+    parentPort.close();
+  });`;
 
 /** A thread that has something to finish when it is told to end, and leaves a mark then. */
 const slowThread = (marker: string) => `
