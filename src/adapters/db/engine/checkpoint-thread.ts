@@ -15,7 +15,7 @@ export class CheckpointThread {
   readonly #job: CheckpointJob;
   readonly #failed: (error: Error) => void;
   #worker: Worker | undefined;
-  #busy = false;
+  #underWay: PromiseWithResolvers<void> | undefined;
   /** Those that have the database open, also when they were told to end: when each has ended. */
   readonly #living = new Map<Worker, Promise<void>>();
 
@@ -30,12 +30,14 @@ export class CheckpointThread {
     this.#failed = failed;
   }
 
-  /** Begins a checkpoint, unless one is under way. */
-  begin(): void {
-    if (this.#busy) return;
-    this.#busy = true;
-    this.#worker ??= this.#started();
-    this.#worker.postMessage(checkpointNow);
+  /** Begins a checkpoint, unless one is under way; resolves when it is over, however it ended. */
+  begin(): Promise<void> {
+    if (this.#underWay === undefined) {
+      this.#underWay = Promise.withResolvers<void>();
+      this.#worker ??= this.#started();
+      this.#worker.postMessage(checkpointNow);
+    }
+    return this.#underWay.promise;
   }
 
   /**
@@ -45,7 +47,7 @@ export class CheckpointThread {
   async close(): Promise<void> {
     this.#worker?.postMessage(noMoreCheckpoints);
     this.#worker = undefined;
-    this.#busy = false;
+    this.#over();
     const ending = [...this.#living];
     const late = setTimeout(() => {
       for (const [worker] of ending) void worker.terminate();
@@ -62,7 +64,7 @@ export class CheckpointThread {
     const over = (fault: Error | undefined) => {
       // One that was told to end may end when another has begun.
       if (this.#worker !== worker) return;
-      this.#busy = false;
+      this.#over();
       if (fault === undefined) return;
       this.#worker = undefined;
       this.#failed(fault);
@@ -75,6 +77,11 @@ export class CheckpointThread {
       over(new Error("the thread of checkpoints ended"));
     });
     return worker;
+  }
+
+  #over(): void {
+    this.#underWay?.resolve();
+    this.#underWay = undefined;
   }
 }
 

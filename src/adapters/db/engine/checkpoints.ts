@@ -16,7 +16,8 @@ export interface CheckpointsDeps {
 /**
  * Copying megabytes holds a thread up for some 10 ms, so another thread does it while commits go
  * on. What they have added meanwhile is little, and copied by whoever commits: only when nothing is
- * left does SQLite begin the log anew.
+ * left does SQLite begin the log anew. Where it is much, because the other thread is slow or a long
+ * view has just ended, the next batch waits for that thread, and whatever only reads does not.
  */
 export class Checkpoints {
   readonly #onFault: (error: unknown) => void;
@@ -25,6 +26,9 @@ export class Checkpoints {
   #unseen = 0;
   /** True from a failure of the thread to the next checkpoint, which is made here. */
   #failed = false;
+  /** Pages that were copied at the last look. */
+  #copied = 0;
+  #behind: Promise<void> | undefined;
 
   constructor({ thread, onFault, onThreadFault }: CheckpointsDeps) {
     this.#onFault = onFault;
@@ -33,6 +37,11 @@ export class Checkpoints {
       if (isWriteFault(error)) onFault(error);
       else onThreadFault(error);
     });
+  }
+
+  /** What the next batch has to wait for, if anything. */
+  get behind(): Promise<void> | undefined {
+    return this.#behind;
   }
 
   /** After each commit on this connection, which added so many entries to the chains. */
@@ -45,14 +54,26 @@ export class Checkpoints {
       const [, pages, copied] =
         connection.compiled("pragma wal_checkpoint(noop)").values()[0] ?? [];
       const left = Number(pages) - Number(copied);
+      const progress = copied !== this.#copied;
+      this.#copied = Number(copied);
       if (Number(pages) < pagesUsual) return;
-      if (this.#thread === undefined || this.#failed || left <= leftMax || left >= pagesMax) {
+      if (this.#thread === undefined || this.#failed || left <= leftMax) {
         connection.compiled("pragma wal_checkpoint").values();
         this.#failed = false;
-      } else this.#thread.begin();
+        return;
+      }
+      const over = this.#thread.begin();
+      // What a view keeps from being copied, nobody waits for.
+      if (left >= pagesMax && progress) this.#waitFor(over);
     } catch (error) {
       this.#onFault(error);
     }
+  }
+
+  #waitFor(over: Promise<void>): void {
+    this.#behind = over.then(() => {
+      this.#behind = undefined;
+    });
   }
 
   /** Resolves when no other thread has the database open. */
@@ -67,5 +88,5 @@ const unseenMax = 64;
 const pagesUsual = 2000;
 /** What is copied in about a millisecond. */
 const leftMax = 256;
-/** So far ahead of the other thread nobody may get: 32 MB. */
+/** Who is so far ahead of the other thread waits for it: 32 MB. */
 const pagesMax = 8000;

@@ -182,6 +182,8 @@ export class SqliteEngine implements Engine {
   async begin(): Promise<Readonly<Heads>> {
     if (this.#files === undefined) throw storageUnavailable(new Error("opened for reading only"));
     this.#reserve.beforeWriting();
+    const { behind } = this.#checkpoints;
+    if (behind !== undefined) await behind;
     if (this.stopped) {
       // What is opened anew must be the same files.
       this.#assertInPlace();

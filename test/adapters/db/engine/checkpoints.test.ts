@@ -62,7 +62,7 @@ test("at rest the thread ends, and the next checkpoint has another", async () =>
   const holder = new Database(target);
   for (const round of [1, 2]) {
     holder.run("insert into t values (?)", [round]);
-    thread.begin();
+    void thread.begin();
     // Closing waits for the checkpoint that was asked for before.
     await thread.close();
     expect(uncopied(holder)).toBe(0);
@@ -79,7 +79,7 @@ test("closing waits for every thread that has the database open, also one told t
   await Bun.write(slow, slowThread(marker));
   const job = { checkpoints: { path: target, identity: fileIdentity(target) } };
   const thread = new CheckpointThread(Bun.pathToFileURL(slow).href, job, () => {});
-  thread.begin();
+  void thread.begin();
   void thread.close();
   expect(existsSync(marker)).toBe(false);
   await thread.close();
@@ -139,7 +139,7 @@ test("a file that has taken the place of the open one is not touched", async () 
   writeFileSync(target, "something else");
   const failed = Promise.withResolvers<Error>();
   const job = { checkpoints: { path: target, identity } };
-  new CheckpointThread(workerUrl, job, failed.resolve).begin();
+  void new CheckpointThread(workerUrl, job, failed.resolve).begin();
   expect((await failed.promise).message).toContain("is not the file that is open");
   expect(await Bun.file(target).text()).toBe("something else");
   holder.close();
@@ -189,13 +189,17 @@ const look = "pragma wal_checkpoint(noop)";
 /** With a thread of which only `begin` is known. */
 function checkpoints() {
   const begun: string[] = [];
+  const over = Promise.withResolvers<void>();
   const faults: unknown[] = [];
   let fail: (error: Error) => void = () => {};
   const all = new Checkpoints({
     thread: (failed) => {
       fail = failed;
       const thread: Pick<CheckpointThread, "begin" | "close"> = {
-        begin: () => void begun.push("begun"),
+        begin: () => {
+          begun.push("begun");
+          return over.promise;
+        },
         close: async () => {},
       };
       return thread as CheckpointThread; // Nothing else of it is used.
@@ -203,7 +207,7 @@ function checkpoints() {
     onFault: (error) => void faults.push(["database", error]),
     onThreadFault: (error) => void faults.push(["thread", error]),
   });
-  return { all, begun, faults, fail: (error: Error) => fail(error) };
+  return { all, begun, over, faults, fail: (error: Error) => fail(error) };
 }
 
 test("a small commit looks at the log only now and then, a large one at once", () => {
@@ -219,13 +223,45 @@ test.each([
   ["a short log stays as it is", 1999, 0, [look], 0],
   ["a long one is the thread's", 2000, 0, [look], 1],
   ["the little that came meanwhile is copied at once", 2600, 2400, [look, here], 0],
-  ["whoever is far ahead of the thread copies it", 9000, 100, [look, here], 0],
+  ["a very long one is the thread's too", 90_000, 100, [look], 1],
 ])("%s", (_, pages, copied, asked, begun) => {
   const of = checkpoints();
   const log = fakeLog(pages, copied);
   of.all.committed(64, log.connection);
   expect([log.asked, of.begun.length]).toEqual([asked, begun]);
 });
+
+test("whoever is far ahead of the thread waits for it, and not for a view that keeps it from copying", async () => {
+  const { all, over } = checkpoints();
+  all.committed(64, fakeLog(7000, 100).connection);
+  expect(all.behind).toBeUndefined();
+  // Nothing was copied since.
+  all.committed(64, fakeLog(9000, 100).connection);
+  expect(all.behind).toBeUndefined();
+  all.committed(64, fakeLog(12_000, 200).connection);
+  const { behind } = all;
+  expect(behind).toBeDefined();
+  over.resolve();
+  await behind;
+  expect(all.behind).toBeUndefined();
+});
+
+test("a checkpoint that is under way is over when the thread has made it, or is told to end", async () => {
+  const { target } = database();
+  const job = { checkpoints: { path: target, identity: fileIdentity(target) } };
+  const thread = new CheckpointThread(workerUrl, job, () => {});
+  const holder = new Database(target);
+  holder.run("insert into t values (1)");
+  const first = thread.begin();
+  expect(thread.begin()).toBe(first);
+  await first;
+  expect(uncopied(holder)).toBe(0);
+  const second = thread.begin();
+  void thread.close();
+  await second;
+  await thread.close();
+  holder.close();
+}, 30_000);
 
 test("what SQLite refuses the thread is the database's fault, anything else the thread's, and the next is made here", () => {
   const of = checkpoints();
