@@ -6,6 +6,7 @@ import { effectiveRoles } from "#core/access/principal.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
+import { shared } from "#core/shared.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import { certIdsOf } from "#core/x509/ocsp.ts";
 import type { Origin } from "#domain/actor.ts";
@@ -52,8 +53,7 @@ export class Presigner {
   #changed = new Recent<string, { readonly ca: CaId; readonly serial: Serial }>(changedMax);
   /** Until when a key that is away is left alone. */
   #restingUntil = 0;
-  #sweeping: Promise<PresignReport> | undefined;
-  #next: Promise<PresignReport> | undefined;
+  readonly #sweepAll = shared(() => this.#sweep(undefined));
 
   constructor(deps: PresignDeps) {
     this.#deps = deps;
@@ -151,19 +151,7 @@ export class Presigner {
    * report says why.
    */
   sweep(only?: CaId): Promise<PresignReport> {
-    if (only !== undefined) return this.#sweep(only);
-    if (this.#sweeping === undefined) return this.#begin();
-    const begin = () => this.#begin();
-    this.#next ??= this.#sweeping.then(begin, begin);
-    return this.#next;
-  }
-
-  #begin(): Promise<PresignReport> {
-    this.#next = undefined;
-    this.#sweeping = this.#sweep(undefined).finally(() => {
-      this.#sweeping = undefined;
-    });
-    return this.#sweeping;
+    return only === undefined ? this.#sweepAll() : this.#sweep(only);
   }
 
   async #sweep(only: CaId | undefined): Promise<PresignReport> {

@@ -6,18 +6,19 @@
 import { SQL } from "bun";
 
 import { assert } from "#core/problems.ts";
+import { shared } from "#core/shared.ts";
 import { NothingWritten } from "#domain/store.ts";
 
 import { Ahead } from "./ahead.ts";
 import type { Engine } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
-import { joined } from "./joined.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
 import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
 import { Links } from "./postgres-links.ts";
 import { connectionOverPostgres } from "./postgres-connection.ts";
 import { Watch } from "./postgres-watch.ts";
+import { repeated } from "./repeated.ts";
 import type { Connection } from "./connection.ts";
 
 /** The members of `database` that PostgreSQL goes by. */
@@ -67,11 +68,8 @@ export class PostgresEngine implements Engine {
   #ahead = new Ahead();
   #watchdog: ReturnType<typeof setTimeout> | undefined;
   #writeMs: number | undefined;
-  readonly #moving = joined(async () => {
-    const row = await this.reader.row(movingParts, [1]);
-    assert(row !== undefined, "there is one head row");
-    return { revocationSequence: Number(row[0]), rowsVersion: Number(row[1]) };
-  }, silenceMilliseconds);
+  /** What a later question is answered is good for an earlier one too. */
+  readonly #moving = shared(() => repeated(() => this.#readMoving(), silenceMilliseconds));
   readonly rowsVersion = async () => (await this.#moving()).rowsVersion;
 
   constructor(
@@ -285,6 +283,12 @@ export class PostgresEngine implements Engine {
     this.#unsubscribe();
     this.#reading.close();
     this.#leases.close();
+  }
+
+  async #readMoving() {
+    const row = await this.reader.row(movingParts, [1]);
+    assert(row !== undefined, "there is one head row");
+    return { revocationSequence: Number(row[0]), rowsVersion: Number(row[1]) };
   }
 
   /** A connection, unless it is known that there is none to be had. */

@@ -1,12 +1,13 @@
-/** One read for all who ask at a time. */
+/** One piece of work for all who ask for it at a time. */
 
 import { expect, test } from "bun:test";
 
-import { joined } from "#adapters/db/engine/joined.ts";
+import { shared } from "#core/shared.ts";
+import { repeated } from "#adapters/db/engine/repeated.ts";
 
 test("who asks while a read is under way waits for the next, and shares it", async () => {
   const { read, gates } = gated();
-  const ask = joined(read, 10_000);
+  const ask = shared(read);
   const first = ask();
   const others = [ask(), ask(), ask()];
   gates[0]?.resolve(1);
@@ -19,7 +20,7 @@ test("who asks while a read is under way waits for the next, and shares it", asy
 
 test("a read that fails fails those who waited for it, and the next is begun all the same", async () => {
   const { read, gates } = gated();
-  const ask = joined(read, 10_000);
+  const ask = shared(read);
   const first = ask();
   const second = ask();
   gates[0]?.reject(new Error("gone"));
@@ -31,7 +32,7 @@ test("a read that fails fails those who waited for it, and the next is begun all
 
 test("a read that says nothing is asked once more, and the answer is for all", async () => {
   const { read, gates } = gated();
-  const ask = joined(read, 1);
+  const ask = shared(() => repeated(read, 1));
   const first = ask();
   const second = ask();
   while (gates.length < 2) await Bun.sleep(1);
@@ -43,6 +44,23 @@ test("a read that says nothing is asked once more, and the answer is for all", a
   // What comes late tells nobody anything, not even that it failed.
   gates[0]?.reject(new Error("late"));
   await Bun.sleep(0);
+});
+
+test("who asks just when one has ended shares the next, and no two are under way at a time", async () => {
+  for (let microtasks = 0; microtasks < 10; microtasks++) {
+    const { read, gates } = gated();
+    const ask = shared(read);
+    const asked = [ask(), ask()];
+    gates[0]?.resolve(1);
+    for (let n = 0; n < microtasks; n++) await Promise.resolve();
+    asked.push(ask());
+    await Bun.sleep(0);
+    expect(gates).toHaveLength(2);
+    gates[1]?.resolve(2);
+    await Bun.sleep(0);
+    gates[2]?.resolve(2);
+    await Promise.all(asked);
+  }
 });
 
 function gated() {
