@@ -1,6 +1,6 @@
 /**
  * Stands in for a signer's worker thread: tells how long signing took, counts who works at once,
- * and hangs when told to.
+ * hangs when told to, and gets no token session where there are only so many.
  */
 
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
@@ -8,7 +8,7 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import type { Work, WorkerSays, WorkerStart } from "#adapters/keys/pkcs11/jobs.ts";
 
 /** Places in the shared memory that is given as the slot. */
-export const places = { now: 0, released: 1, started: 2 } as const;
+export const places = { now: 0, released: 1, started: 2, sessions: 3 } as const;
 /** A key of this label is signed with once `released` is set. */
 export const hangs = "hangs";
 
@@ -18,6 +18,11 @@ function work({ slot, serial }: WorkerStart): void {
   const shared = new Int32Array(slot.buffer);
   const say = (message: WorkerSays) => parentPort?.postMessage(message);
 
+  const sessions = Atomics.load(shared, places.sessions);
+  if (sessions > 0 && Atomics.load(shared, places.started) >= sessions) {
+    say({ says: "failed", reason: "CKR_SESSION_COUNT" });
+    return;
+  }
   parentPort?.on("message", (batch: readonly Work[]) => {
     Atomics.add(shared, places.now, 1);
     for (const job of batch) {

@@ -35,6 +35,8 @@ export class WorkerPool {
   readonly #deps: PoolDeps;
   #workers = 0;
   #starting = false;
+  /** When another worker may be tried after one that the token gave no session. */
+  #triesAt = 0;
   /** Smoothed duration of one signature. */
   #signMs = 1;
   #scheduled = false;
@@ -68,11 +70,15 @@ export class WorkerPool {
     this.#workers += 1;
     const worker = new Worker(new URL(workerUrl), { workerData: start });
     let batch: Job[] = [];
+    let started = true;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     worker.on("message", (message: WorkerSays) => {
       if (message.says === "ready") resolve();
-      else if (message.says === "failed") reject(noTokenSession(message.reason));
-      else {
+      else if (message.says === "failed") {
+        started = false;
+        this.#take.delete(worker);
+        reject(noTokenSession(message.reason));
+      } else {
         const answered = batch;
         batch = [];
         if (answered.some(signs)) this.#learn(message.elapsedMs, answered.length);
@@ -83,7 +89,9 @@ export class WorkerPool {
       if (message.says !== "failed") this.#free(worker);
     });
     worker.on("error", (fault) => broken(String(fault)));
-    worker.on("exit", () => broken("a worker ended"));
+    worker.on("exit", () => {
+      if (started) broken("a worker ended");
+    });
     this.#take.set(worker, (jobs) => {
       batch = jobs;
     });
@@ -118,17 +126,23 @@ export class WorkerPool {
     }
   }
 
-  /** One more worker for what waits, one after the other. */
+  /**
+   * One more worker for what waits, one after the other. Where somebody else has taken the token's
+   * sessions meanwhile, those that are there go on: a signer that began anew would get none at all.
+   */
   #grow(): void {
     if (this.#starting || this.#workers >= this.#deps.count) return;
+    if (performance.now() < this.#triesAt) return;
     this.#starting = true;
-    this.#add().then(
-      () => {
+    this.#add()
+      .catch(() => {
+        this.#workers -= 1;
+        this.#triesAt = performance.now() + betweenTriesMs;
+      })
+      .finally(() => {
         this.#starting = false;
         this.#dispatch();
-      },
-      (fault) => this.#deps.broken(String(fault)),
-    );
+      });
   }
 
   #learn(elapsedMs: number, signatures: number): void {
@@ -142,5 +156,6 @@ const signs = ({ work }: Job) => work.operation === "sign";
 export const noTokenSession = (reason: string) =>
   new LaunchFault("device", "The token gives fewer sessions than configured.", reason);
 const unanswered: Outcome = { status: "fault", reason: "a worker left work unanswered" };
+const betweenTriesMs = 5000;
 const batchMax = 32;
 const batchMs = 2;

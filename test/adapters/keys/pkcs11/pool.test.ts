@@ -48,6 +48,19 @@ test("there is one worker until work waits, and never more than the token gives 
   expect(workers()).toBe(session_pool_size);
 });
 
+test("a token that has no session for one more worker is signed with by those that are there", async () => {
+  const { pool, workers, release, giveOnly } = await started({ signMs: 5 });
+  giveOnly(2);
+  const answers = Array.from({ length: 40 }, () => pool.run(signing(hangs)));
+  while (workers() < 2) await Bun.sleep(1);
+  // The third asks in vain, and ends.
+  await Bun.sleep(100);
+  release();
+  for (const { status } of await Promise.all(answers)) expect(status).toBe("signed");
+  expect((await pool.run(signing("a"))).status).toBe("signed");
+  expect(workers()).toBe(2);
+});
+
 const signing = (label: string): Work => ({
   operation: "sign",
   algorithm: "ecdsa-sha256",
@@ -57,7 +70,7 @@ const signing = (label: string): Work => ({
 
 /** A pool whose workers say that a signature takes `signMs`. */
 async function started({ signMs }: { signMs: number }) {
-  const shared = new Int32Array(new SharedArrayBuffer(12));
+  const shared = new Int32Array(new SharedArrayBuffer(16));
   const pool = await WorkerPool.start({
     workerUrl: import.meta.resolve("#test/support/keys/pool-worker.ts"),
     count: session_pool_size,
@@ -71,7 +84,8 @@ async function started({ signMs }: { signMs: number }) {
     Atomics.notify(shared, places.released);
   };
   const at = (place: number) => () => Atomics.load(shared, place);
-  return { pool, release, now: at(places.now), workers: at(places.started) };
+  const giveOnly = (sessions: number) => Atomics.store(shared, places.sessions, sessions);
+  return { pool, release, giveOnly, now: at(places.now), workers: at(places.started) };
 }
 
 const session_pool_size = 4;
