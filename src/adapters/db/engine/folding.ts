@@ -39,8 +39,8 @@ export class Folding {
 
   /** A batch has committed, with so many events: about as many rows wait as it has events. */
   committed(events: number): void {
-    if (this.#working !== undefined) return; // Another look follows the round.
     this.#written += events;
+    if (this.#working !== undefined) return; // Another look follows the round.
     if (this.#written < waitingMax) this.#due(restMs);
     else this.#begin();
   }
@@ -67,6 +67,8 @@ export class Folding {
     if (this.#closed || this.#working !== undefined) return;
     this.#working = this.#round(() => !this.#closed).finally(() => {
       this.#working = undefined;
+      // Committed when the round had looked already.
+      if (this.#written > 0) this.#due(restMs);
     });
   }
 

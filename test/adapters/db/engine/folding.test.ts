@@ -3,6 +3,7 @@
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
 
+import type { Connection } from "#adapters/db/engine/connection.ts";
 import { foldSome } from "#adapters/db/engine/folds.ts";
 import { Folding } from "#adapters/db/engine/folding.ts";
 import { refuse } from "#core/problems.ts";
@@ -38,6 +39,30 @@ test("what an ended process has left is folded after the next start", async () =
   const next = await database.open();
   await until(() => allFolded(database));
   await next.close();
+});
+
+test("what is committed while a round finds that nothing waits is looked for all the same", async () => {
+  const looks: PromiseWithResolvers<readonly unknown[]>[] = [];
+  const row = () => {
+    const look = Promise.withResolvers<readonly unknown[]>();
+    looks.push(look);
+    return look.promise;
+  };
+  const reader = { row } as unknown as Connection; // Nothing else of it is used.
+  const run = () => Promise.reject(new Error("nothing waits"));
+  const folds = new Folding({
+    reader,
+    writer: reader,
+    run,
+    scarce: () => false,
+    onFault: () => {},
+  });
+  folds.committed(5000);
+  looks[0]?.resolve([7, 7]);
+  await until(() => looks.length === 2);
+  folds.committed(1);
+  looks[1]?.resolve([7, 7]);
+  await until(() => looks.length === 3);
 });
 
 const allFolded = async (database: Pick<DatabaseUnderTest, "query">) =>
