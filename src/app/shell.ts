@@ -14,8 +14,7 @@ import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
 import { mustBeSomething } from "./founded.ts";
-import { describe } from "./parts.ts";
-import { inspect } from "#app/preflight/inspect.ts";
+import { describe } from "./describe.ts";
 import type { Running } from "./running.ts";
 import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
@@ -40,6 +39,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
   migrate,
   preflight: async (read, env, request) => {
     mustBeSomething(read);
+    const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
   version: {
