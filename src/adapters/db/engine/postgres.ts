@@ -479,6 +479,7 @@ const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where loc
 /**
  * A replica that stalls or is cut off must not keep the head row from all others. And what units
  * look up by a key is planned once, when the table may have been empty: not by reading all of it.
+ * What can only be read whole seems endlessly dear then, and would be compiled first, for seconds.
  */
 const writerSettings = `set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000;
-  set enable_seqscan = off`;
+  set enable_seqscan = off; set jit = off`;
