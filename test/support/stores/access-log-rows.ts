@@ -12,6 +12,7 @@ export function loggedRows(file: string): readonly LoggedRequest[] {
   if (!existsSync(file)) return [];
   const database = new Database(file, { readonly: true });
   try {
+    database.run("pragma busy_timeout = 5000");
     const begun = database.query("select 1 from sqlite_master where name = 'access_packs'").get();
     if (begun === null) return [];
     const packs = database.query<Kept, []>("select first, packed from access_packs").all();
