@@ -20,6 +20,8 @@ async function buildBinary(outfile: string): Promise<void> {
     // await.
     format: "esm",
     bytecode: true,
+    // Signer and threads read what they need, and no octet of the rest.
+    splitting: true,
     // Error classes are told apart by name in logs, so names stay.
     minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
     sourcemap: "inline",

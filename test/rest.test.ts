@@ -4,32 +4,42 @@ import { expect, test } from "bun:test";
 
 import { RestWatch } from "#app/rest.ts";
 
-/** How often a process rests that uses so many milliseconds between one look and the next. */
-function restsOf(...used: readonly number[]): number {
+/**
+ * The steps that a process takes which uses so many milliseconds between one look and the next; one
+ * letter a look.
+ */
+function stepsOf(...used: readonly number[]): string {
   let cpuMs = 0;
-  let rests = 0;
-  const rest = () => {
-    rests += 1;
+  let taken = "";
+  const step = (name: string) => () => {
+    taken += name;
   };
-  const watch = new RestWatch({ cpuMs: () => cpuMs, rest });
-  for (const more of used) {
+  const steps = new Map([
+    [3, step("a")],
+    [4, step("b")],
+    [6, step("c")],
+  ]);
+  const watch = new RestWatch({ cpuMs: () => cpuMs, steps });
+  for (const [look, more] of used.entries()) {
     cpuMs += more;
     watch.look();
+    taken = taken.padEnd(look + 1, ".");
   }
-  return rests;
+  return taken;
 }
 
-test("a process that was busy and then quiet for three looks rests, once", () => {
-  expect(restsOf(4000, 10, 10)).toBe(0);
-  expect(restsOf(4000, 10, 10, 10)).toBe(1);
-  expect(restsOf(4000, 10, 10, 10, 10, 10, 10, 10)).toBe(1);
+test("a process that was busy and then quiet rests, step by step, once", () => {
+  expect(stepsOf(4000, 10, 10)).toBe("...");
+  expect(stepsOf(4000, 10, 10, 10)).toBe("...a");
+  expect(stepsOf(4000, 10, 10, 10, 10, 10, 10, 10)).toBe("...ab.c.");
 });
 
 test("one that is asked something again and again does not, and each load is followed by a rest", () => {
-  expect(restsOf(4000, 10, 10, 900, 10, 10, 900)).toBe(0);
-  expect(restsOf(4000, 10, 10, 10, 4000, 10, 10, 10)).toBe(2);
+  expect(stepsOf(4000, 10, 10, 900, 10, 10, 900)).toBe(".......");
+  expect(stepsOf(4000, 10, 10, 10, 4000, 10, 10, 10)).toBe("...a...a");
+  expect(stepsOf(4000, 10, 10, 10, 10, 900, 10, 10, 10, 10, 10, 10)).toBe("...ab...ab.c");
 });
 
 test("what a start needed is given back too", () => {
-  expect(restsOf(10, 10, 10)).toBe(1);
+  expect(stepsOf(10, 10, 10, 10, 10, 10, 10)).toBe("..ab.c.");
 });

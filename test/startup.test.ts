@@ -10,8 +10,8 @@ import { newHome, writeConfig } from "#test/support/instances/instance.ts";
 const root = join(import.meta.dir, "..");
 
 /**
- * Each takes milliseconds and megabytes: for passkeys, bundles of certificates, directories and
- * remote calls.
+ * Each takes milliseconds and megabytes: for passkeys, bundles of certificates, directories,
+ * remote calls and scrapes.
  */
 const heavy = [
   "@peculiar/x509",
@@ -21,6 +21,18 @@ const heavy = [
   "asn1js",
   "ldapts",
   "@bufbuild/protobuf",
+  "prom-client",
+];
+
+/**
+ * So do these, of the runtime and of ours: for people at a terminal, for PostgreSQL, and for whom
+ * an instance is opened.
+ */
+const heavyModules = [
+  "readline",
+  "src/adapters/db/engine/postgres-link.ts",
+  "src/app/composed.ts",
+  "src/app/preflight/inspect.ts",
 ];
 
 const built = await Bun.build({
@@ -32,17 +44,19 @@ const built = await Bun.build({
 });
 const modules = built.metafile?.inputs ?? {};
 
-/** Packages evaluated with a module: everything it imports, and what that imports, but lazily. */
-function packagesWith(entry: string): ReadonlySet<string> {
+/** Modules evaluated with one: everything it imports, and what that imports, but lazily. */
+function modulesWith(entry: string): ReadonlySet<string> {
   const reached = new Set([entry]);
   for (const path of reached) {
-    const { imports } = modules[path] ?? expect.unreachable(path);
-    for (const { path: next, kind } of imports) {
-      if (kind !== "dynamic-import" && modules[next] !== undefined) reached.add(next);
+    for (const { path: next, kind } of modules[path]?.imports ?? []) {
+      if (kind !== "dynamic-import") reached.add(next);
     }
   }
-  return new Set([...reached].flatMap((path) => packageOf(path) ?? []));
+  return reached;
 }
+
+const packagesWith = (entry: string): ReadonlySet<string> =>
+  new Set([...modulesWith(entry)].flatMap((path) => packageOf(path) ?? []));
 
 const packageOf = (path: string): string | undefined =>
   /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
@@ -53,6 +67,12 @@ describe("of the libraries that few callers need nothing is loaded with", () => 
     // That anything was followed at all.
     expect([...packages]).toContain("@noble/post-quantum");
     expect(heavy.filter((name) => packages.has(name))).toEqual([]);
+  });
+
+  test("nor of the modules that few callers need", () => {
+    const reached = modulesWith("src/app/shell.ts");
+    expect([...reached]).toContain("src/app.ts");
+    expect(heavyModules.filter((name) => reached.has(name))).toEqual([]);
   });
 
   test("a thread loads what its own job needs, and no package before it knows which that is", () => {

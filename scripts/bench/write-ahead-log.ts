@@ -4,9 +4,8 @@
 export interface LogFrames {
   /** Which beginning it is; another one after every restart of the log. */
   readonly beginning: string;
-  /** Pages written. */
-  readonly frames: number;
-  readonly commits: number;
+  /** Pages written by each commit. */
+  readonly commits: readonly number[];
 }
 
 /**
@@ -19,19 +18,18 @@ export function logFrames(log: Uint8Array): LogFrames | undefined {
   const pageOctets = view.getUint32(8);
   const salts = [view.getUint32(16), view.getUint32(20)] as const;
   let frames = 0;
-  let complete = 0;
-  let commits = 0;
+  const commits: number[] = [];
   for (let at = headOctets; at + frameHeadOctets + pageOctets <= log.length; ) {
     if (view.getUint32(at + 8) !== salts[0] || view.getUint32(at + 12) !== salts[1]) break;
     frames += 1;
     // The last frame of a commit says how long the database is after it.
     if (view.getUint32(at + 4) > 0) {
-      commits += 1;
-      complete = frames;
+      commits.push(frames);
+      frames = 0;
     }
     at += frameHeadOctets + pageOctets;
   }
-  return { beginning: salts.join("."), frames: complete, commits };
+  return { beginning: salts.join("."), commits };
 }
 
 const headOctets = 32;

@@ -19,7 +19,7 @@ import type { Store } from "#domain/store.ts";
 import { PlaceIdentity } from "./identity.ts";
 import { keyPorts, privateDirectory } from "./keys.ts";
 import type { AppOptions } from "./options.ts";
-import { describe } from "./parts.ts";
+import { describe } from "./describe.ts";
 
 /**
  * Takes the data directory and its lock. Unless `mayFound`, throws `NoInstance` for a directory

@@ -7,7 +7,8 @@ import type { Gate } from "#domain/access/perform.ts";
 import { type Approving, type ApprovingDeps, openApproving } from "#domain/approvals/open.ts";
 import type { ItemGate } from "#domain/certificates/bulk.ts";
 import type { Log, Random } from "#domain/ports.ts";
-import { describe, type Parts } from "./parts.ts";
+import { describe } from "./describe.ts";
+import type { Parts } from "./parts.ts";
 
 export interface FourEyesParts extends Approving {
   readonly gate: Gate;

@@ -3,6 +3,7 @@
  * and no other.
  */
 
+import { describe } from "./describe.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
 import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
@@ -166,7 +167,3 @@ const doubtsOf = (clockWatch: ClockWatch) => ({
   clockAhead: () => clockWatch.pause.ahead !== undefined,
   clockBelieved: () => clockWatch.believed,
 });
-
-/** The stack for the log; nothing of it reaches a caller. */
-export const describe = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error);

@@ -6,18 +6,17 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 export interface RestDeps {
   /** Milliseconds of processor time this process has used. */
   readonly cpuMs: () => number;
-  /** Lets go of what only speed needs. */
-  readonly rest: () => void;
+  /** What lets go of something that only speed needs, after so many quiet looks. */
+  readonly steps: ReadonlyMap<number, () => void>;
 }
 
 /**
- * Looks every few seconds how busy the process was; `rest` is called once when it has been quiet
- * for three looks after it was busy.
+ * Looks every few seconds how busy the process was; each step is taken once while it stays quiet,
+ * and again after it was busy.
  */
 export class RestWatch {
   readonly #deps: RestDeps;
   #cpuMs: number;
-  #busy = true;
   #quiet = 0;
 
   constructor(deps: RestDeps) {
@@ -37,27 +36,34 @@ export class RestWatch {
     const used = now - this.#cpuMs;
     this.#cpuMs = now;
     if (used > busyMs) {
-      this.#busy = true;
       this.#quiet = 0;
       return;
     }
     this.#quiet += 1;
-    if (!this.#busy || this.#quiet < quietLooks) return;
-    this.#busy = false;
-    this.#deps.rest();
+    this.#deps.steps.get(this.#quiet)?.();
   }
 }
 
-/** Watches this process; gives what ends that. Its own garbage is collected beside its work. */
+/** Watches this process; gives what ends that. */
 export function atRest(rest: () => void): () => void {
-  const restful = () => {
+  const restAndCollect = () => {
     rest();
-    Bun.gc(false);
+    collect();
   };
-  return new RestWatch({ cpuMs: processorMs, rest: restful }).start();
+  const steps = new Map([
+    [3, restAndCollect],
+    // What was freed goes back to the system with another one.
+    [4, collect],
+    // Compiled code is a third of what is left by then. It goes late, because whoever asks next
+    // waits until it is made anew; that holds the thread for 35 ms, longer with garbage about.
+    [8, () => Bun.shrink()],
+  ]);
+  return new RestWatch({ cpuMs: processorMs, steps }).start();
 }
+
+/** Beside the work of this thread. */
+const collect = () => Bun.gc(false);
 
 const everyMs = 5000;
 /** Of processor time between two looks: a twentieth. */
 const busyMs = 250;
-const quietLooks = 3;

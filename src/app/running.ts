@@ -27,7 +27,8 @@ import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
-import { describe, type Parts } from "./parts.ts";
+import { describe } from "./describe.ts";
+import type { Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */

@@ -21,7 +21,7 @@ import type { Serving, ServingRequest } from "#domain/hierarchy/serving.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { TlsMaterial } from "#http/port.ts";
-import { describe } from "./parts.ts";
+import { describe } from "./describe.ts";
 
 export interface ServingCertificateDeps {
   readonly serving: Serving;

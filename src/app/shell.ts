@@ -1,7 +1,6 @@
 /** The process around the command line: its outputs, its signals, and the server it may become. */
 
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 
 import { newestSchema } from "#adapters/db/engine/migration-state.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
@@ -15,8 +14,7 @@ import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
 import { migrate } from "./migration.ts";
 import { mustBeSomething } from "./founded.ts";
-import { describe } from "./parts.ts";
-import { inspect } from "#app/preflight/inspect.ts";
+import { describe } from "./describe.ts";
 import type { Running } from "./running.ts";
 import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
@@ -41,6 +39,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
   migrate,
   preflight: async (read, env, request) => {
     mustBeSomething(read);
+    const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
   version: {
@@ -112,6 +111,8 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     config_digest: request.digest,
     config_file: request.fileName,
   });
+  // Somebody waits for this line.
+  log.flush();
   await signals.stop;
   log.write("info", "stopping");
   await running.stop();
@@ -222,9 +223,10 @@ const processIo: Io = {
 };
 
 /** One line of the person at the terminal; what is printed for people goes to stderr. */
-function askAtTerminal(question: string): Promise<string> {
+async function askAtTerminal(question: string): Promise<string> {
+  const { createInterface } = await import("node:readline");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  return new Promise((resolve) => {
+  return await new Promise((resolve) => {
     lines.once("SIGINT", () => process.exit(130));
     lines.once("close", () => resolve(""));
     lines.question(question, (answer) => {

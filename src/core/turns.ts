@@ -45,6 +45,7 @@ export class TurnShare {
   readonly #shareMs: number;
   /** When the first step of this turn began. */
   #begun: number | undefined;
+  /** In the order of asking. */
   readonly #waiting: (() => void)[] = [];
 
   /**
@@ -59,18 +60,19 @@ export class TurnShare {
   /** Asked before every step: true when it must wait for `mine` first. */
   get spent(): boolean {
     const now = this.#elapsedMs();
-    if (this.#begun === undefined) {
-      this.#begin(now);
-      return false;
-    }
-    return now - this.#begun > this.#shareMs;
+    if (this.#begun !== undefined) return now - this.#begun > this.#shareMs;
+    // A fresh turn begins with those who wait; otherwise whoever is late is overtaken for good.
+    if (this.#waiting.length > 0) return true;
+    this.#begin(now);
+    return false;
   }
 
-  /** Resolves in a later turn, in which nobody else who waits goes on; first come, first served. */
+  /** Resolves when the turn is this step's; first come, first served. */
   mine(): Promise<void> {
     if (this.#begun === undefined) this.#begin(this.#elapsedMs());
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
+      this.#look();
     });
   }
 
@@ -78,10 +80,20 @@ export class TurnShare {
     this.#begun = now;
     setImmediate(() => {
       this.#begun = undefined;
-      const next = this.#waiting.shift();
-      if (next === undefined) return;
-      this.#begin(this.#elapsedMs());
-      next();
+    });
+  }
+
+  /**
+   * Lets the first who waits go on as soon as a turn has room. There is a look for each who waits:
+   * between two of them the step, and all that follows from it without waiting, takes its time.
+   */
+  #look(): void {
+    setImmediate(() => {
+      const now = this.#elapsedMs();
+      // What ends the turn was asked for by its first step, so it ran before this.
+      if (this.#begun === undefined) this.#begin(now);
+      else if (now - this.#begun > this.#shareMs) return this.#look();
+      this.#waiting.shift()?.();
     });
   }
 }

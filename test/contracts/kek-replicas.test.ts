@@ -126,21 +126,21 @@ test.skipIf(softHsmModule === undefined)(
     const database = await postgresDatabase(server);
     const hsmToken = newSoftHsm().settings;
     const stores = [await database.open(), await database.open()] as const;
-    const [one, other] = await Promise.all(
-      stores.map(async (store) => {
-        // One token, and a key store each.
-        const keys = await startSigners({ ...newKeyStore(), pkcs11: hsmToken });
-        const deps = {
-          store,
-          keys,
-          clock: testClock(),
-          provider: "pkcs11",
-          family: "own",
-        } as const;
-        return { keys, plain: new Keks(deps), hybrid: new Keks({ ...deps, hybrid: true }) };
-      }),
-    );
-    if (one === undefined || other === undefined) throw new Error("there are two stores");
+    const opened = async (store: Store) => {
+      // One token, and a key store each.
+      const keys = await startSigners({ ...newKeyStore(), pkcs11: hsmToken });
+      const deps = {
+        store,
+        keys,
+        clock: testClock(),
+        provider: "pkcs11",
+        family: "own",
+      } as const;
+      return { keys, plain: new Keks(deps), hybrid: new Keks({ ...deps, hybrid: true }) };
+    };
+    // One after the other: SoftHSM shows no token to who looks while another process begins.
+    const one = await opened(stores[0]);
+    const other = await opened(stores[1]);
     await one.plain.prepare();
     await other.plain.prepare();
     const first = await one.plain.active();

@@ -149,15 +149,9 @@ function texts({ create, open }: Given): void {
     }
     await store.close();
     expect(store.droppedAccessRows()).toBe(0);
-    const rows = await database.accessRows(
-      "select path, duration_ms as ms from access_log order by id",
-    );
-    expect(rows.map((found) => Reflect.get(Object(found), "path"))).toEqual([
-      "/ab",
-      "/\ufffd",
-      "/c",
-    ]);
-    expect(Number(Reflect.get(Object(rows[0]), "ms"))).toBe(2);
+    const rows = await database.accessRows();
+    expect(rows.map(({ path }) => path)).toEqual(["/ab", "/\ufffd", "/c"]);
+    expect(rows[0]?.durationMs).toBe(2);
   });
 }
 
@@ -177,11 +171,9 @@ function forgetting({ create }: Given): void {
     for (let n = 0; n < 6000; n++) {
       store.logAccess({ ...row, ...rest, at: n < 5500 ? addSeconds(noon, -1) : noon });
     }
-    await until(
-      async () => (await database.accessRows("select 1 from access_log")).length === 6000,
-    );
+    await until(async () => (await database.accessRows()).length === 6000);
     await store.pruneAccessLog(noon);
-    expect((await database.accessRows("select 1 from access_log")).length).toBe(500);
+    expect((await database.accessRows()).length).toBe(500);
     await store.close();
   });
 }
@@ -197,9 +189,7 @@ function readingBack({ create }: Given): void {
       const at = addSeconds(noon, n);
       store.logAccess({ ...row, ...who, path, at, durationMs: n, bytesOut: 5 });
     }
-    await until(
-      async () => (await database.accessRows("select 1 from access_log")).length === 1100,
-    );
+    await until(async () => (await database.accessRows()).length === 1100);
     const read = store.read.accessLog;
     const first = await read.page({}, 2);
     expect(first.items.map(({ path }) => path)).toEqual(["/b/1099", "/b/1098"]);

@@ -58,27 +58,88 @@ test("steps that wait for nothing end their turn when its share is spent", async
   }
 });
 
-test("whoever waits for a share goes on alone in a turn, in the order of asking, however many ask", async () => {
+test("those who wait for a share go on in the order of asking, as many in a turn as it lasts for", async () => {
   let now = 0;
   const share = new TurnShare(() => now, 10);
   const order: [number, number][] = [];
   await countingTurns(async (turn) => {
-    expect(share.spent).toBe(false);
-    now += 11;
-    expect(share.spent).toBe(true);
+    spend(share, () => (now += 11));
     const worker = async (name: number) => {
       await share.mine();
       order.push([name, turn()]);
+      now += 3;
     };
     await Promise.all(Array.from({ length: 50 }, (_, name) => worker(name)));
   });
   expect(order.map(([name]) => name)).toEqual(Array.from({ length: 50 }, (_, name) => name));
-  expect(new Set(order.map(([, turn]) => turn)).size).toBe(50);
+  const inTurn = Map.groupBy(order, ([, turn]) => turn);
+  // A step may begin at 0, 3, 6 and 9 milliseconds, not at 12.
+  expect([...inTurn.values()].map((steps) => steps.length)).toEqual([...Array(12).fill(4), 2]);
+});
+
+test("whoever comes in a fresh turn goes on behind those who wait already", async () => {
+  let now = 0;
+  const share = new TurnShare(() => now, 10);
+  const order: string[] = [];
+  const step = async (name: string) => {
+    if (share.spent) await share.mine();
+    order.push(name);
+    now += 11;
+  };
+  await step("first");
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  // It comes when the turn has ended, and before anybody who waits could go on.
+  setImmediate(() => void step("newcomer").then(resolve));
+  await Promise.all([step("second"), step("third"), done]);
+  expect(order).toEqual(["first", "second", "third", "newcomer"]);
+});
+
+test("all that one does without waiting counts before the next goes on", async () => {
+  let now = 0;
+  const share = new TurnShare(() => now, 10);
+  const order: [string, number][] = [];
+  await countingTurns(async (turn) => {
+    spend(share, () => (now += 11));
+    const worker = async (name: string) => {
+      await share.mine();
+      // The step is short; what is made of its answer is not.
+      for (let after = 0; after < 20; after++) await Promise.resolve();
+      now += 11;
+      order.push([name, turn()]);
+    };
+    await Promise.all([worker("a"), worker("b"), worker("c")]);
+  });
+  expect(order.map(([name]) => name)).toEqual(["a", "b", "c"]);
+  expect(new Set(order.map(([, turn]) => turn)).size).toBe(3);
+});
+
+test("who goes on keeps the turn for its next steps, and a long loop waits behind the others for more", async () => {
+  let now = 0;
+  const share = new TurnShare(() => now, 10);
+  const order: string[] = [];
+  const worker = async (name: string, steps: number) => {
+    for (let step = 0; step < steps; step++) {
+      if (share.spent) await share.mine();
+      order.push(name);
+      now += 6;
+    }
+  };
+  await Promise.all([worker("long", 8), worker("b", 2), worker("c", 2)]);
+  const two = (name: string) => [name, name];
+  const long = two("long");
+  expect(order).toEqual([...long, ...long, ...two("b"), ...two("c"), ...long, ...long]);
 });
 
 test("nobody who asks for a share in a quiet moment is forgotten", async () => {
   await new TurnShare(() => 0).mine();
 });
+
+/** One step that takes all there is of this turn. */
+function spend(share: TurnShare, take: () => void): void {
+  expect(share.spent).toBe(false);
+  take();
+  expect(share.spent).toBe(true);
+}
 
 /** Runs the work while every turn of the event loop is counted. */
 async function countingTurns<T>(work: (turn: () => number) => Promise<T>): Promise<T> {

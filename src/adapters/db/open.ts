@@ -37,7 +37,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     busyTimeoutMs: options.busy_timeout_ms,
     workerUrl: deps.workerUrl,
     scarce: () => engine.scarce,
-    share: engine.share,
+    share: engine.readShare,
     onFault: deps.onFault ?? (() => {}),
   });
   const scarce = options.readOnly ? undefined : () => engine.scarce;

@@ -3,7 +3,7 @@
  * rendering waits for a scrape.
  */
 
-import { type Metric, Registry } from "prom-client";
+import type { Metric, Registry } from "prom-client";
 
 import {
   type LabelsOf,
@@ -18,18 +18,15 @@ import {
  * The metrics of one process. Label values are checked by type; nothing here can fail a request.
  */
 export class Metrics {
-  readonly #registry = new Registry();
+  /** The library that renders, loaded with the first scrape. */
+  #registry: Promise<Registry> | undefined;
   readonly #families = new Map<MetricName, Family>();
   readonly #collectors: (() => void | Promise<void>)[] = [];
 
   constructor() {
     // The table's own keys.
     for (const name of Object.keys(metricTable) as MetricName[]) {
-      const family = new Family(name, metricOf(name));
-      this.#families.set(name, family);
-      // The registry asks a metric only for its name and for `get()`, which a family answers in the
-      // library's form.
-      this.#registry.registerMetric(family as unknown as Metric);
+      this.#families.set(name, new Family(name, metricOf(name)));
     }
   }
 
@@ -67,7 +64,9 @@ export class Metrics {
   /** The text exposition format (version 0.0.4). */
   async exposition(): Promise<{ readonly type: string; readonly text: string }> {
     await Promise.allSettled(this.#collectors.map(async (collect) => collect()));
-    return { type: this.#registry.contentType, text: await this.#registry.metrics() };
+    this.#registry ??= registryOf(this.#families.values());
+    const registry = await this.#registry;
+    return { type: registry.contentType, text: await registry.metrics() };
   }
 
   #family(name: MetricName): Family {
@@ -75,6 +74,17 @@ export class Metrics {
     if (family === undefined) throw new Error(`no metric ${name}`); // The table has every name.
     return family;
   }
+}
+
+async function registryOf(families: Iterable<Family>): Promise<Registry> {
+  const library = await import("prom-client");
+  const registry = new library.Registry();
+  for (const family of families) {
+    // It asks a metric only for its name and for `get()`, which a family answers in the library's
+    // form.
+    registry.registerMetric(family as unknown as Metric);
+  }
+  return registry;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 /** True when a prime below 10,000 divides n (n odd, above 10,000). */
 export function hasSmallFactor(n: bigint): boolean {
-  for (const group of groups) {
+  for (const group of groups()) {
     // One long division per kilobit group, then short ones: a third of the time of dividing by each
     // prime.
     const rest = n % group.product;
@@ -21,7 +21,7 @@ export function hasSmallFactor(n: bigint): boolean {
  */
 export function isPerfectPower(n: bigint): boolean {
   const exponentMax = Math.floor(n.toString(2).length / 13) + 1;
-  for (const k of smallPrimes) {
+  for (const k of smallPrimes()) {
     if (k > exponentMax) return false;
     if (looksLikePower(n, k) && integerRoot(n, k) ** BigInt(k) === n) return true;
   }
@@ -29,7 +29,7 @@ export function isPerfectPower(n: bigint): boolean {
 }
 
 function looksLikePower(n: bigint, k: number): boolean {
-  return (witnesses.get(k) ?? []).every((q) => {
+  return (witnesses().get(k) ?? []).every((q) => {
     const residue = Number(n % BigInt(q));
     return residue === 0 || powerModulo(residue, (q - 1) / k, q) === 1;
   });
@@ -76,26 +76,37 @@ function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[]
   return out;
 }
 
-const smallPrimes = primesBelow(10_000);
+/** What is computed when it is first asked for: no start waits for it. */
+function once<T>(compute: () => T): () => T {
+  let computed: { readonly value: T } | undefined;
+  return () => {
+    computed ??= { value: compute() };
+    return computed.value;
+  };
+}
+
+const smallPrimes = once(() => primesBelow(10_000));
 
 /**
  * For each k, primes q ≡ 1 (mod k), where only one residue in k is a k-th power; small k want more
  * of them.
  */
-const witnesses: ReadonlyMap<number, readonly number[]> = new Map(
-  smallPrimes
-    .filter((k) => k < 640)
-    .map((k) => [k, smallPrimes.filter((q) => q > 2 && q % k === 1).slice(0, k < 5 ? 12 : 4)]),
-);
+const witnesses = once((): ReadonlyMap<number, readonly number[]> => {
+  const primes = smallPrimes();
+  const of = (k: number) => primes.filter((q) => q > 2 && q % k === 1).slice(0, k < 5 ? 12 : 4);
+  return new Map(primes.filter((k) => k < 640).map((k) => [k, of(k)]));
+});
 
 /** Three primes below 10,000 multiply to less than 2^53, so their remainder is an exact number. */
-const groups = chunks(chunks(smallPrimes.slice(1), 3), 25).map((members) => {
-  const products = members.map((primes) => ({
-    primes,
-    product: primes.reduce((product, prime) => product * BigInt(prime), 1n),
-  }));
-  return {
-    members: products,
-    product: products.reduce((product, member) => product * member.product, 1n),
-  };
-});
+const groups = once(() =>
+  chunks(chunks(smallPrimes().slice(1), 3), 25).map((members) => {
+    const products = members.map((primes) => ({
+      primes,
+      product: primes.reduce((product, prime) => product * BigInt(prime), 1n),
+    }));
+    return {
+      members: products,
+      product: products.reduce((product, member) => product * member.product, 1n),
+    };
+  }),
+);

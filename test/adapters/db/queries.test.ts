@@ -190,6 +190,6 @@ async function watchedPostgres(): Promise<Watched> {
  */
 function tableOf(text: string): readonly string[] {
   if (!text.startsWith("select") || text.includes("for update")) return [];
-  const [, table = ""] = /\b(?:from|join)\s+"?(\w+)/.exec(text) ?? [];
+  const [, table = ""] = /\b(?:from|join)\s+"?(?!json_)(\w+)/.exec(text) ?? [];
   return ["", "events", "folds"].includes(table) ? [] : [table];
 }

@@ -5,7 +5,10 @@ import { join } from "node:path";
 
 import type { Instance } from "./instance.ts";
 
-/** Every row of the database but for those that publishing and the clock add by themselves. */
+/**
+ * Every row of the database but for those that publishing and the clock add by themselves, and what
+ * is worked out from the others behind their commit.
+ */
 export function stateOf(instance: Instance): Readonly<Record<string, string>> {
   const db = new Database(join(instance.dataDir, "pkid.db"), { readonly: true });
   try {
@@ -13,7 +16,8 @@ export function stateOf(instance: Instance): Readonly<Record<string, string>> {
     const tables = db.query<{ name: string }, []>(all).all();
     const kept = tables.map(({ name }) => name).filter((name) => !ownWork.test(name));
     const rows = (name: string) => db.query(`SELECT * FROM "${name}"`).all().map(bytesShown);
-    const events = db.query("SELECT * FROM events WHERE actor NOT LIKE 'system:%'").all();
+    const ofPeople = "SELECT * FROM events WHERE actor NOT LIKE 'system:%'";
+    const events = db.query(ofPeople).all().map(bytesShown);
     return {
       ...Object.fromEntries(kept.map((name) => [name, JSON.stringify(rows(name))])),
       events: JSON.stringify(events),
@@ -23,11 +27,10 @@ export function stateOf(instance: Instance): Readonly<Record<string, string>> {
   }
 }
 
-const ownWork = /^(sqlite_|access_log$|crl_|ledger$|heads$|events$)/;
+const ownWork =
+  /^(sqlite_|access_log$|crl_|ledger$|heads$|events$|folds$|certificate_counts$|tenant_counts$|certificate_search)/;
 
 const bytesShown = (row: unknown) =>
-  Object.entries(row as Record<string, unknown>).map(
-    (
-      [name, value], // A row of SQLite.
-    ) => (value instanceof Uint8Array ? [name, value.toHex()] : [name, value]),
-  );
+  Object.entries(row as Record<string, unknown>) // A row of SQLite.
+    .filter(([name]) => name !== "folded")
+    .map(([name, value]) => (value instanceof Uint8Array ? [name, value.toHex()] : [name, value]));

@@ -5,10 +5,15 @@
 
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 
-import type { Work, WorkerSays, WorkerStart } from "#adapters/keys/pkcs11/jobs.ts";
+import {
+  noMoreWork,
+  type Work,
+  type WorkerSays,
+  type WorkerStart,
+} from "#adapters/keys/pkcs11/jobs.ts";
 
 /** Places in the shared memory that is given as the slot. */
-export const places = { now: 0, released: 1, started: 2, sessions: 3 } as const;
+export const places = { now: 0, released: 1, started: 2, ended: 3, sessions: 4 } as const;
 /** A key of this label is signed with once `released` is set. */
 export const hangs = "hangs";
 
@@ -23,7 +28,12 @@ function work({ slot, serial }: WorkerStart): void {
     say({ says: "failed", reason: "CKR_SESSION_COUNT" });
     return;
   }
-  parentPort?.on("message", (batch: readonly Work[]) => {
+  parentPort?.on("message", (batch: readonly Work[] | typeof noMoreWork) => {
+    if (batch === noMoreWork) {
+      Atomics.add(shared, places.ended, 1);
+      parentPort?.close();
+      return;
+    }
     Atomics.add(shared, places.now, 1);
     for (const job of batch) {
       const label = "ref" in job ? job.ref.label : "label" in job ? job.label : "";

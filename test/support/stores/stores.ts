@@ -1,7 +1,7 @@
 /** Databases a test can open, close, reopen, write into from another process, and tamper with. */
 
 import { Database } from "bun:sqlite";
-import { existsSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -12,9 +12,12 @@ import { connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
 import { TurnShare } from "#core/turns.ts";
 import type { Administration } from "#adapters/db/stores/store.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
+import type { LoggedRequest } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { eachLine } from "#test/support/child.ts";
 import type { PostgresServer } from "#test/support/servers/postgres.ts";
+
+import { loggedRow, loggedRows } from "./access-log-rows.ts";
 
 /** One database, empty until it is first opened. */
 export interface DatabaseUnderTest {
@@ -24,8 +27,8 @@ export interface DatabaseUnderTest {
   tamper(text: string): Promise<void>;
   /** Reads rows behind the store's back. */
   query(text: string): Promise<unknown[]>;
-  /** Reads rows of the access log behind the store's back; none where it has not begun. */
-  accessRows(text: string): Promise<unknown[]>;
+  /** Every row of the access log, read behind the store's back, in their order. */
+  accessRows(): Promise<readonly LoggedRequest[]>;
 }
 
 export const postgresLimits = {
@@ -47,10 +50,7 @@ export function sqliteDatabase(): DatabaseUnderTest {
       database.close();
     },
     query: async (text) => rowsOf(target, text),
-    accessRows: async (text) => {
-      const file = join(dirname(target), "access-log.db");
-      return existsSync(file) ? rowsOf(file, text) : [];
-    },
+    accessRows: async () => loggedRows(join(dirname(target), "access-log.db")),
   };
 }
 
@@ -71,7 +71,10 @@ export async function postgresDatabase(server: PostgresServer): Promise<Database
       await server.query(target, text);
     },
     query: (text) => server.query(target, text),
-    accessRows: (text) => server.query(target, text),
+    accessRows: async () => {
+      const rows = await server.query(target, "select * from access_log order by id");
+      return rows.map(loggedRow);
+    },
   };
 }
 

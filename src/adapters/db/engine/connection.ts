@@ -152,24 +152,32 @@ export function bulkWriter<T extends SQLiteTable>(
   }
   // One parameter whatever the number of rows, so that the server keeps one plan.
   const name = tableName(table);
-  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+  const members = columns.map(([, column]) => column.name);
+  const names = members.map((member) => `"${member}"`).join(", ");
   const text = `insert into "${name}" (${names}) select ${names} from json_populate_recordset(null::"${name}", $1::text::json)`;
   const insert = async (rows: readonly (readonly Value[])[]) => {
     if (rows.length === 0) return;
-    const named = rows.map((row) =>
-      Object.fromEntries(columns.map(([, column], at) => [column.name, asJson(row[at])])),
-    );
-    await connection.run(text, [jsonText(named)]);
+    await connection.run(text, [jsonText(rows.map((row) => named(members, row)))]);
   };
   return { bound, insert };
 }
 
-/** Of bytes the text that PostgreSQL reads as such. */
-const asJson = (value: Value | undefined) =>
-  value instanceof Uint8Array ? `\\x${Buffer.from(value).toString("hex")}` : value;
+/** A row as PostgreSQL reads it from JSON; bytes are a text of their digits there. */
+function named(members: readonly string[], row: readonly Value[]): Readonly<Record<string, Value>> {
+  const fields: Record<string, Value> = {};
+  for (const [at, member] of members.entries()) {
+    const value = row[at] ?? null;
+    fields[member] = value instanceof Uint8Array ? `\\x${value.toHex()}` : value;
+  }
+  return fields;
+}
 
 /** A parameter of PostgreSQL that holds rows or texts, for its functions on JSON. */
-export const jsonText = (given: readonly unknown[]): string => JSON.stringify(given, wellFormed);
+export function jsonText(given: readonly unknown[]): string {
+  const text = JSON.stringify(given);
+  // Half a surrogate pair is written as an escape, and nothing else that is common is.
+  return text.includes("\\ud") ? JSON.stringify(given, wellFormed) : text;
+}
 
 /**
  * Many rows in one statement, because what a statement with triggers costs SQLite grows with what

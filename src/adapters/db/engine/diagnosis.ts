@@ -12,7 +12,6 @@ import type { StoreOptions } from "#adapters/db/open.ts";
 
 import { isDamage, StoreUnfit } from "./faults.ts";
 import type { PostgresOptions } from "./postgres.ts";
-import { Link, usualPatience } from "./postgres-link.ts";
 import type { SqliteOptions } from "./sqlite.ts";
 
 /** Throws `StoreUnfit` (`unreachable`) for a database that cannot be opened. */
@@ -139,10 +138,13 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
 
 /** `look` asks what may take `deadlineMs`. */
 async function withPostgres<T>(
-  { dsn, patience = usualPatience }: PostgresOptions,
+  { dsn, patience: given }: PostgresOptions,
   look: (ask: (text: string) => Promise<Answered>) => Promise<T>,
-  deadlineMs: number = patience.statementMs,
+  longestMs?: number,
 ): Promise<T> {
+  const { Link, usualPatience } = await import("./postgres-link.ts");
+  const patience = given ?? usualPatience;
+  const deadlineMs = longestMs ?? patience.statementMs;
   const link = await Link.open({ dsn, patience }).catch((error) => {
     throw unreachable("The database does not answer.", error);
   });

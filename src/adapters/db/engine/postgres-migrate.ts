@@ -40,6 +40,8 @@ async function broughtUp(
     // transaction.
     await writer.run("select pg_advisory_xact_lock($1::int, 0)", [presenceClass]);
     await writer.run("set local statement_timeout = 0", []);
+    // Whole tables are copied, where units look single rows up.
+    await writer.run("set local enable_seqscan = on", []);
     const known = embeddedMigrations("postgres");
     if (migrate) await ensureRecord(writer);
     const applied = await appliedMigrations(writer).catch((error) => {

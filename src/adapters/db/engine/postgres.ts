@@ -466,5 +466,10 @@ const movingParts = "select revocation_sequence, rows_version from heads where i
 const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2
   and database = (select oid from pg_database where datname = current_database())
   and classid::bigint = $1 and objid::bigint = $2 and pid <> pg_backend_pid()`;
-// A replica that stalls or is cut off must not keep the head row from all others.
-const writerSettings = "set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000";
+/**
+ * A replica that stalls or is cut off must not keep the head row from all others. And what units
+ * look up by a key is planned once, when the table may have been empty: not by reading all of it.
+ * What can only be read whole seems endlessly dear then, and would be compiled first, for seconds.
+ */
+const writerSettings = `set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000;
+  set enable_seqscan = off; set jit = off`;

@@ -1,6 +1,7 @@
 /** The group-commit queue: waiting units run in one transaction and resolve after its commit. */
 
 import { type Problem, refuse } from "#core/problems.ts";
+import { nextTurn } from "#core/turns.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { type Foreseen, NothingWritten } from "#domain/store.ts";
 import { Batch, type Outcome } from "./batch.ts";
@@ -79,11 +80,22 @@ export class GroupCommit {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // One turn of the event loop lets every request that has already arrived join the batch.
-      await new Promise((resume) => setImmediate(resume));
+      await this.#gathered();
       await this.#runBatch(this.#waiting.splice(0, batchMax));
     }
     this.#running = undefined;
+  }
+
+  /**
+   * One turn of the event loop lets every request that has already arrived join the batch, and
+   * while that brings more, so may the next: what a batch costs is shared by all in it.
+   */
+  async #gathered(): Promise<void> {
+    for (let turns = 0; turns < turnsMax; turns++) {
+      const before = this.#waiting.length;
+      await nextTurn();
+      if (this.#waiting.length === before) return;
+    }
   }
 
   async #runBatch(batch: readonly Waiting[]): Promise<void> {
@@ -133,5 +145,6 @@ function rejectAll(
   }
 }
 
+const turnsMax = 8;
 const batchMax = 256;
 const waitingMax = 65_536;

@@ -79,8 +79,10 @@ export class SqliteEngine implements Engine {
   readonly rowsVersion = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
-  /** Of everything that SQLite does on this thread. */
-  readonly share = new TurnShare(() => performance.now());
+  /** Of everything that is read on this thread, and of the access log. */
+  readonly readShare = new TurnShare(() => performance.now());
+  /** One apart: every write waits for the batch that runs, so it waits for nobody who reads. */
+  readonly #writeShare = new TurnShare(() => performance.now());
   readonly #options: SqliteOptions;
   readonly #onFault: TellFault;
   /** Undefined for a file of another process. */
@@ -111,8 +113,8 @@ export class SqliteEngine implements Engine {
     // A log and its index are made at every start.
     if (!foreign) this.#reserve.beforeWriting();
     this.#files = foreign ? undefined : SqliteFiles.taken(options.path);
-    this.writer = connectionOverSqlite(() => this.#inTransaction(), this.share);
-    this.reader = connectionOverSqlite(() => this.#read, this.share);
+    this.writer = connectionOverSqlite(() => this.#inTransaction(), this.#writeShare);
+    this.reader = connectionOverSqlite(() => this.#read, this.readShare);
     const opened: SqliteConnection[] = [];
     try {
       if (!foreign) assertApart(options);
@@ -152,7 +154,7 @@ export class SqliteEngine implements Engine {
   }
 
   writerAfter(before: () => void | Promise<void>): Connection {
-    return connectionOverSqlite(() => this.#inTransaction(), this.share, before);
+    return connectionOverSqlite(() => this.#inTransaction(), this.#writeShare, before);
   }
 
   ahead(written: Promise<void>): Promise<void> {
@@ -167,7 +169,7 @@ export class SqliteEngine implements Engine {
     this.#views += 1;
     try {
       connection.database.run("begin");
-      return await read(connectionOverSqlite(() => connection, this.share));
+      return await read(connectionOverSqlite(() => connection, this.readShare));
     } finally {
       connection.close();
       this.#views -= 1;
@@ -345,7 +347,7 @@ export class SqliteEngine implements Engine {
       if (busy !== 0) throw new Error("somebody reads the log and keeps it from being emptied");
       read = this.#connect({ forReading: true });
       const [fresh, expected] = [read, this.#heads];
-      const connection = connectionOverSqlite(() => fresh, this.share);
+      const connection = connectionOverSqlite(() => fresh, this.readShare);
       if (expected !== undefined && !Bun.deepEquals(await storedHeads(connection), expected)) {
         throw new Error("the database does not hold what was acknowledged last");
       }

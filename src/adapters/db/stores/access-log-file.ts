@@ -7,11 +7,12 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 
 import type { Instant } from "#core/time.ts";
 import type { TurnShare } from "#core/turns.ts";
-import type { AccessLogRow } from "#domain/audit/store.ts";
 import { isDamage } from "#adapters/db/engine/faults.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import { SqliteConnection, connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
 import { fileIdentity, makePrivate } from "#adapters/db/engine/sqlite-files.ts";
+
+import { type Pack, pressed } from "./access-log-packs.ts";
 
 export interface AccessLogFileOptions {
   readonly path: string;
@@ -43,29 +44,28 @@ export class AccessLogFile {
     return connectionOverSqlite(() => this.#connection(), share);
   }
 
-  /** Commits rows whose members `packed` has put one behind the other. */
-  insert(members: readonly string[]): void {
+  /** Commits a pack under the numbers that come next. */
+  insert({ rows, oldest, newest, text }: Pack): void {
+    const octets = pressed(text);
     this.#mending(({ database, compiled }) => {
       database.transaction(() => {
-        let at = 0;
-        for (const rows of [rowsAtOnce, 1]) {
-          const many = rows * rowColumns.length;
-          const statement = compiled(insertOf(rows));
-          for (; at + many <= members.length; at += many) {
-            statement.run(...members.slice(at, at + many));
-          }
-        }
+        compiled(insertPack).run(rows, oldest, newest, octets);
+        compiled(takeNumbers).run(rows);
       })();
     });
   }
 
-  /** Deletes the oldest rows before `before`, at most `most`; gives how many. */
-  prune(before: Instant, most: number): number {
-    let deleted = 0;
+  /**
+   * Deletes some of the oldest packs whose rows are all before `before`, and at most `most` of the
+   * rows kept apart; true while there may be more.
+   */
+  prune(before: Instant, most: number): boolean {
+    let more = false;
     this.#mending(({ compiled }) => {
-      deleted = compiled(pruneOldest).run(before, most).changes;
+      const packs = compiled(prunePacks).run(before, packsAtOnce).changes;
+      more = compiled(pruneOldest).run(before, most).changes === most || packs === packsAtOnce;
     });
-    return deleted;
+    return more;
   }
 
   close(): void {
@@ -133,53 +133,34 @@ export class AccessLogFile {
   }
 }
 
-/**
- * One row as text: copying one long text to a thread costs less than copying its thousands of
- * members.
- */
-export function packed(row: AccessLogRow): string {
-  const { at, requestId, subject, method, route, path, status, durationMs, bytesOut } = row;
-  const head = `${at}${separator}${requestId}${separator}${subject}${separator}${method}${separator}${route}`;
-  const rest = `${path}${separator}${status}${separator}${durationMs}${separator}${bytesOut}`;
-  return `${head}${separator}${rest}${separator}${row.ip}${separator}${row.userAgent}`;
-}
-
-/** No text of a row holds a NUL: the log takes it out of what strangers send. */
-export const separator = "\0";
-
-/** Members of a row, in the order they are packed. */
-const rowColumns = [
-  "at",
-  "request_id",
-  "subject",
-  "method",
-  "route",
-  "path",
-  "status",
-  "duration_ms",
-  "bytes_out",
-  "ip",
-  "user_agent",
-] as const;
-
-/** The columns of numbers make numbers of the texts that are bound to them. */
-const insertOf = (rows: number): string => {
-  const marks = `(${rowColumns.map(() => "?").join(", ")})`;
-  return `insert into access_log (${rowColumns.join(", ")}) values ${Array(rows).fill(marks).join(", ")}`;
-};
+/** Under the numbers after the last: those of rows and packs are one row of numbers. */
+const insertPack = `insert into access_packs (first, rows, oldest, newest, packed)
+  values ((select seq + 1 from sqlite_sequence where name = 'access_log'), ?, ?, ?, ?)`;
+const takeNumbers = "update sqlite_sequence set seq = seq + ? where name = 'access_log'";
+const prunePacks = `delete from access_packs where first in
+  (select first from access_packs where newest < ? order by newest limit ?)`;
 const pruneOldest =
   "delete from access_log where id in (select id from access_log where at < ? order by at limit ?)";
 
-/** As the table of `schema.ts`, which PostgreSQL keeps beside its others. */
+/**
+ * Rows are kept in packs. The table of single rows, as that of `schema.ts`, holds those of files
+ * from before there were packs, until they are pruned; its sequence numbers both.
+ */
 const definition = [
   `create table if not exists access_log (id integer primary key autoincrement not null, at integer not null,
     request_id text not null, subject text not null, method text not null, route text not null, path text not null,
     status integer not null, duration_ms integer not null, bytes_out integer not null, ip text not null,
     user_agent text not null)`,
   "create index if not exists access_log_time on access_log (at)",
+  `create table if not exists access_packs (first integer primary key not null, rows integer not null,
+    oldest integer not null, newest integer not null, packed blob not null)`,
+  "create index if not exists access_packs_oldest on access_packs (oldest)",
+  "create index if not exists access_packs_newest on access_packs (newest)",
+  `insert into sqlite_sequence (name, seq) select 'access_log', 0
+    where not exists (select 1 from sqlite_sequence where name = 'access_log')`,
 ];
 
-/** Rows of one statement: starting one costs as much as a row does. */
-const rowsAtOnce = 50;
+/** Packs deleted by one statement. */
+const packsAtOnce = 100;
 const foldedPages = 8000;
 const cacheKib = 8192;

@@ -1,8 +1,9 @@
-/** Runs in the thread of the access log: takes packed rows, commits them, and answers. */
+/** Runs in the thread of the access log: takes packs of rows, commits them, and answers. */
 
 import { parentPort } from "node:worker_threads";
 
-import { AccessLogFile, separator } from "./access-log-file.ts";
+import { AccessLogFile } from "./access-log-file.ts";
+import type { Pack } from "./access-log-packs.ts";
 import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread-data.ts";
 
 /** Serves until it is told that there are no more rows. */
@@ -10,14 +11,14 @@ export function runAccessLogJob({ accessLog }: AccessLogJob): void {
   const tell = (sentence: string, error: unknown) =>
     parentPort?.postMessage({ sentence, error: String(error) } satisfies AccessLogNote);
   const file = new AccessLogFile({ ...accessLog, folds: true }, tell);
-  parentPort?.on("message", (rows: string) => {
+  parentPort?.on("message", (rows: Pack | typeof endOfRows) => {
     if (rows === endOfRows) {
       file.close();
       parentPort?.close();
       return;
     }
     try {
-      file.insert(rows.split(separator));
+      file.insert(rows);
       parentPort?.postMessage("");
     } catch (error) {
       // The main thread counts the loss; the next rows are tried again.

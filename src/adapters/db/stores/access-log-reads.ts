@@ -15,11 +15,29 @@ import {
   startsWithExactly,
 } from "#adapters/db/engine/connection.ts";
 
-/** Reads of `access_log`; on SQLite others have their turn between slices of `sliceRows` rows. */
-export function accessLogReads(connection: Connection, sliceRows = usualSlice): AccessLogReads {
+/** Row numbers from `low` up to, not including, `high`. */
+export interface Slice {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Where rows are. A number is that of one row in one source. */
+export interface RowSource {
+  /** Holds every row that the times of the filter leave; undefined where there is none. */
+  bounds(filter: AccessLogFilter): Promise<Slice | undefined>;
+  /** At most `limit` matching rows of a slice, newest first. */
+  rows(filter: AccessLogFilter, slice: Slice, limit: number): Promise<readonly LoggedRequest[]>;
+  count(filter: AccessLogFilter, slice: Slice): Promise<number>;
+}
+
+/** Reads over all sources; others have their turn between slices of `sliceRows` rows. */
+export function accessLogReads(
+  sources: readonly RowSource[],
+  sliceRows = usualSlice,
+): AccessLogReads {
   return {
     page: async (filter, limit, after) => {
-      const search = new Search(connection, filter, sliceRows);
+      const search = new Search(sources, filter, sliceRows);
       const items: LoggedRequest[] = [];
       let total = 0;
       const below = after?.at ?? Number.MAX_SAFE_INTEGER;
@@ -45,21 +63,15 @@ function paged(items: readonly LoggedRequest[], limit: number, total: number) {
   return { items: kept, total, next };
 }
 
-/** Row numbers from `low` up to, not including, `high`. */
-interface Slice {
-  readonly low: number;
-  readonly high: number;
-}
-
 class Search {
-  readonly #connection: Connection;
+  readonly #sources: readonly RowSource[];
   readonly #filter: AccessLogFilter;
   readonly #sliceRows: number;
 
-  constructor(connection: Connection, filter: AccessLogFilter, sliceRows: number) {
-    this.#connection = connection;
+  constructor(sources: readonly RowSource[], filter: AccessLogFilter, sliceRows: number) {
+    this.#sources = sources;
     this.#filter = filter;
-    this.#sliceRows = connection.dialect === "sqlite" ? sliceRows : Number.MAX_SAFE_INTEGER;
+    this.#sliceRows = sliceRows;
   }
 
   /**
@@ -80,63 +92,108 @@ class Search {
 
   /** At most `limit` matching rows of a slice below `below`, newest first. */
   async rows({ low, high }: Slice, below: number, limit: number): Promise<LoggedRequest[]> {
-    const { db, t } = this.#connection;
-    const found = db
-      .select()
-      .from(t.accessLog)
-      .where(this.#matching({ low, high: Math.min(high, below) }));
-    const newest = await found.orderBy(desc(t.accessLog.id)).limit(limit);
-    return newest.map((row) => ({ ...row, at: instant(row.at) }));
+    const slice = { low, high: Math.min(high, below) };
+    const found: LoggedRequest[] = [];
+    for (const source of this.#sources) {
+      found.push(...(await source.rows(this.#filter, slice, limit)));
+    }
+    return found.sort((a, b) => b.id - a.id).slice(0, limit);
   }
 
   async count(slice: Slice): Promise<number> {
-    const { db, t } = this.#connection;
-    const [sum] = await db.select({ n: counted }).from(t.accessLog).where(this.#matching(slice));
-    return sum?.n ?? 0;
+    let sum = 0;
+    for (const source of this.#sources) sum += await source.count(this.#filter, slice);
+    return sum;
   }
 
-  #matching({ low, high }: Slice): SQL | undefined {
-    const { accessLog: a } = this.#connection.t;
-    const { subject, status, pathPrefix, from, to } = this.#filter;
-    // The sign keeps SQLite from walking by the index of times, whose order is not the page's.
-    const at = this.#connection.dialect === "sqlite" ? sql`+${a.at}` : sql`${a.at}`;
-    return and(
-      gte(a.id, low),
-      lt(a.id, high),
-      subject === undefined ? undefined : eq(a.subject, subject),
-      status === undefined ? undefined : eq(a.status, status),
-      pathPrefix === undefined ? undefined : startsWithExactly(a.path, pathPrefix),
-      from === undefined ? undefined : gte(at, from),
-      to === undefined ? undefined : lt(at, to),
-    );
-  }
-
-  /**
-   * The row numbers that times leave. Rows are numbered when they are written, about a second after
-   * their requests and by several processes, so numbers follow times only roughly; the margin is
-   * more than all of them buffer.
-   */
   async #bounds(): Promise<Slice | undefined> {
-    const { accessLog: a } = this.#connection.t;
-    const { from, to } = this.#filter;
-    const first = await this.#edge(from === undefined ? undefined : gte(a.at, from), asc);
-    const last = await this.#edge(to === undefined ? undefined : lt(a.at, to), desc);
-    const lowest = await this.#edge(undefined, asc);
-    const highest = await this.#edge(undefined, desc);
-    if (first === undefined || last === undefined) return undefined;
-    const margin = { low: first - marginRows, high: last + marginRows };
-    return {
-      low: Math.max(lowest ?? first, from === undefined ? first : margin.low),
-      high: Math.min(highest ?? last, to === undefined ? last : margin.high) + 1,
-    };
+    let all: Slice | undefined;
+    for (const source of this.#sources) {
+      const one = await source.bounds(this.#filter);
+      all =
+        all && one
+          ? { low: Math.min(all.low, one.low), high: Math.max(all.high, one.high) }
+          : (all ?? one);
+    }
+    return all;
   }
+}
 
-  async #edge(where: SQL | undefined, order: typeof asc): Promise<number | undefined> {
-    const { db, t } = this.#connection;
-    const by = where === undefined ? [order(t.accessLog.id)] : [order(t.accessLog.at)];
-    const found = db.select({ id: t.accessLog.id }).from(t.accessLog).where(where);
-    return (await found.orderBy(...by).limit(1))[0]?.id;
-  }
+/** Rows by themselves, in the table `access_log`. */
+export function singleRows(connection: Connection): RowSource {
+  const { db, t } = connection;
+  return {
+    bounds: (filter) => boundsBy(filter, (edge) => edgeOfRows(connection, edge)),
+    rows: async (filter, slice, limit) => {
+      const found = db
+        .select()
+        .from(t.accessLog)
+        .where(matching(connection, filter, slice));
+      const newest = await found.orderBy(desc(t.accessLog.id)).limit(limit);
+      return newest.map((row) => ({ ...row, at: instant(row.at) }));
+    },
+    count: async (filter, slice) => {
+      const found = db.select({ n: counted }).from(t.accessLog);
+      const [sum] = await found.where(matching(connection, filter, slice));
+      return sum?.n ?? 0;
+    },
+  };
+}
+
+/** Asks for the number of one row: the first or last of all, or from or before a time. */
+export type Edge =
+  | { readonly end: "lowest" | "highest" }
+  | { readonly from: number }
+  | { readonly to: number };
+
+/**
+ * The row numbers that times leave. Rows are numbered when they are written, about a second after
+ * their requests and by several processes, so numbers follow times only roughly; the margin is
+ * more than all of them buffer.
+ */
+export async function boundsBy(
+  { from, to }: AccessLogFilter,
+  edge: (of: Edge) => Promise<number | undefined>,
+): Promise<Slice | undefined> {
+  const lowest = await edge({ end: "lowest" });
+  const highest = await edge({ end: "highest" });
+  const first = from === undefined ? lowest : await edge({ from });
+  const last = to === undefined ? highest : await edge({ to });
+  if (first === undefined || last === undefined) return undefined;
+  return {
+    low: Math.max(lowest ?? first, from === undefined ? first : first - marginRows),
+    high: Math.min(highest ?? last, to === undefined ? last : last + marginRows) + 1,
+  };
+}
+
+async function edgeOfRows({ db, t }: Connection, edge: Edge): Promise<number | undefined> {
+  const { accessLog: a } = t;
+  const found = db.select({ id: a.id }).from(a);
+  const one =
+    "end" in edge
+      ? found.orderBy(edge.end === "lowest" ? asc(a.id) : desc(a.id))
+      : "from" in edge
+        ? found.where(sql`${a.at} >= ${edge.from}`).orderBy(asc(a.at))
+        : found.where(sql`${a.at} < ${edge.to}`).orderBy(desc(a.at));
+  return (await one.limit(1))[0]?.id;
+}
+
+function matching(
+  { dialect, t: { accessLog: a } }: Connection,
+  { subject, status, pathPrefix, from, to }: AccessLogFilter,
+  { low, high }: Slice,
+): SQL | undefined {
+  // The sign keeps SQLite from walking by the index of times, whose order is not the page's.
+  const at = dialect === "sqlite" ? sql`+${a.at}` : sql`${a.at}`;
+  return and(
+    gte(a.id, low),
+    lt(a.id, high),
+    subject === undefined ? undefined : eq(a.subject, subject),
+    status === undefined ? undefined : eq(a.status, status),
+    pathPrefix === undefined ? undefined : startsWithExactly(a.path, pathPrefix),
+    from === undefined ? undefined : gte(at, from),
+    to === undefined ? undefined : lt(at, to),
+  );
 }
 
 const usualSlice = 4000;

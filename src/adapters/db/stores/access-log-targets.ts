@@ -7,8 +7,10 @@ import type { TurnShare } from "#core/turns.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { bulkInserter, type Connection } from "#adapters/db/engine/connection.ts";
 import { batchRows, type AccessLogTarget } from "./access-log.ts";
-import { AccessLogFile, packed, separator } from "./access-log-file.ts";
-import { accessLogReads } from "./access-log-reads.ts";
+import { AccessLogFile } from "./access-log-file.ts";
+import { packOf } from "./access-log-packs.ts";
+import { packsAndRows } from "./access-log-pack-reads.ts";
+import { accessLogReads, singleRows } from "./access-log-reads.ts";
 import { AccessLogThread } from "./access-log-thread.ts";
 import { whenUnlocked } from "#adapters/db/engine/lock-wait.ts";
 
@@ -19,9 +21,10 @@ export function tableTarget(
 ): AccessLogTarget {
   const insert = bulkInserter(writer, writer.t.accessLog);
   return {
-    reads: accessLogReads(reader),
+    reads: accessLogReads([singleRows(reader)], Number.MAX_SAFE_INTEGER),
     insert: (rows) => run(() => insert(rows)),
-    prune: (before, most) => run(async () => await writer.run(pruneOldest, [before, most])),
+    prune: (before, most) =>
+      run(async () => (await writer.run(pruneOldest, [before, most])) === most),
     rest: async () => {},
     close: async () => {},
   };
@@ -68,12 +71,12 @@ export function fileTarget({
     }
   };
   return {
-    reads: accessLogReads(file.reader(share)),
+    reads: accessLogReads(packsAndRows(file.reader(share))),
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;
-      const members = rows.map(packed).join(separator).split(separator);
-      await whenUnlocked(() => file.insert(members), busyTimeoutMs);
+      const pack = packOf(rows);
+      await whenUnlocked(() => file.insert(pack), busyTimeoutMs);
       unfolded += rows.length;
     },
     prune: (before, most) => whenUnlocked(() => file.prune(before, most), busyTimeoutMs),

@@ -15,5 +15,5 @@ export interface AccessLogNote {
 export const isAccessLogJob = (job: unknown): job is AccessLogJob =>
   typeof job === "object" && job !== null && "accessLog" in job;
 
-/** Not a row, and so the end of them. */
+/** Not a pack of rows, and so the end of them. */
 export const endOfRows = "";

@@ -6,7 +6,7 @@
 import { Worker } from "node:worker_threads";
 
 import type { AccessLogRow } from "#domain/audit/store.ts";
-import { packed, separator } from "./access-log-file.ts";
+import { packOf } from "./access-log-packs.ts";
 import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread-data.ts";
 
 /** Writes rows in another thread, started at the first of them. One call at a time. */
@@ -36,7 +36,7 @@ export class AccessLogThread {
     const worker = this.#started();
     return new Promise((done, failed) => {
       this.#waiting = { done, failed };
-      worker.postMessage(rows.map(packed).join(separator));
+      worker.postMessage(packOf(rows));
     });
   }
 

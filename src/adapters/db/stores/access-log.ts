@@ -11,8 +11,11 @@ import { breath } from "#adapters/db/engine/connection.ts";
 export interface AccessLogTarget {
   readonly reads: AccessLogReads;
   insert(rows: readonly AccessLogRow[]): Promise<void>;
-  /** Deletes the oldest rows before `before`, at most `most`; gives how many. */
-  prune(before: Instant, most: number): Promise<number>;
+  /**
+   * Deletes oldest rows before `before`, about `most` at most; true while there may be more. Rows
+   * written together go together.
+   */
+  prune(before: Instant, most: number): Promise<boolean>;
   /** Ends what only many rows need; what is written next starts it anew. */
   rest(): Promise<void>;
   close(): Promise<void>;
@@ -50,11 +53,7 @@ export class AccessLog {
    * Deletes the rows before `before`, a bounded number at a time, so that nobody else waits long.
    */
   async prune(before: Instant): Promise<void> {
-    let deleted: number;
-    do {
-      deleted = await this.#target.prune(before, pruneBatch);
-      await breath();
-    } while (deleted === pruneBatch);
+    while (await this.#target.prune(before, pruneBatch)) await breath();
   }
 
   /** Nobody asks for anything just now. */

@@ -51,6 +51,9 @@ export type Outcome =
   | { readonly status: "restart"; readonly cause: RestartCause; readonly reason: string }
   | { readonly status: "fault"; readonly reason: string };
 
+/** What a worker is handed to end it; nothing is handed over after it. */
+export const noMoreWork = "no more work";
+
 /**
  * One message from a worker: it is ready, it cannot be, or here are the outcomes in the order of
  * the work.

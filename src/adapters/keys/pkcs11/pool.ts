@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 
 import { LaunchFault } from "#adapters/keys/requests.ts";
 
-import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
+import { noMoreWork, type Outcome, type WorkerSays, type WorkerStart, type Work } from "./jobs.ts";
 
 interface Job {
   readonly work: Work;
@@ -25,10 +25,15 @@ export interface PoolDeps {
 
 /**
  * The workers of one signer. Idle ones take from one queue; the process ends when one of them dies.
- * There are as many as work has waited for: each is ten megabytes.
+ * There are as many as work has waited for of late, and at least one: each is twenty megabytes.
  */
 export class WorkerPool {
+  /** The last one is the next to work, so what is not needed gathers at the front. */
   readonly #idle: Worker[] = [];
+  /** Told to end, or without a token session from the start, and still there. */
+  readonly #leaving = new Set<Worker>();
+  /** How many have been idle all the time since the last look. */
+  #spare = 0;
   /** Tells a worker's listener which jobs the next message answers. */
   readonly #take = new Map<Worker, (jobs: Job[]) => void>();
   readonly #queue: Job[] = [];
@@ -52,6 +57,7 @@ export class WorkerPool {
   static async start(deps: PoolDeps): Promise<WorkerPool> {
     const pool = new WorkerPool(deps);
     await pool.#add();
+    setInterval(() => pool.look(), everyMs).unref();
     return pool;
   }
 
@@ -65,18 +71,27 @@ export class WorkerPool {
     });
   }
 
+  /** Ends what nobody has needed since the last look; the timer's business. */
+  look(): void {
+    const spare = Math.min(this.#spare, this.#workers - this.#leaving.size - 1);
+    for (const worker of this.#idle.splice(0, spare)) {
+      this.#leaving.add(worker);
+      worker.postMessage(noMoreWork);
+    }
+    this.#spare = this.#idle.length;
+  }
+
   #add(): Promise<void> {
     const { workerUrl, start, broken } = this.#deps;
     this.#workers += 1;
     const worker = new Worker(new URL(workerUrl), { workerData: start });
     let batch: Job[] = [];
-    let started = true;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     worker.on("message", (message: WorkerSays) => {
       if (message.says === "ready") resolve();
       else if (message.says === "failed") {
-        started = false;
-        this.#take.delete(worker);
+        // It ends by itself.
+        this.#leaving.add(worker);
         reject(noTokenSession(message.reason));
       } else {
         const answered = batch;
@@ -90,7 +105,10 @@ export class WorkerPool {
     });
     worker.on("error", (fault) => broken(String(fault)));
     worker.on("exit", () => {
-      if (started) broken("a worker ended");
+      if (!this.#leaving.delete(worker)) return broken("a worker ended");
+      this.#take.delete(worker);
+      this.#workers -= 1;
+      this.#dispatch();
     });
     this.#take.set(worker, (jobs) => {
       batch = jobs;
@@ -121,6 +139,7 @@ export class WorkerPool {
       // Anything else may take seconds; no signature waits behind it in one message.
       const signatures = other === -1 ? worthwhile : Math.min(worthwhile, other);
       const jobs = this.#queue.splice(0, Math.max(1, signatures));
+      this.#spare = Math.min(this.#spare, this.#idle.length);
       this.#take.get(worker)?.(jobs);
       worker.postMessage(jobs.map((job) => job.work));
     }
@@ -136,7 +155,6 @@ export class WorkerPool {
     this.#starting = true;
     this.#add()
       .catch(() => {
-        this.#workers -= 1;
         this.#triesAt = performance.now() + betweenTriesMs;
       })
       .finally(() => {
@@ -159,3 +177,5 @@ const unanswered: Outcome = { status: "fault", reason: "a worker left work unans
 const betweenTriesMs = 5000;
 const batchMax = 32;
 const batchMs = 2;
+/** Between two looks at who was needed: starting one takes some tens of milliseconds. */
+const everyMs = 15_000;

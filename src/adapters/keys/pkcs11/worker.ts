@@ -8,7 +8,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Problem, problems } from "#core/problems.ts";
 import { RestartNeeded } from "#adapters/keys/requests.ts";
 
-import type { Outcome, WorkerSays, WorkerStart, Work } from "./jobs.ts";
+import { noMoreWork, type Outcome, type WorkerSays, type WorkerStart, type Work } from "./jobs.ts";
 import { generateOnHsmToken } from "./keygen.ts";
 import { generateKekOnHsmToken } from "./kek.ts";
 import { loadModule, type P11 } from "./module.ts";
@@ -16,8 +16,8 @@ import { returnValueOf } from "./rv.ts";
 import { TokenSession } from "./token-session.ts";
 
 /**
- * Runs in a worker thread until the process ends; the main thread has initialised the module and
- * logged in.
+ * Runs in a worker thread until there is no more work for it; the main thread has initialised the
+ * module and logged in.
  */
 export function runSignerWorker(): void {
   const port = parentPort;
@@ -30,7 +30,13 @@ export function runSignerWorker(): void {
       slot: Buffer.from(start.slot),
       serial: start.serial,
     });
-    port.on("message", (batch: readonly Work[]) => {
+    port.on("message", (batch: readonly Work[] | typeof noMoreWork) => {
+      if (batch === noMoreWork) {
+        // The login is the process's: its own session keeps it.
+        tokenSession.leave();
+        port.close();
+        return;
+      }
       const started = performance.now();
       const outcomes = batch.map((work) => outcomeOf(p11, tokenSession, start.serial, work));
       say({ says: "done", outcomes, elapsedMs: performance.now() - started });

@@ -164,6 +164,7 @@ const uncopied = (holder: Database): number => {
 function logPosition(target: string): number {
   const reader = new Database(target, { readonly: true });
   try {
+    reader.run("pragma busy_timeout = 5000");
     const [[, pages] = []] = reader.query("pragma wal_checkpoint(noop)").values();
     return Number(pages) * 4120;
   } finally {

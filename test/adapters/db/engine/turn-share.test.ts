@@ -7,8 +7,9 @@ import { expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 
 import type { Connection } from "#adapters/db/engine/connection.ts";
+import { openSqlite } from "#adapters/db/engine/sqlite.ts";
 import { TurnShare } from "#core/turns.ts";
-import { connectionOn } from "#test/support/stores/stores.ts";
+import { connectionOn, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 const ways: readonly [string, (connection: Connection) => unknown][] = [
   ["a query that was built", ({ db }) => db.values(sql`select 1`)],
@@ -39,3 +40,25 @@ for (const [name, ask] of ways) {
     expect(Math.max(...inTurn.values())).toBeLessThanOrEqual(12);
   });
 }
+
+test("what is written waits for nobody who reads, and the other way round", async () => {
+  const engine = openSqlite({
+    driver: "sqlite",
+    path: sqliteDatabase().target,
+    busy_timeout_ms: 1000,
+  });
+  const { reader, writer, readShare } = engine;
+  Object.defineProperty(readShare, "spent", { value: true });
+  const held = Promise.withResolvers<void>();
+  readShare.mine = () => held.promise;
+  const read = Promise.resolve(reader.row("select 1", []));
+  let answered = false;
+  void read.then(() => {
+    answered = true;
+  });
+  for (let statement = 0; statement < 100; statement++) await writer.row("select 2", []);
+  expect(answered).toBe(false);
+  held.resolve();
+  expect(await read).toEqual([1]);
+  await engine.close();
+});

@@ -8,12 +8,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 
+import { packsAndRows } from "#adapters/db/stores/access-log-pack-reads.ts";
 import { accessLogReads } from "#adapters/db/stores/access-log-reads.ts";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
+import { until } from "#test/support/until.ts";
 
 const database = sqliteDatabase();
 const model = openMemoryStore();
@@ -78,7 +80,7 @@ test("every page of every walk is the model's", async () => {
       slices,
       fc.integer({ min: 9, max: 40 }),
       async (filter, of, limit) => {
-        const sliced = accessLogReads(connectionOn(connection), of);
+        const sliced = accessLogReads(packsAndRows(connectionOn(connection)), of);
         expect(await walk((after) => sliced.page(filter, limit, after))).toEqual(
           await walk((after) => model.read.accessLog.page(filter, limit, after)),
         );
@@ -86,4 +88,67 @@ test("every page of every walk is the model's", async () => {
     ),
     { numRuns: 60 },
   );
+});
+
+test("rows of a file from before there were packs are read with what came since, and pruned", async () => {
+  const older = sqliteDatabase();
+  const file = join(dirname(older.target), "access-log.db");
+  const first = await older.open();
+  first.logAccess(rowAt(1));
+  await first.close();
+  const tampering = new Database(file);
+  tampering.run("delete from access_packs");
+  tampering.run("update sqlite_sequence set seq = 0 where name = 'access_log'");
+  const insert = `insert into access_log (at, request_id, subject, method, route, path, status,
+    duration_ms, bytes_out, ip, user_agent) values (?, ?, '', 'GET', '/', '/', 200, 0, 0, '', '')`;
+  for (let n = 0; n < 30; n++) tampering.run(insert, [1000 * n, `old${n}`]);
+  tampering.close();
+
+  const store = await older.open();
+  for (let n = 30; n < 60; n++) store.logAccess(rowAt(n));
+  await until(async () => (await store.read.accessLog.page({}, 1)).total === 60);
+  const numbers = (items: readonly LoggedRequest[]) => items.map(({ id }) => id);
+  const newest = await store.read.accessLog.page({}, 40);
+  expect(numbers(newest.items)).toEqual(Array.from({ length: 40 }, (_, n) => 60 - n));
+  const rest = await store.read.accessLog.page({}, 40, newest.next);
+  expect(numbers(rest.items)).toEqual(Array.from({ length: 20 }, (_, n) => 20 - n));
+  expect(rest.items[0]).toMatchObject({ at: 19_000, requestId: "old19" });
+  await store.pruneAccessLog(instant(20_000));
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(40);
+  await store.pruneAccessLog(instant(60_000));
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(0);
+  store.logAccess(rowAt(60));
+  await until(async () => (await store.read.accessLog.page({}, 1)).items[0]?.id === 61);
+  await store.close();
+});
+
+test("rows written together stay until the last of them is due", async () => {
+  const { store } = await writtenAtOnce([10, 30, 20]);
+  await store.pruneAccessLog(instant(30_000));
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(3);
+  expect((await store.read.accessLog.page({ to: instant(30_000) }, 1)).total).toBe(2);
+  await store.pruneAccessLog(instant(30_001));
+  expect((await store.read.accessLog.page({}, 1)).total).toBe(0);
+  await store.close();
+});
+
+async function writtenAtOnce(seconds: readonly number[]) {
+  const store = await sqliteDatabase().open();
+  for (const n of seconds) store.logAccess(rowAt(n));
+  await until(async () => (await store.read.accessLog.page({}, 1)).total === seconds.length);
+  return { store };
+}
+
+const rowAt = (n: number): AccessLogRow => ({
+  at: instant(1000 * n),
+  requestId: `r${n}`,
+  method: "GET",
+  route: "/",
+  subject: "",
+  status: 200,
+  path: "/",
+  durationMs: 0,
+  bytesOut: 0,
+  ip: "",
+  userAgent: "",
 });

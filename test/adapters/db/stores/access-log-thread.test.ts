@@ -3,7 +3,6 @@
  * when it dies.
  */
 
-import { Database } from "bun:sqlite";
 import { afterEach, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,6 +11,7 @@ import { join } from "node:path";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { instant } from "#core/time.ts";
+import { loggedRows } from "#test/support/stores/access-log-rows.ts";
 import { until } from "#test/support/until.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 
@@ -53,13 +53,6 @@ async function opened(workerUrl: string) {
 
 const main = new URL("../../../../src/main.ts", import.meta.url).href;
 
-function read(path: string) {
-  const database = new Database(path, { readonly: true });
-  const rows = database.query("select * from access_log order by id").all();
-  database.close();
-  return rows;
-}
-
 test("every row arrives once, in order and as it was, while other units are written too", async () => {
   const { store, path, faults } = await opened(main);
   const units: Promise<unknown>[] = [];
@@ -72,19 +65,19 @@ test("every row arrives once, in order and as it was, while other units are writ
   }
   await Promise.all(units);
   await store.close();
-  const rows = read(path);
+  const rows = loggedRows(path);
   expect(rows).toHaveLength(6200);
   expect([faults, store.droppedAccessRows()]).toEqual([[], 0]);
   for (const n of [0, 1, 499, 500, 3333, 6199]) {
     expect(rows[n]).toMatchObject({
       at: 1_700_000_000_000 + n,
-      request_id: `r${n}`,
+      requestId: `r${n}`,
       subject: n % 2 ? "root" : "",
       path: `/a/${n} éx`,
       status: 200,
-      duration_ms: n % 7,
-      bytes_out: n,
-      user_agent: n % 3 ? "" : "ägent",
+      durationMs: n % 7,
+      bytesOut: n,
+      userAgent: n % 3 ? "" : "ägent",
     });
   }
 }, 20_000);
@@ -100,7 +93,7 @@ test("rows that come after a rest are written by another thread, and none is los
     store.rest();
   }
   await store.close();
-  expect(read(path)).toHaveLength(3600);
+  expect(loggedRows(path)).toHaveLength(3600);
   expect([faults, store.droppedAccessRows()]).toEqual([[], 0]);
 }, 20_000);
 
@@ -110,7 +103,7 @@ test.each(["file:///nowhere/main.ts", "no address at all"])(
     const { store, path, faults } = await opened(url);
     for (let n = 0; n < 1700; n++) store.logAccess(row(n));
     await store.close();
-    expect(read(path)).toHaveLength(1700);
+    expect(loggedRows(path)).toHaveLength(1700);
     expect(new Set(faults).size).toBe(1);
     expect(store.droppedAccessRows()).toBe(0);
   },
@@ -124,5 +117,5 @@ test("damage that the thread finds is told, as any other", async () => {
   while (faults.length === 0) await Bun.sleep(5);
   await store.close();
   expect(faults).toEqual([expect.stringContaining("set aside")]);
-  expect([existsSync(`${path}.damaged`), read(path).length]).toEqual([true, 500]);
+  expect([existsSync(`${path}.damaged`), loggedRows(path).length]).toEqual([true, 500]);
 });
