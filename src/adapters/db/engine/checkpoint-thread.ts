@@ -32,11 +32,16 @@ export class CheckpointThread {
 
   /** Begins a checkpoint, unless one is under way; resolves when it is over, however it ended. */
   begin(): Promise<void> {
-    if (this.#underWay === undefined) {
-      this.#underWay = Promise.withResolvers<void>();
+    if (this.#underWay !== undefined) return this.#underWay.promise;
+    try {
       this.#worker ??= this.#started();
-      this.#worker.postMessage(checkpointNow);
+    } catch (error) {
+      // No thread is to be had: that is no fault of the database.
+      this.#failed(new Error("the thread of checkpoints does not start", { cause: error }));
+      return Promise.resolve();
     }
+    this.#underWay = Promise.withResolvers<void>();
+    this.#worker.postMessage(checkpointNow);
     return this.#underWay.promise;
   }
 

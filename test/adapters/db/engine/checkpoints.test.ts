@@ -9,6 +9,7 @@ import { expect, test } from "bun:test";
 import { instant } from "#core/time.ts";
 import { Checkpoints } from "#adapters/db/engine/checkpoints.ts";
 import { CheckpointThread } from "#adapters/db/engine/checkpoint-thread.ts";
+import { isWriteFault } from "#adapters/db/engine/faults.ts";
 import { fileIdentity } from "#adapters/db/engine/sqlite-files.ts";
 import { nothingWritten, type Store } from "#domain/store.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
@@ -144,6 +145,17 @@ test("a file that has taken the place of the open one is not touched", async () 
   expect(await Bun.file(target).text()).toBe("something else");
   holder.close();
 }, 30_000);
+
+test("a thread that cannot be had is told, and no fault of the database", async () => {
+  const { target } = database();
+  const job = { checkpoints: { path: target, identity: fileIdentity(target) } };
+  const failed: Error[] = [];
+  const thread = new CheckpointThread("no address", job, (error) => void failed.push(error));
+  await thread.begin();
+  await thread.close();
+  expect(failed.map(({ message }) => message)).toEqual(["the thread of checkpoints does not start"]);
+  expect(failed.map(isWriteFault)).toEqual([false]);
+});
 
 /** A database with a log of one commit. */
 function database() {
