@@ -153,7 +153,9 @@ test("a thread that cannot be had is told, and no fault of the database", async 
   const thread = new CheckpointThread("no address", job, (error) => void failed.push(error));
   await thread.begin();
   await thread.close();
-  expect(failed.map(({ message }) => message)).toEqual(["the thread of checkpoints does not start"]);
+  expect(failed.map(({ message }) => message)).toEqual([
+    "the thread of checkpoints does not start",
+  ]);
   expect(failed.map(isWriteFault)).toEqual([false]);
 });
 
