@@ -88,13 +88,15 @@ export class GroupCommit {
 
   /**
    * One turn of the event loop lets every request that has already arrived join the batch, and
-   * while that brings more, so may the next: what a batch costs is shared by all in it.
+   * while that brings more, so may the next: what a batch costs is shared by all in it. Where turns
+   * are long, because much else is done in them, nobody waits for another.
    */
   async #gathered(): Promise<void> {
+    const until = performance.now() + gatheredMs;
     for (let turns = 0; turns < turnsMax; turns++) {
       const before = this.#waiting.length;
       await nextTurn();
-      if (this.#waiting.length === before) return;
+      if (this.#waiting.length === before || performance.now() > until) return;
     }
   }
 
@@ -146,5 +148,6 @@ function rejectAll(
 }
 
 const turnsMax = 8;
+const gatheredMs = 10;
 const batchMax = 256;
 const waitingMax = 65_536;
