@@ -3,6 +3,7 @@
  */
 
 import { createHash } from "#core/crypto.ts";
+import { once } from "#core/once.ts";
 import type { Field } from "#core/shape.ts";
 import { anything } from "#core/shape.ts";
 
@@ -42,14 +43,6 @@ function respond(text: string, type: string, policy: string): Response {
     "cache-control": type === "application/json" ? "no-store" : "no-cache",
   };
   return new Response(text, { headers });
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }
 
 const style =

@@ -1,5 +1,7 @@
 /** Cheap factors of an RSA modulus: primes below 10,000, and the modulus being a power. */
 
+import { once } from "#core/once.ts";
+
 /** True when a prime below 10,000 divides n (n odd, above 10,000). */
 export function hasSmallFactor(n: bigint): boolean {
   for (const group of groups()) {
@@ -74,15 +76,6 @@ function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[]
   const out: (readonly T[])[] = [];
   for (let at = 0; at < items.length; at += size) out.push(items.slice(at, at + size));
   return out;
-}
-
-/** What is computed when it is first asked for: no start waits for it. */
-function once<T>(compute: () => T): () => T {
-  let computed: { readonly value: T } | undefined;
-  return () => {
-    computed ??= { value: compute() };
-    return computed.value;
-  };
 }
 
 const smallPrimes = once(() => primesBelow(10_000));
