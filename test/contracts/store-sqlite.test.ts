@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
@@ -75,6 +75,21 @@ test("V-28: before it migrates, SQLite keeps a sound copy that nobody else can r
   expect(copied.query("select name from sqlite_master where name = 'later'").get()).toBeNull();
   copied.close();
   await expect(database.open()).rejects.toMatchObject({ reason: "schema_newer" });
+});
+
+test("V-28: a binary that is too old names the copy it can begin from, and does", async () => {
+  const { database, migrate, copy } = await oldDatabase();
+  await migrate("create table later (x integer)");
+  const refused = await database.open().catch((error: Error) => error.message);
+  expect(refused).toContain(`put ${copy} in its place and lose what came after`);
+  renameSync(copy, database.target);
+  const store = await database.open();
+  expect((await store.read.audit.eventHead()).seq).toBe(1);
+  await store.close();
+  await migrate("create table later (x integer)");
+  rmSync(copy);
+  const without = await database.open().catch((error: Error) => error.message);
+  expect(without).toContain("Run the newer binary again, or restore what was saved before");
 });
 
 test("serials of bulk runs lie in the order in which they are worked off, without row ids", async () => {

@@ -11,6 +11,7 @@ import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
 import type { PostgresOptions } from "#adapters/db/engine/postgres.ts";
 import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { refuseMoved } from "#adapters/db/move/marks.ts";
 import { type Administration, storeOver } from "#adapters/db/stores/store.ts";
 
 export type StoreOptions = SqliteOptions | PostgresOptions;
@@ -70,6 +71,7 @@ async function started(
       await deps.beforeFilling?.();
       await fillEmpty(engine.writer, deps);
     });
+    await refuseMoved(engine.reader);
     await verifyHeads(engine.reader);
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
@@ -84,9 +86,10 @@ async function started(
 }
 
 /**
- * 1..2^31−1: what both halves of a PostgreSQL advisory lock can hold; 0 is the lock of migrations.
+ * The number of a store among replicas, of four random octets, 1..2^31−1: what both halves of a
+ * PostgreSQL advisory lock can hold; 0 is the lock of migrations.
  */
-function ownerNumber(random: Uint8Array): number {
+export function ownerNumber(random: Uint8Array): number {
   const drawn = new DataView(random.buffer, random.byteOffset, 4).getUint32(0) & 0x7fffffff;
   return drawn === 0 ? 1 : drawn;
 }

@@ -38,7 +38,7 @@ interface Watched {
  */
 const asked: Readonly<Record<string, { readonly versions: number; readonly tables: string[] }>> = {
   authenticate: { versions: 1, tables: [] },
-  // Whether its serial is free, and its open row; on PostgreSQL both together with the head row.
+  // Whether its serial is free; on PostgreSQL its open row too, both together with the head row.
   issue: { versions: 3, tables: ["certificates", "open_intents"] },
   renew: { versions: 4, tables: ["certificates", "certificates", "open_intents"] },
   revoke: { versions: 2, tables: ["certificates", "revocations"] },
@@ -77,7 +77,9 @@ describe.each([
       await request();
       const queried = watched.sent.slice(from).flatMap(tableOf);
       const rows = queried.filter((table) => table !== "heads");
-      expect([name, rows]).toEqual([name, tables]);
+      // On SQLite nobody else writes, so what is open is known to whom opened it.
+      const known = dialect === "sqlite" ? ["open_intents"] : [];
+      expect([name, rows]).toEqual([name, tables.filter((table) => !known.includes(table))]);
       const questions = queried.length - rows.length;
       expect([name, questions]).toEqual([name, dialect === "postgres" ? versions : 0]);
       expect(watched.parsed.slice(parsedFrom).flatMap(tableOf)).toEqual([]);

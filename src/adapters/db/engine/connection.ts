@@ -3,7 +3,7 @@
  * is hot.
  */
 
-import { type Column, getTableColumns, type SQL, sql } from "drizzle-orm";
+import { Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 
 import type { Page, PageKey } from "#domain/page.ts";
@@ -98,7 +98,8 @@ export function inserter<T extends SQLiteTable>(
   const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
   const tail = onConflict === "fail" ? "" : ` on conflict ${resolution(columns, onConflict)}`;
   const text = `${insertInto(table, columns)} values (${marks})${tail}`;
-  return (row) => connection.run(text, driverValues(columns, row));
+  const bound = written(columns);
+  return (row) => connection.run(text, driverValues(bound, row));
 }
 
 function resolution(
@@ -145,7 +146,8 @@ export function bulkWriter<T extends SQLiteTable>(
   counted?: Counted,
 ): BulkWriter<T> {
   const columns = writtenColumns(table);
-  const bound = (row: T["$inferInsert"]) => driverValues(columns, row);
+  const values = written(columns);
+  const bound = (row: T["$inferInsert"]) => driverValues(values, row);
   if (connection.dialect === "sqlite") {
     const into = insertInto(table, columns, counted);
     return { bound, insert: piecewiseInserter(connection, into, columns, counted) };
@@ -163,7 +165,10 @@ export function bulkWriter<T extends SQLiteTable>(
 }
 
 /** A row as PostgreSQL reads it from JSON; bytes are a text of their digits there. */
-function named(members: readonly string[], row: readonly Value[]): Readonly<Record<string, Value>> {
+export function named(
+  members: readonly string[],
+  row: readonly Value[],
+): Readonly<Record<string, Value>> {
   const fields: Record<string, Value> = {};
   for (const [at, member] of members.entries()) {
     const value = row[at] ?? null;
@@ -286,26 +291,38 @@ export function refuseNul(value: unknown): void {
 
 /**
  * The columns an insert names: all but the row number that the kit's `rowNumber` and `ordinal` have
- * counted, and the mark of its `folding`, which begins as false.
+ * counted, and what rows are given when they are taken in (`folds.ts`).
  */
 const writtenColumns = (table: SQLiteTable): readonly [string, Column][] =>
   Object.entries<Column>(getTableColumns(table)).filter(([, column]) => {
     const counts = "autoIncrement" in column && column.autoIncrement === true;
-    const left = column.name === "ordinal" || column.name === "folded";
+    const left = /^(ordinal|folded|certificate_ordinal)$/.test(column.name);
     return column.getSQLType() !== "bigserial" && !counts && !left;
   });
+
+/** Column by column what an insert binds, and how a value becomes that. */
+type Written = readonly (readonly [key: string, toDriver: (value: unknown) => Value])[];
+
+function written(columns: readonly [string, Column][]): Written {
+  return columns.map(([key, column]) => {
+    const asIs = column.mapToDriverValue === Column.prototype.mapToDriverValue;
+    // Each column type maps to what drivers bind.
+    const toDriver = asIs ? bindable : (value: unknown) => column.mapToDriverValue(value);
+    return [key, toDriver as (value: unknown) => Value];
+  });
+}
+
+const bindable = (value: unknown): Value => value as Value; // Of a column that maps nothing.
 
 const tableName = (table: SQLiteTable): string => String(Reflect.get(table, nameSymbol));
 const nameSymbol = Symbol.for("drizzle:Name");
 
-function driverValues(
-  columns: readonly [string, Column][],
-  row: Readonly<Record<string, unknown>>,
-): Value[] {
-  return columns.map(([key, column]) => {
-    const value = row[key];
-    if (value === undefined || value === null) return null;
+function driverValues(columns: Written, row: Readonly<Record<string, unknown>>): Value[] {
+  const values: Value[] = [];
+  for (const [key, toDriver] of columns) {
+    const value = row[key] ?? null;
     refuseNul(value);
-    return column.mapToDriverValue(value) as Value; // Each column type maps to what drivers bind.
-  });
+    values.push(value === null ? null : toDriver(value));
+  }
+  return values;
 }

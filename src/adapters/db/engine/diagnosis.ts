@@ -58,7 +58,8 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
   });
 }
 
-function withSqlite<T>(
+/** Opens the file for reading only, as long as `look` takes. */
+export function withSqlite<T>(
   { path, busy_timeout_ms }: SqliteOptions,
   look: (database: Database) => T,
 ): T {
@@ -137,7 +138,7 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
 }
 
 /** `look` asks what may take `deadlineMs`. */
-async function withPostgres<T>(
+export async function withPostgres<T>(
   { dsn, patience: given }: PostgresOptions,
   look: (ask: (text: string) => Promise<Answered>) => Promise<T>,
   longestMs?: number,

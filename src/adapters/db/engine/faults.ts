@@ -28,7 +28,9 @@ export type UnfitReason =
   | "migration_pending"
   | "copy_failed"
   | "head_mismatch"
-  | "in_use";
+  | "in_use"
+  | "moved"
+  | "not_empty";
 
 /**
  * The refusal for a database that does not serve now; the driver's error stays its cause, for the

@@ -63,6 +63,23 @@ export function divided(
   ];
 }
 
+/**
+ * The events of a certificate among those taken in: by its number, and those that had none when
+ * they were taken in by what they name. Both indexes are named, since without statistics SQLite
+ * may prefer that of an action, which can hold nearly all events; and it is one statement, since a
+ * removed certificate's events go from one to the other.
+ */
+export const eventsNamed = (caId: string, serial: string): Subquery =>
+  new Subquery(
+    sql`select * from events indexed by events_numbered where folded and certificate_ordinal =
+        (select ordinal from certificates where ca_id = ${caId} and serial = ${serial})
+      union all
+      select * from events indexed by events_certificate where folded
+        and certificate_ordinal is null and serial <> '' and ca_id = ${caId} and serial = ${serial}`,
+    {},
+    "events",
+  );
+
 /** Literal, not a parameter: otherwise SQLite may not use a partial index. */
 export const inIndexes = sql.raw("folded");
 
@@ -141,5 +158,10 @@ const steps = {
     `insert into certificate_search (rowid, search) select ordinal, search ${leaves}`,
     "update certificates not indexed set folded = 1 where ordinal > ?1 and ordinal <= ?2",
   ],
-  events: ["update events not indexed set folded = 1 where seq > ?1 and seq <= ?2"],
+  // The look-up finds a certificate whether it has been taken in or not, and none for most others.
+  events: [
+    `update events not indexed set folded = 1, certificate_ordinal =
+       (select ordinal from certificates c where c.ca_id = events.ca_id and c.serial = events.serial)
+     where seq > ?1 and seq <= ?2`,
+  ],
 } as const;

@@ -32,14 +32,7 @@ export interface StoreDependencies {
  * begins with its key.
  */
 export async function fillEmpty(writer: Connection, deps: StoreDependencies): Promise<void> {
-  const empty = {
-    eventSeq: genesis.seq,
-    eventHash: genesis.hash,
-    revocationSequence: 0,
-    ledgerNumber: genesis.seq,
-    ledgerHash: genesis.hash,
-  };
-  await writer.db.insert(writer.t.heads).values({ id: 1, ...empty });
+  await fillHeads(writer);
   const now = deps.clock.now();
   const builtIn = { id: defaultTenant, slug: "default", name: "default" };
   await tenantWrites(writer).ensure({
@@ -48,6 +41,18 @@ export async function fillEmpty(writer: Connection, deps: StoreDependencies): Pr
     createdAt: now,
     kekLabel: "",
     quotas: unlimited,
+  });
+}
+
+/** Writes the head row of chains that have not begun. */
+export async function fillHeads({ db, t }: Connection): Promise<void> {
+  await db.insert(t.heads).values({
+    id: 1,
+    eventSeq: genesis.seq,
+    eventHash: genesis.hash,
+    revocationSequence: 0,
+    ledgerNumber: genesis.seq,
+    ledgerHash: genesis.hash,
   });
 }
 

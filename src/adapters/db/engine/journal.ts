@@ -9,8 +9,7 @@ import { type LedgerDraft, type LedgerEntry, ledgerHash } from "#core/audit/ledg
 import { assert } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import type { AuditWrites } from "#domain/audit/store.ts";
-import { notHoldable } from "./faults.ts";
-import { bulkInserter, inOrder, placeholder, type Connection } from "./connection.ts";
+import { bulkInserter, inOrder, placeholder, refuseNul, type Connection } from "./connection.ts";
 import { Unwritten, type UnwrittenMark } from "./unwritten.ts";
 
 /** Where both chains and the revocation sequence end; the one row of `heads`. */
@@ -193,7 +192,7 @@ export class Journal implements AuditWrites {
  * text at its flush.
  */
 function assertStorable(texts: Readonly<Record<string, string | number>>): void {
-  if (Object.values(texts).join("").includes("\0")) throw notHoldable();
+  for (const name in texts) refuseNul(texts[name]);
 }
 
 type EventRow = AuditEvent & { readonly at: number };

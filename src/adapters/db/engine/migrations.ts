@@ -23,16 +23,17 @@ export function embeddedMigrations(dialect: "sqlite" | "postgres"): readonly Mig
 
 /**
  * What is still to be applied. Refuses a schema that is newer than this binary or was made by
- * another one.
+ * another one; `otherwise` says what else than the newer binary there is to begin from.
  */
 export function pendingMigrations(
   known: readonly Migration[],
   applied: readonly string[],
+  otherwise = "restore what was saved before it was migrated",
 ): readonly Migration[] {
   if (applied.length > known.length) {
     throw new StoreUnfit(
       "schema_newer",
-      `The database schema has version ${applied.length}; this binary knows ${known.length}.`,
+      `The database schema has version ${applied.length}; this binary knows ${known.length}. Run the newer binary again, or ${otherwise} and lose what came after.`,
     );
   }
   for (const [index, hash] of applied.entries()) {

@@ -19,6 +19,8 @@ export class OpenRows {
   readonly #connection: Connection;
   readonly #texts: Texts;
   readonly #known = new Map<string, OpenRow>();
+  /** Rows of SQLite that this store has committed: there nobody else writes. */
+  readonly #kept = new Map<string, OpenRow>();
   #free: (readonly [CaId, Serial])[] = [];
 
   constructor(connection: Connection) {
@@ -32,6 +34,17 @@ export class OpenRows {
     else {
       this.#known.clear();
       this.#free = [];
+    }
+  }
+
+  /**
+   * Remembers rows that have been committed, while there is room: what is settled soon need not be
+   * looked up.
+   */
+  keep(rows: readonly OpenRow[]): void {
+    if (this.#connection.dialect === "postgres") return;
+    for (const row of rows) {
+      if (row.serial !== "" && this.#kept.size < keptMax) this.#kept.set(row.opId, row);
     }
   }
 
@@ -54,8 +67,8 @@ export class OpenRows {
 
   /** The stored row in which this operation has a serial; which one it is spares a walk. */
   async row(opId: string, serial: Serial | undefined): Promise<OpenRow | undefined> {
-    const known = this.#known.get(opId);
-    if (known !== undefined) return known;
+    const known = this.#known.get(opId) ?? this.#kept.get(opId);
+    if (known !== undefined && (serial ?? known.serial) === known.serial) return known;
     const { named, ofOperation } = this.#texts;
     const found =
       serial === undefined
@@ -68,6 +81,7 @@ export class OpenRows {
   removing(rows: readonly OpenRow[]): Step[] {
     const connection = this.#connection;
     const { remove } = this.#texts;
+    for (const { opId } of rows) this.#kept.delete(opId);
     if (connection.dialect === "postgres") return sentWith(connection, remove, rows.map(keyOf));
     return rows.map(
       ({ serial, opId }) =>
@@ -80,6 +94,7 @@ export class OpenRows {
   closing(closed: readonly string[]): Step[] {
     const connection = this.#connection;
     const { removeBare, close } = this.#texts;
+    for (const opId of closed) this.#kept.delete(opId);
     if (connection.dialect === "postgres") {
       return [removeBare, close].flatMap((text) => sentWith(connection, text, closed));
     }
@@ -105,6 +120,7 @@ export class OpenRows {
   }
 }
 
+const keptMax = 4096;
 const keyOf = ({ serial, opId }: OpenRow) => ({ serial, opId });
 
 /** One statement for all of them, if there are any. */

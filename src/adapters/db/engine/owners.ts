@@ -28,3 +28,14 @@ export function ownedByDead(
     select objid::bigint from pg_locks where locktype = 'advisory' and classid::bigint = ${presenceClass}
     and objsubid = 2 and granted and database = (select oid from pg_database where datname = current_database())))`;
 }
+
+/** How many stores of PostgreSQL but `owner` hold a presence lock now. */
+export async function otherStores(connection: Connection, owner: number): Promise<number> {
+  const row = await connection.row(
+    `select count(distinct objid) from pg_locks where locktype = 'advisory' and classid::bigint = $1
+     and objid::bigint not in (0, $2) and objsubid = 2 and granted
+     and database = (select oid from pg_database where datname = current_database())`,
+    [presenceClass, owner],
+  );
+  return Number(row?.[0] ?? 0);
+}

@@ -124,6 +124,7 @@ export class GroupCommit {
       rejectAll(batch, outcomes, unitRefused(error, !committing || nothing));
       return;
     }
+    this.#journal.rows.committed();
     this.#committed(this.#journal.events);
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome = outcomes[index];

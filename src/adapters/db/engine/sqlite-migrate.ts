@@ -4,7 +4,7 @@
  */
 
 import { Database } from "bun:sqlite";
-import { closeSync, openSync, rmSync } from "node:fs";
+import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 
 import { StoreUnfit } from "./faults.ts";
 import {
@@ -31,7 +31,9 @@ export async function migrateSqlite(
   const { database, writer } = engine;
   if (!options.readOnly) await ensureRecord(writer);
   const applied = await appliedMigrations(writer);
-  const pending = pendingMigrations(known, applied);
+  const kept = copyOf(options.path, known.length + 1);
+  const otherwise = existsSync(kept) ? `put ${kept} in its place` : undefined;
+  const pending = pendingMigrations(known, applied, otherwise);
   if (pending.length === 0) return;
   if (options.readOnly) throw migrationPending(pending);
   if (applied.length > 0) copyBefore(database, options.path, applied.length);
@@ -61,12 +63,15 @@ async function apply(
   }
 }
 
+/** Where a file is kept as it was before migration `version`. */
+const copyOf = (path: string, version: number): string => `${path}.before-${version}`;
+
 /**
  * `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by
  * page.
  */
 function copyBefore(database: Database, path: string, version: number): void {
-  const copy = `${path}.before-${version + 1}`;
+  const copy = copyOf(path, version + 1);
   rmSync(copy, { force: true });
   closeSync(openSync(copy, "wx", 0o600));
   database.query("vacuum into ?").run(copy);

@@ -37,6 +37,8 @@ export class Unwritten {
   /** Serials that units of this batch took, written or not. */
   #taken: (readonly [CaId, Serial])[] = [];
   #writes = 0;
+  /** Rows this batch has written and not taken back since. */
+  #written: OpenRow[] = [];
 
   constructor(connection: Connection, owner: number) {
     this.#connection = connection;
@@ -53,7 +55,13 @@ export class Unwritten {
     this.#changes = [];
     this.#net = new NetChange(this.#owner);
     this.#taken = [];
+    this.#written = [];
     this.#rows.forget();
+  }
+
+  /** The batch has been committed. */
+  committed(): void {
+    this.#rows.keep(this.#written);
   }
 
   /** Looks up what units will ask for; on PostgreSQL it is sent before this returns. */
@@ -70,6 +78,8 @@ export class Unwritten {
   restore(mark: UnwrittenMark): void {
     this.#replay(mark.writes === this.#writes ? this.#changes.slice(0, mark.changes) : []);
     this.#taken.length = mark.taken;
+    // Some of them may be stored all the same; those are looked up.
+    if (mark.writes !== this.#writes) this.#written = [];
   }
 
   /** As the port's `intend`. */
@@ -144,6 +154,8 @@ export class Unwritten {
       () => this.#certificates.insert(certificates),
     ];
     await inOrder(this.#connection, steps);
+    const past = new Set([...gone.map(({ opId }) => opId), ...closed]);
+    this.#written = [...this.#written.filter(({ opId }) => !past.has(opId)), ...inserted];
   }
 
   /** What is to be written now; `later` is what waits from here on. */

@@ -9,6 +9,7 @@ import {
   boolean,
   customType as pgCustom,
   index as pgIndex,
+  type PgColumn,
   primaryKey as pgPrimaryKey,
   pgTable,
   text as pgText,
@@ -21,6 +22,7 @@ import {
   index,
   integer,
   primaryKey,
+  type SQLiteColumn,
   sqliteTable,
   text,
   uniqueIndex,
@@ -55,12 +57,31 @@ export const sqliteKit = {
   }),
   /** An index over the rows taken in so far. */
   behind: (its: IndexBuilder): IndexBuilder => its.where(sql`folded`),
+  /** The number of the certificate an event names, from when the event is taken in. */
+  certificateOrdinal: () => ({
+    certificateOrdinal: integer("certificate_ordinal", { mode: "number" }),
+  }),
+  /**
+   * What finds the events of a certificate: by its number, since numbers grow as events do and
+   * serials are random, each a page of its own; those that name none pkid has, by what they name.
+   */
+  eventsOfCertificates: (t: EventColumns): readonly IndexBuilder[] => [
+    index("events_ca").on(t.caId).where(sql`folded`),
+    index("events_numbered")
+      .on(t.certificateOrdinal)
+      .where(sql`folded and certificate_ordinal is not null`),
+    index("events_certificate")
+      .on(t.caId, t.serial)
+      .where(sql`folded and certificate_ordinal is null and serial <> ''`),
+  ],
   index,
   unique: uniqueIndex,
   primaryKey,
 };
 
 export type Kit = typeof sqliteKit;
+
+type EventColumns = Readonly<Record<"caId" | "serial" | "certificateOrdinal", SQLiteColumn>>;
 
 /**
  * PostgreSQL in SQLite's types. The assertion is true for what the repositories use: both dialects
@@ -86,6 +107,10 @@ export const postgresKit = {
   // Every index and counter is kept by the statement that changes a row.
   folding: () => ({}),
   behind: <T>(its: T): T => its,
+  certificateOrdinal: () => ({}),
+  eventsOfCertificates: (t: { readonly caId: PgColumn; readonly serial: PgColumn }) => [
+    pgIndex("events_certificate").on(t.caId, t.serial),
+  ],
   index: pgIndex,
   unique: pgUnique,
   primaryKey: pgPrimaryKey,

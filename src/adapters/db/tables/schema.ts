@@ -334,12 +334,13 @@ function eventsTable(k: Kit) {
       hash: k.text("hash").notNull(),
       /** `timestamp` in epoch milliseconds, for filters; never hashed. */
       at: k.int("at").notNull(),
+      ...k.certificateOrdinal(),
     },
     (t) => [
       k.behind(k.index("events_action").on(t.action)),
       k.behind(k.index("events_actor").on(t.actor)),
-      k.behind(k.index("events_certificate").on(t.caId, t.serial)),
       k.behind(k.index("events_time").on(t.at)),
+      ...k.eventsOfCertificates(t),
     ],
   );
 }

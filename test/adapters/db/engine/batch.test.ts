@@ -203,16 +203,49 @@ describe.each([
     await store.close();
   });
 
-  test("any mix of units comes to what it comes to in memory", async () => {
+  test("what a batch has settled no later batch settles again, and what it took back one does", async () => {
+    const store = await open();
+    const rows = [certificate(), certificate(), certificate()] as const;
+    const [issued, abandoned, closed] = rows;
+    for (const row of rows)
+      await store.atomically((tx) => intend(tx, intentFor(row, { opId: row.id })));
+    const again = async (work: (tx: Unit) => Promise<unknown>) =>
+      await store.atomically(work).then(
+        () => "kept",
+        () => "refused",
+      );
+    const issuing = (row: CertificateRecord) => (tx: Unit) =>
+      activate(tx, intentFor(row, { opId: row.id }), row);
+    // Taken back with its unit.
+    await again(async (tx) => {
+      await issuing(issued)(tx);
+      throw new Error("no");
+    });
+    expect(await again(issuing(issued))).toBe("kept");
+    expect(await again((tx) => tx.certificates.activate(issued.id, issued))).toBe("refused");
+    await store.atomically(async (tx) => {
+      await tx.audit.appendLedger(ledgerDraft("outcome", abandoned.id));
+      await tx.certificates.settle(abandoned.id, "abandoned");
+    });
+    expect(await again((tx) => tx.certificates.activate(abandoned.id, abandoned))).toBe("refused");
+    // The ledger has its outcome, and its serial is still open.
+    await store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("outcome", closed.id)));
+    await store.atomically((tx) => tx.certificates.activate(closed.id, closed));
+    expect(await store.read.audit.openLedgerIntents(10)).toEqual([]);
+    await store.close();
+  });
+
+  test("any mix of units in any batches comes to what it comes to in memory", async () => {
     const store = await open();
     const numRuns = store.dialect === "sqlite" ? 300 : 60;
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.array(aStep, { maxLength: 4 }), { maxLength: 8 }),
-        async (units) => {
+        fc.array(fc.array(fc.array(aStep, { maxLength: 4 }), { maxLength: 8 }), { maxLength: 3 }),
+        async (batches) => {
           const model = openMemoryStore();
           const operations = newOperations();
-          expect(await ran(store, operations, units)).toEqual(await ran(model, operations, units));
+          const outcomes = await ran(store, operations, batches);
+          expect(outcomes).toEqual(await ran(model, operations, batches));
           expect(await left(store, operations)).toEqual(await left(model, operations));
         },
       ),
@@ -243,26 +276,34 @@ function newOperations(): readonly OneOperation[] {
   return [first, second, second].map((row) => ({ row, intent: intentFor(row) }));
 }
 
-/** Whether each unit was kept; all of them are one batch. */
-async function ran(store: Store, operations: readonly OneOperation[], units: readonly Step[][]) {
+/** Whether each unit was kept; those of a batch are asked for at once. */
+async function ran(
+  store: Store,
+  operations: readonly OneOperation[],
+  batches: readonly (readonly Step[][])[],
+) {
   // The ledger has no outcome without an intent before it, which units see to.
   let intended: ReadonlySet<number> = new Set();
-  const outcomes = await Promise.allSettled(
-    units.map((steps, unit) =>
-      store.atomically(async (tx) => {
-        const within = new Set(intended);
-        for (const [place, [what, at]] of steps.entries()) {
-          const operation = operations[at];
-          if (operation === undefined) throw new Error("there are three");
-          if (what === "close" && !within.has(at)) continue;
-          if (what === "intend") within.add(at);
-          await step(tx, what, operation, `${unit} ${place}`);
-        }
-        intended = within;
-      }),
-    ),
-  );
-  return outcomes.map(({ status }) => status);
+  const kept: string[] = [];
+  for (const [batch, units] of batches.entries()) {
+    const outcomes = await Promise.allSettled(
+      units.map((steps, unit) =>
+        store.atomically(async (tx) => {
+          const within = new Set(intended);
+          for (const [place, [what, at]] of steps.entries()) {
+            const operation = operations[at];
+            if (operation === undefined) throw new Error("there are three");
+            if (what === "close" && !within.has(at)) continue;
+            if (what === "intend") within.add(at);
+            await step(tx, what, operation, `${batch} ${unit} ${place}`);
+          }
+          intended = within;
+        }),
+      ),
+    );
+    kept.push(...outcomes.map(({ status }) => status));
+  }
+  return kept;
 }
 
 async function step(

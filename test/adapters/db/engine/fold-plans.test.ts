@@ -14,6 +14,7 @@ import { tenantReads } from "#adapters/db/stores/tenants.ts";
 import { caId, type Serial, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import { TurnShare } from "#core/turns.ts";
+import type { EventFilter } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import { fillInventory, home, inventoryRows } from "#test/support/stores/inventory-model.ts";
@@ -157,7 +158,22 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
   [
     "events of a certificate",
     () => reads.audit.events({ ...events, caId: caId("c"), serial: "1" as Serial }, 9),
-    [by("events", "events_certificate"), newest("events")],
+    [
+      by("events", "events_numbered"),
+      by("events", "events_certificate"),
+      by("certificates", "certificates_serial"),
+      newest("events"),
+    ],
+  ],
+  [
+    "events of a CA",
+    () => reads.audit.events({ ...events, caId: caId("c") }, 9),
+    [by("events", "events_ca"), newest("events")],
+  ],
+  [
+    "events of an action at a CA",
+    () => reads.audit.events({ ...events, caId: caId("c"), action: "ca.init_root" }, 9),
+    [by("events", "events_action"), newest("events")],
   ],
   [
     "events of a time",
@@ -193,8 +209,35 @@ test("a key is looked for by the index of keys alone", async () => {
   );
 });
 
+test.each<[string, Partial<EventFilter>]>([
+  ["alone", {}],
+  ["of an action", { action: "cert.issue", result: "success" }],
+  ["of actions", { action: "cert.*" }],
+  ["of an actor", { actor: "a" }],
+  ["of a time", { from: instant(0), to: noon }],
+  ["of a tenant", { tenant: tenantId("t") }],
+  ["within reach", { reach: { tenants: [tenantId("t")], cas: [home] } }],
+])("a certificate's events %s are found by the certificate, slice by slice", async (_, given) => {
+  asked.length = 0;
+  const page = reads.audit.events({ ...events, caId: home, serial: "1" as Serial, ...given }, 9);
+  expect((await page).items).toEqual([]);
+  const indexed = asked.filter((text) => text.includes("indexed by"));
+  // Rows and number of each slice.
+  expect(indexed.length).toBeGreaterThan(4);
+  for (const text of indexed) {
+    expect(plan(text).filter((step) => /^(SEARCH|SCAN|USE) /.test(step))).toEqual([
+      "SEARCH events USING INDEX events_numbered (certificate_ordinal=? AND rowid>? AND rowid<?)",
+      "SEARCH certificates USING COVERING INDEX certificates_serial (ca_id=? AND serial=?)",
+      "SEARCH events USING INDEX events_certificate (ca_id=? AND serial=? AND rowid>? AND rowid<?)",
+    ]);
+  }
+});
+
 function plan(text: string): string[] {
   const marks = text.replaceAll(/\?(\d+)?/g, "null");
   const rows = database.query(`explain query plan ${marks}`).all() as { detail: string }[];
-  return rows.map(({ detail }) => detail);
+  const steps = rows.map(({ detail }) => detail);
+  // What a subquery of that name has found is all looked at; it is no table.
+  const found = steps.includes("CO-ROUTINE events") ? steps.indexOf("SCAN events") : -1;
+  return steps.filter((_, at) => at !== found);
 }
