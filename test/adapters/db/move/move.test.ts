@@ -1,0 +1,203 @@
+/** A store goes from one kind of database to the other and back, and nothing is lost or doubled. */
+
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync } from "node:fs";
+
+import { type MoveRequest, moveDatabase } from "#adapters/db/move/databases.ts";
+import { carried, insertRows, type Row } from "#adapters/db/move/rows.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
+import { systemRandom } from "#adapters/system.ts";
+import { caId } from "#core/ids.ts";
+import type { Store } from "#domain/store.ts";
+import { wholeChain, wholeLedger } from "#test/contracts/store-durable.suite.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import * as make from "#test/support/stores/records.ts";
+import {
+  connectionOn,
+  type DatabaseUnderTest,
+  postgresDatabase,
+  postgresLimits,
+  sqliteDatabase,
+} from "#test/support/stores/stores.ts";
+
+setDefaultTimeout(120_000);
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+});
+afterAll(() => server.stop());
+
+const home = caId("home");
+
+test("what was moved to PostgreSQL and back is what it was, row by row and link by link", async () => {
+  const from = await filled();
+  const before = await shown(from);
+  const away = await postgresDatabase(server);
+  const there = await moved(from, away);
+  expect(there.heads?.eventSeq).toBe(before.events.length);
+  expect(await shown(away)).toEqual(before);
+
+  const back = sqliteDatabase();
+  const again = await moved(away, back);
+  expect(again.tables).toEqual(there.tables);
+  expect(await shown(back)).toEqual(before);
+  const rows = new Map(again.tables.map(({ table, rows: found }) => [table, found]));
+  expect([...rows].filter(([, found]) => found === 0)).toEqual([]);
+  // Every table of the first is in the last, octet for octet.
+  expect(allRows(back)).toEqual(allRows(from));
+});
+
+test("what is issued after a move follows what was issued before it", async () => {
+  const from = await filled();
+  const away = await postgresDatabase(server);
+  await moved(from, away);
+  const store = await away.open();
+  const row = make.certificate({ caId: home });
+  await make.issue(store, row);
+  const page = await store.read.certificates.page({ caId: home, now: make.noon }, 3);
+  expect(page.items[0]?.id).toBe(row.id);
+  await wholeChain(store);
+  await wholeLedger(store);
+  await store.close();
+});
+
+test("what was moved opens no more, and is moved once", async () => {
+  const from = await filled();
+  await moved(from, await postgresDatabase(server));
+  expect(await refusal(from.open())).toContain("was moved at noon to postgres");
+  const other = await postgresDatabase(server);
+  expect(await refusal(moved(from, other))).toContain("its history goes on there");
+  // A copy that was never in service can be lost; then it is made again, by name.
+  await moved(from, other, { again: true });
+  await (await other.open()).close();
+});
+
+test("a database that holds anything is not written to", async () => {
+  const from = await filled();
+  for (const to of [sqliteDatabase(), await postgresDatabase(server)]) {
+    await (await to.open()).close();
+    expect(await refusal(moved(from, to))).toContain("is not empty; nothing is written over");
+  }
+  await (await from.open()).close();
+});
+
+test("a look at what would be moved changes nothing on either side", async () => {
+  const from = await filled();
+  const to = sqliteDatabase();
+  const { tables, heads } = await moved(from, to, { dryRun: true });
+  expect(tables.find(({ table }) => table === "certificates")?.rows).toBe(5);
+  expect([heads, existsSync(to.target)]).toEqual([undefined, false]);
+  await (await from.open()).close();
+});
+
+test("a chain that is broken is not carried on, and what was begun is gone", async () => {
+  const from = await filled();
+  await from.tamper("update events set detail = 'x' where seq = 2");
+  const to = sqliteDatabase();
+  expect(await refusal(moved(from, to))).toContain("does not verify at event 2: hash");
+  expect(existsSync(to.target)).toBe(false);
+  // What could not be moved is served as before.
+  await (await from.open()).close();
+  const away = await postgresDatabase(server);
+  expect(await refusal(moved(from, away))).toContain("does not verify at event 2");
+  expect(await refusal(away.open())).toContain("an unfinished copy, begun at noon from sqlite");
+});
+
+test("a PostgreSQL database at which another process works is not moved", async () => {
+  const from = await postgresDatabase(server);
+  const store = await from.open();
+  await make.issue(store, make.certificate());
+  expect(await refusal(moved(from, sqliteDatabase()))).toContain("stop every replica first");
+  await store.close();
+  await moved(from, sqliteDatabase());
+});
+
+test("a database of another schema is not moved", async () => {
+  const from = await filled();
+  await from.tamper("delete from schema_migrations where version = 5");
+  expect(await refusal(moved(from, sqliteDatabase()))).toContain("run `pkid migrate` first");
+});
+
+/** `rejects` would wait in a way in which a database far away is slow. */
+const refusal = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "nothing was refused",
+    (error: Error) => error.message,
+  );
+
+const moved = (
+  from: DatabaseUnderTest,
+  to: DatabaseUnderTest,
+  asked: Partial<MoveRequest> = {},
+) => {
+  const request = { dryRun: false, again: false, at: "noon", random: systemRandom, ...asked };
+  return moveDatabase({ from: optionsOf(from), to: optionsOf(to), ...request });
+};
+
+const optionsOf = ({ target }: DatabaseUnderTest): StoreOptions =>
+  target.startsWith("postgres")
+    ? { driver: "postgres", dsn: target, ...postgresLimits, migrate: true }
+    : { driver: "sqlite", path: target, busy_timeout_ms: 5000 };
+
+/** With certificates, both chains, and rows of all that types allow in every other table. */
+async function filled(): Promise<DatabaseUnderTest> {
+  const database = sqliteDatabase();
+  const store = await database.open();
+  for (let n = 0; n < 5; n++) await make.issue(store, make.certificate({ caId: home }));
+  await store.atomically((tx) => make.intend(tx, make.intentFor(make.certificate())));
+  await store.close();
+  const file = new Database(database.target);
+  const connection = connectionOn(file);
+  const { t } = connection;
+  const own = [t.certificates, t.events, t.ledger, t.heads, t.openIntents, t.migrations, t.folds];
+  const derived = [t.certificateCounts, t.revocationCounts, t.tenantCounts, t.accessLog];
+  const skipped = new Set<unknown>([...own, ...derived]);
+  for (const table of Object.values(t).filter((one) => !skipped.has(one))) {
+    const one = carried(connection, table, ["folded", "certificate_ordinal"]);
+    await insertRows(connection, one, [made(one, 1), made(one, 2)]);
+  }
+  file.close();
+  return database;
+}
+
+/** A row of the greatest, strangest values its columns take, another for each number. */
+function made({ columns }: ReturnType<typeof carried>, number: number): Row {
+  const value = (column: (typeof columns)[number][1]) => {
+    if (!column.notNull && number === 2) return null;
+    const name = `${column.name} ${number} "ä\u{1f511}"'\\\n`;
+    if (column.dataType === "boolean") return number === 1;
+    if (column.dataType === "number") return 2 ** 53 - 1 - number;
+    if (column.dataType === "custom") {
+      return column.getSQLType() === "blob" ? Buffer.from([0, number, 255]) : [name, ""];
+    }
+    return name;
+  };
+  return Object.fromEntries(columns.map(([member, column]) => [member, value(column)]));
+}
+
+/** What a store tells of it. */
+async function shown(database: DatabaseUnderTest) {
+  const store = await database.open();
+  const certificates = await store.read.certificates.page({ caId: home, now: make.noon }, 100);
+  const events = await wholeChain(store);
+  const ledger = await wholeLedger(store);
+  const open = await openSerials(store);
+  await store.close();
+  return { certificates, events, ledger, open };
+}
+
+const openSerials = async (store: Store) =>
+  (await store.read.audit.openLedgerIntents(10)).map(({ opId }) => opId);
+
+function allRows({ target }: DatabaseUnderTest) {
+  const file = new Database(target, { readonly: true });
+  const tables = file.query("select name from sqlite_schema where type = 'table'").values();
+  const kept = tables.map(([name]) => String(name)).filter((name) => !ownTables.test(name));
+  const rows = kept.map((name) => [name, file.query(`select * from "${name}"`).values().sort()]);
+  file.close();
+  return Object.fromEntries(rows);
+}
+
+const ownTables = /^(sqlite_|folds$|heads$|certificate_search|instance$)/;
