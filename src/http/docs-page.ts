@@ -27,7 +27,7 @@ export function docsPage(catalog: Catalog, style: string): string {
 <title>pkid: operations</title>
 <style>${style}</style>
 <h1>Operations</h1>
-<p>The machine-readable form is <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1).</p>
+<p>The machine-readable form is <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). How to run pkid is in the <a href="/docs/manual">manual</a>.</p>
 <p>${links} <a href="#errors">errors</a></p>
 ${authentication}
 ${groups.join("\n")}
@@ -151,7 +151,8 @@ ${rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}`).join("")}`).join("\n
 
 const code = (text: string): string => `<code>${escaped(text)}</code>`;
 
-const escaped = (text: string): string =>
+/** Text in HTML, of elements and of attributes. */
+export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** AUTH-1 and AUTH-3. */

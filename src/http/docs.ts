@@ -1,14 +1,17 @@
 /**
- * Serves the API description: the OpenAPI document and a page that reads like it, without a script.
+ * Serves the API description, the OpenAPI document and a page that reads like it, and the manual;
+ * no script.
  */
 
 import { createHash } from "#core/crypto.ts";
+import type { Chapter } from "#core/manual/markdown.ts";
 import { once } from "#core/once.ts";
 import type { Field } from "#core/shape.ts";
 import { anything } from "#core/shape.ts";
 
 import type { Catalog } from "./catalog.ts";
 import { docsPage } from "./docs-page.ts";
+import { manualPage } from "./manual-page.ts";
 import { openapiDocument } from "./openapi.ts";
 import { described, type PublicHandler } from "./public.ts";
 
@@ -20,9 +23,11 @@ export function descriptionHandlers(
   catalog: () => Catalog,
   version: string,
   parked: Field<unknown>,
-): { readonly "openapi.read": PublicHandler; readonly "openapi.page": PublicHandler } {
+  chapters: () => readonly Chapter[],
+): Readonly<Record<"openapi.read" | "openapi.page" | "manual.page", PublicHandler>> {
   const json = once(() => JSON.stringify(openapiDocument(catalog(), version, parked)));
   const html = once(() => docsPage(catalog(), style));
+  const manual = once(() => manualPage(chapters(), style));
   return {
     "openapi.read": described(() => respond(json(), "application/json", "default-src 'none'"), {
       summary: "This description, for programs.",
@@ -30,6 +35,10 @@ export function descriptionHandlers(
     }),
     "openapi.page": described(() => respond(html(), "text/html; charset=utf-8", pagePolicy), {
       summary: "This description, for people.",
+      gives: ["text/html"],
+    }),
+    "manual.page": described(() => respond(manual(), "text/html; charset=utf-8", pagePolicy), {
+      summary: "The operator's manual.",
       gives: ["text/html"],
     }),
   };
@@ -48,6 +57,7 @@ function respond(text: string, type: string, policy: string): Response {
 const style =
   "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}" +
   "table{border-collapse:collapse;width:100%;margin:.5rem 0}dt{font-weight:600}" +
+  "pre{overflow-x:auto;background:#f4f4f4;color:#111;padding:.6rem}" +
   "details{border-bottom:1px solid #ccc;padding:.3rem 0}summary{cursor:pointer}" +
   "th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ccc;vertical-align:top}";
 
