@@ -3,8 +3,8 @@
  * same commit.
  */
 
-import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import { buildConsole } from "./lib/console.ts";
 
@@ -29,7 +29,7 @@ async function buildBinary(outfile: string): Promise<void> {
     plugins: hasAddon() ? [] : [withoutPkcs11],
     compile: {
       outfile,
-      assets: [stagedMigrations(), "dist/console"],
+      assets: [stagedMigrations(), "dist/console", "src/manual"],
       // A CA runs the code it was built from. These close the doors through which a working
       // directory or an environment could add some: .env, bunfig.toml, eval, preloaded or imported
       // files from disk.
@@ -40,8 +40,10 @@ async function buildBinary(outfile: string): Promise<void> {
       execArgv: ["--disallow-code-generation-from-strings=strict"],
     },
   });
-  // The binary carries its source map; the copy beside it is not needed.
-  rmSync(`${outfile}.map`, { force: true });
+  // The binary carries its source maps; the copies beside it are not needed.
+  for (const name of readdirSync(dirname(outfile))) {
+    if (name.endsWith(".map")) rmSync(join(dirname(outfile), name));
+  }
   const bytes = await Bun.file(outfile).bytes();
   const digest = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
   const pkcs11 = hasAddon() ? "with PKCS#11" : "WITHOUT PKCS#11 (it could not be compiled)";

@@ -49,6 +49,7 @@ import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { crlHandlers } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
+import { manualChapters } from "./manual.ts";
 import type { Access } from "./access.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import type { Governance } from "./governance.ts";
@@ -82,7 +83,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
   const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   return {
-    ...descriptionHandlers(catalog, build.version, parkedShape),
+    ...descriptionHandlers(catalog, build.version, parkedShape, manualChapters),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),

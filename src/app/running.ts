@@ -72,6 +72,11 @@ export interface Running {
   readonly publicUrl: string;
   /** Re-reads configuration and certificate (SIGHUP, RLD-1 to RLD-3); never throws. */
   reload(): Promise<void>;
+  /**
+   * Settles when the store has answered a write that changes nothing. A refusal is an answer: a
+   * database that is away is told to whoever asks, and is no nearer after a restart.
+   */
+  storeAnswer(): Promise<void>;
   /** Drains and stops listeners and jobs (PRC-2). */
   stop(): Promise<void>;
 }
@@ -230,6 +235,10 @@ class Server implements Running {
       log.write("error", "config_reload_failed", { error: why });
       await this.#recordFailedReload();
     }
+  }
+
+  storeAnswer(): Promise<void> {
+    return this.#deps.store.ping(true).catch(() => {});
   }
 
   async stop(): Promise<void> {

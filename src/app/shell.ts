@@ -12,9 +12,12 @@ import type { CliDeps, ServeRequest } from "#cli/command.ts";
 import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
 import { openApp } from "#app";
+import { manualChapters } from "./manual.ts";
 import { migrate } from "./migration.ts";
+import { move } from "./move.ts";
 import { mustBeSomething } from "./founded.ts";
 import { describe } from "./describe.ts";
+import { supervisorOf } from "./supervisor.ts";
 import type { Running } from "./running.ts";
 import { standardError, standardOutput } from "./standard-output.ts";
 import { build } from "./version.ts";
@@ -37,11 +40,23 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
+  move,
   preflight: async (read, env, request) => {
     mustBeSomething(read);
     const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
+  support: async () => {
+    const facts = await import("#app/support/facts.ts");
+    return {
+      host: facts.hostFacts,
+      serving: facts.processFacts,
+      disk: facts.diskFacts,
+      database: facts.databaseFacts,
+      events: facts.newestEvents,
+    };
+  },
+  manual: manualChapters,
   version: {
     version: build.version,
     commit: build.commit ?? "",
@@ -68,6 +83,7 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
 async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
   const signals = hearSignals(config.server.shutdown_timeout_seconds, log);
+  const supervisor = supervisorOf(process.env, log);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
   // A server whose standard output is gone still serves, and says in its log that it is.
@@ -100,7 +116,7 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     },
   });
   surviveBugs(log);
-  signals.onReload(() => void running.reload());
+  signals.onReload(() => void supervisor.reloading(() => running.reload()));
   announce(running, config, say);
   log.write("info", "ready", {
     url: running.url,
@@ -113,7 +129,9 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   });
   // Somebody waits for this line.
   log.flush();
+  supervisor.ready(running.url, () => running.storeAnswer());
   await signals.stop;
+  supervisor.stopping();
   log.write("info", "stopping");
   await running.stop();
   await app.close();

@@ -20,6 +20,8 @@ export type Arg<T> = ArgDef & {
    * its own.
    */
   readonly alone?: string;
+  /** What a value can be, where these are few words and citty knows none of them. */
+  readonly words?: readonly string[];
   read(given: unknown, name: string): T;
 };
 export type Args = Readonly<Record<string, Arg<unknown>>>;
@@ -27,6 +29,13 @@ export type Given<A extends Args> = { readonly [K in keyof A]: ReturnType<A[K]["
 
 /** A word of its own, without dashes; it must be given. */
 export const word = (): Arg<string> => ({ type: "positional", read: String });
+
+/** A word that may be left out, behind those that must be given. */
+export const optionalWord = (): Arg<string | undefined> => ({
+  type: "positional",
+  required: false,
+  read: text,
+});
 
 /** A switch: true when given. */
 export const toggle = (description: string): Arg<boolean> => ({
@@ -106,6 +115,7 @@ export const keyType = (
   type: "string",
   description: `${description} One of ${types.join(", ")}.`,
   valueHint: "type",
+  words: types,
   read: (given, name) => {
     const type = text(given);
     if (type === undefined) return undefined;
@@ -120,6 +130,7 @@ export const reason = (fallback: RevocationReason): Arg<RevocationReason> => ({
   type: "string",
   description: `Revocation reason. One of ${Object.keys(revocationReasons).join(", ")}.`,
   valueHint: "reason",
+  words: Object.keys(revocationReasons),
   default: fallback,
   read: (given, name) => {
     try {
@@ -218,6 +229,9 @@ export function readArgs<const A extends Args>(
 /** The names of the words a command takes, in their order. */
 export const wordsOf = (args: Args): readonly string[] =>
   Object.keys(args).filter((name) => args[name]?.type === "positional");
+
+/** True for a word that may be left out. */
+export const isOptionalWord = (args: Args, name: string): boolean => args[name]?.required === false;
 
 /** The flags as they are written, with their names and declarations. */
 export const flagsOf = (args: Args) =>

@@ -5,6 +5,7 @@ import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { Chapter } from "#core/manual/markdown.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 
@@ -25,6 +26,8 @@ export interface CliDeps {
   readonly serve: (request: ServeRequest) => Promise<number>;
   /** Brings the database schema up to the binary, or says what that would do. */
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
+  /** Moves the database of one configuration to that of another, or says what that would move. */
+  readonly move: (config: Config, to: Config, asked: MoveAsked) => Promise<MoveReport>;
   /**
    * Looks at what there is of an instance nobody serves; throws an Error whose message names who
    * holds it, and `NoInstance` where there is neither a configuration file nor a data directory to
@@ -35,6 +38,10 @@ export interface CliDeps {
     env: Environment,
     request: PreflightRequest,
   ) => Promise<PreflightReport>;
+  /** What host and database tell whoever helps. */
+  readonly support: () => Promise<SupportFacts>;
+  /** The chapters of the operator's manual. */
+  readonly manual: () => readonly Chapter[];
   readonly version: VersionFacts;
   /** Name of the user this process runs as. */
   readonly osUser: string;
@@ -63,6 +70,17 @@ export interface ServeRequest {
     | { readonly faults: readonly string[] };
 }
 
+/** What is looked at for a support bundle; each may throw, which is then what is told. */
+export interface SupportFacts {
+  host(): unknown;
+  /** The process that serves, or this one. */
+  serving(config: Config): unknown;
+  disk(config: Config): unknown;
+  database(config: Config): Promise<unknown>;
+  /** The newest first, with everything that stands in them. */
+  events(config: Config, max: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
+}
+
 export type MigrationMode = "apply" | "status" | "dry-run";
 export interface MigrationReport {
   readonly driver: string;
@@ -72,6 +90,19 @@ export interface MigrationReport {
   readonly migrations: readonly string[];
   /** The verified copy made first, on sqlite. */
   readonly copy?: string;
+}
+export interface MoveAsked {
+  readonly dryRun: boolean;
+  /** Also what was moved before. */
+  readonly again: boolean;
+}
+export interface MoveReport {
+  readonly from: string;
+  readonly to: string;
+  readonly tables: readonly { readonly table: string; readonly rows: number }[];
+  /** Where the chains ended; undefined when nothing was moved. */
+  readonly event_seq: number | undefined;
+  readonly ledger_number: number | undefined;
 }
 export interface VersionFacts {
   readonly version: string;

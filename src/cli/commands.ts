@@ -17,6 +17,8 @@ import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
 import { kekVerbs } from "#cli/commands/kek.ts";
 import { keysInventory } from "#cli/commands/keys-inventory.ts";
+import { man } from "#cli/commands/man.ts";
+import { manual } from "#cli/commands/manual.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
@@ -27,7 +29,9 @@ import { publishVerbs } from "#cli/commands/publish.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
+import { serviceVerbs } from "#cli/commands/service.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
+import { supportBundle } from "#cli/commands/support-bundle.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
 import { trustVerbs } from "#cli/commands/trust.ts";
 import { apiTokenVerbs } from "#cli/commands/token.ts";
@@ -36,6 +40,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   quickstart,
   init,
   serve,
+  service: { summary: "Have systemd run the server.", verbs: serviceVerbs },
   config: { summary: "Check, show and describe the configuration.", verbs: configVerbs },
   migrate,
   db: { summary: "The database.", verbs: dbVerbs },
@@ -67,5 +72,8 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  "support-bundle": supportBundle,
+  manual,
+  man: man(() => nouns),
   completion: completion(() => nouns),
 };

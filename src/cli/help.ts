@@ -1,7 +1,7 @@
 /** Renders help from the declarations of commands and flags. */
 
 import type { Command, Noun } from "./command.ts";
-import { type Args, flagsOf, globalArgs, wordsOf } from "./args.ts";
+import { type Arg, type Args, flagsOf, globalArgs, isOptionalWord, wordsOf } from "./args.ts";
 import { wrapped } from "./wrapped.ts";
 
 /** The page of `pkid --help`. */
@@ -45,7 +45,7 @@ export function nounHelp(
 /** The page of one command. */
 export function commandHelp(path: string, command: Command): string {
   const words = wordsOf(command.args)
-    .map((word) => ` <${word}>`)
+    .map((word) => (isOptionalWord(command.args, word) ? ` [${word}]` : ` <${word}>`))
     .join("");
   const own = flagLines(command.args);
   return [
@@ -73,17 +73,27 @@ const inherited = (command: Command): Args =>
 function flagLines(args: Args): readonly string[] {
   return aligned(
     flagsOf(args).map(({ written, arg }) => {
-      const hint = arg.alone === undefined ? `<${arg.valueHint}>` : `[${arg.valueHint}]`;
-      const left = arg.valueHint === undefined ? written : `${written} ${hint}`;
-      const notes = [
-        ...(arg.required ? ["required"] : []),
-        ...(arg.many ? ["repeatable"] : []),
-        ...(typeof arg.default === "string" ? [`default ${arg.default}`] : []),
-      ];
+      const hint = hintOf(arg);
       const sentence = "negativeDescription" in arg ? arg.negativeDescription : arg.description;
-      return [left, `${sentence}${notes.length > 0 ? ` (${notes.join(", ")})` : ""}`] as const;
+      return [hint === "" ? written : `${written} ${hint}`, `${sentence}${notesOf(arg)}`] as const;
     }),
   );
+}
+
+/** What stands for the value of a flag; empty for a switch. */
+export function hintOf({ valueHint, alone }: Arg<unknown>): string {
+  if (valueHint === undefined) return "";
+  return alone === undefined ? `<${valueHint}>` : `[${valueHint}]`;
+}
+
+/** What there is to know of a flag beside its sentence, in parentheses behind it. */
+export function notesOf(arg: Arg<unknown>): string {
+  const notes = [
+    ...(arg.required ? ["required"] : []),
+    ...(arg.many ? ["repeatable"] : []),
+    ...(typeof arg.default === "string" ? [`default ${arg.default}`] : []),
+  ];
+  return notes.length > 0 ? ` (${notes.join(", ")})` : "";
 }
 
 /** Two columns, the right one broken between words so that a line has at most 80 characters. */

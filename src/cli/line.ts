@@ -5,7 +5,7 @@
 
 import { near } from "#config/nearest.ts";
 
-import { type Arg, type Args, flagsOf, wordsOf } from "./args.ts";
+import { type Arg, type Args, flagsOf, isOptionalWord, wordsOf } from "./args.ts";
 import { UsageError } from "./failure.ts";
 
 /**
@@ -43,7 +43,7 @@ export function readLine(args: readonly string[], declared: Args): Line {
 export function checkComplete({ given, words }: Line, path: string, declared: Args): void {
   const takes = wordsOf(declared);
   const missing = takes[words.length];
-  if (missing !== undefined) {
+  if (missing !== undefined && !isOptionalWord(declared, missing)) {
     throw new UsageError(`<${missing}> is missing: pkid ${path} <${takes.join("> <")}>.`);
   }
   const extra = words[takes.length];

@@ -33,6 +33,17 @@ describe("bash", () => {
     expect(await completed("completion", "--js")).toEqual(["--json"]);
   });
 
+  test("completes the values of a flag that takes few", async () => {
+    expect(await completed("revoke", "cert", "--reason", "key")).toEqual(["keyCompromise"]);
+    expect(await completed("init", "--database", "")).toEqual(["sqlite", "postgres"]);
+    expect(await completed("ca", "rotate", "issuing", "--key-type", "ecdsa-p2")).toEqual([
+      "ecdsa-p256",
+    ]);
+    expect(await completed("revoke", "cert", "--reason", "x", "--ca")).toEqual(
+      expect.arrayContaining(["--ca"]),
+    );
+  });
+
   test("offers files where nothing else fits", async () => {
     expect(await completed("cert", "inspect", "/etc/passw")).toContain("/etc/passwd");
   });
@@ -60,6 +71,9 @@ describe("zsh", () => {
 
   test("completes nouns, verbs and flags from what stands before", async () => {
     const typed = ["pkid rev", "pkid cert needs", "pkid cert issue --key-o", "pkid keys kek ro"];
+    expect(await entered("pkid revoke cert --reason keyC")).toEqual([
+      "revoke cert --reason keyCompromise",
+    ]);
     expect(await entered(...typed)).toEqual([
       "revoke",
       "cert needs-renewal",
@@ -95,6 +109,10 @@ describe("fish", () => {
     expect(await completed("pkid cert issue --key")).toEqual(["--key-out", "--key-type"]);
     expect(await completed("pkid cert issue --ca root --da")).toEqual(["--data-dir"]);
     expect(await completed("pkid keys kek ro")).toEqual(["rotate"]);
+    expect(await completed("pkid revoke cert --reason keyC")).toEqual(["keyCompromise"]);
+    expect(await completed("pkid init --database ")).toEqual(
+      expect.arrayContaining(["postgres", "sqlite"]),
+    );
     expect(await completed("pkid ")).toEqual(expect.arrayContaining(Object.keys(nouns)));
   });
 

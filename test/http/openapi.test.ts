@@ -2,6 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
+import { readChapter } from "#core/manual/markdown.ts";
+import { manualPage } from "#http/manual-page.ts";
+import { manualChapters } from "#app/manual.ts";
 import { anything, integer, optional, text } from "#core/shape.ts";
 import { parkedShape } from "#api/approval-json.ts";
 import { operation } from "#domain/access/operation.ts";
@@ -34,7 +37,7 @@ beforeAll(async () => {
     run: async () => ({}),
   });
   const handlers = {
-    ...descriptionHandlers(() => catalog, "1.2.3", parkedShape),
+    ...descriptionHandlers(() => catalog, "1.2.3", parkedShape, manualChapters),
     "health.live": stubOf("health.live"),
     "cert.issue": issue,
     "cert.list": list,
@@ -172,4 +175,36 @@ test("what takes two answers that it waits, by the shape of every such answer", 
   expect(described.components.schemas.Parked).toEqual(parkedShape.schema);
   const { responses } = described.paths["/api/ca/{id}/revoke"].post;
   expect(responses["202"]).toBeUndefined();
+});
+
+test("the manual is a page with every chapter, escaped, under the same policy as the operations", async () => {
+  const [page, docs] = [
+    await fetch(`${server.origin}/docs/manual`),
+    await fetch(`${server.origin}/docs`),
+  ];
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const policy = page.headers.get("content-security-policy") ?? "";
+  expect(policy).toBe(docs.headers.get("content-security-policy") ?? "none");
+  expect(policy).toStartWith("default-src 'none'; style-src 'sha256-");
+  const html = await page.text();
+  for (const { name, title } of manualChapters()) {
+    expect(html).toContain(`<a href="#${name}">${title}</a>`);
+    expect(html).toContain(`<h2 id="${name}">${title}</h2>`);
+  }
+  expect(html).not.toContain("<script");
+  expect(html).toContain("--cn &#34;Example Root&#34;");
+  expect(await docs.text()).toContain('<a href="/docs/manual">');
+});
+
+test("what a chapter says is text in the page, whatever it looks like", () => {
+  const markdown = '# A <b>\n\n- `x<y>` & "z"\n\n3. three\n4. four\n\n```sh\n<script>\n```\n';
+  const html = manualPage([readChapter("a", markdown)], "");
+  expect(html).toContain('<h2 id="a">A &#60;b&#62;</h2>');
+  expect(html).toContain("<li><code>x&#60;y&#62;</code> &#38; &#34;z&#34;");
+  expect(html).toContain('<ol start="3">\n<li>three\n<li>four\n</ol>');
+  expect(html).toContain("<pre><code>&#60;script&#62;</code></pre>");
+  expect(() => readChapter("b", "no title")).toThrow(
+    "The chapter b does not begin with its title.",
+  );
+  expect(() => readChapter("c", "# c\n\n```\nopen")).toThrow("A block of code has no end.");
 });

@@ -4,9 +4,13 @@ import { type Args, flagsOf, globalArgs, word } from "#cli/args.ts";
 import { type Command, command, type Noun } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 
-/** The words that may follow each path of words, and the flags of each command. */
+/**
+ * The words that may follow each path of words: verbs, or the flags of a command; behind `flag`,
+ * the values it takes.
+ */
 interface Words {
   readonly path: string;
+  readonly flag?: string;
   readonly next: readonly string[];
 }
 
@@ -38,24 +42,45 @@ export const completion = (nouns: () => Readonly<Record<string, Noun>>): Command
   });
 
 function wordsOf(path: string, noun: Noun): readonly Words[] {
-  if (!("verbs" in noun)) return [{ path, next: flags(noun.args) }];
+  if (!("verbs" in noun)) return [{ path, next: flags(noun.args) }, ...valuesOf(path, noun.args)];
   const inner = Object.entries(noun.verbs).flatMap(([name, one]) =>
     wordsOf(`${path} ${name}`, one),
   );
   return [{ path, next: Object.keys(noun.verbs) }, ...inner];
 }
 
+/** Of each flag whose values are few and known. */
+const valuesOf = (path: string, own: Args): readonly Words[] =>
+  flagsOf(own).flatMap(({ written: flag, arg }) => {
+    const next = arg.words ?? ("options" in arg ? arg.options : undefined) ?? [];
+    return next.length === 0 ? [] : [{ path, flag, next }];
+  });
+
 const flags = (own: Args): readonly string[] =>
   [...flagsOf(own), ...flagsOf(globalArgs)].map(({ written }) => written);
 
+/** Longest paths first, and before each its flags: of several that fit a shell takes the first. */
+const inOrder = (words: readonly Words[]): readonly Words[] =>
+  [...words].sort(
+    (a, b) =>
+      Number(b.flag !== undefined) - Number(a.flag !== undefined) || b.path.length - a.path.length,
+  );
+
 /**
- * One `case` over the words before the cursor that are no flags, from the longest path to the
- * shortest.
+ * What the words before the cursor that are no flags, and behind them the last word whatever it is,
+ * have to be like.
  */
-function cases(words: readonly Words[], line: (next: string) => string): string {
-  const longest = [...words].sort((a, b) => b.path.length - a.path.length);
-  return longest.map(({ path, next }) => `    "${path}"*) ${line(next.join(" "))} ;;\n`).join("");
-}
+const pattern = ({ path, flag }: Words): string => (flag === undefined ? path : `${path}* ${flag}`);
+
+/** One `case` over the words before the cursor. */
+const cases = (words: readonly Words[], line: (next: string) => string): string =>
+  inOrder(words)
+    .map((one) => {
+      const ending = one.flag === undefined ? "*" : "";
+      const quoted = pattern(one).replace("*", '"*"');
+      return `    "${quoted}"${ending}) ${line(one.next.join(" "))} ;;\n`;
+    })
+    .join("");
 
 /** Where a value of a flag or a file argument is due, file names are offered. */
 const bash = (
@@ -66,7 +91,7 @@ _pkid() {
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "$word" in -*) ;; *) path="$path $word" ;; esac
   done
-  case "$path" in
+  case "$path \${COMP_WORDS[COMP_CWORD-1]}" in
 ${cases(words, (next) => `words="${next}"`)}  esac
   COMPREPLY=($(compgen -W "$words" -- "$current" || true))
   if [ "\${#COMPREPLY[@]}" -eq 0 ]; then COMPREPLY=($(compgen -f -- "$current" || true)); fi
@@ -82,7 +107,7 @@ _pkid() {
   for word in "\${(@)words[2,CURRENT-1]}"; do
     case "$word" in -*) ;; *) path_="$path_ $word" ;; esac
   done
-  case "$path_" in
+  case "$path_ \${words[CURRENT-1]}" in
 ${cases(words, (next) => `next=(${next})`)}  esac
   compadd -a next || _files
 }
@@ -97,10 +122,12 @@ function __pkid_next
   for word in (commandline -opc)[2..-1]
     string match -q -- "-*" $word; or set path "$path $word"
   end
-  switch "$path"
-${[...words]
-  .sort((a, b) => b.path.length - a.path.length)
-  .map(({ path, next }) => `    case "${path}*"\n      string split -- " " "${next.join(" ")}"\n`)
+  switch "$path "(commandline -opc)[-1]
+${inOrder(words)
+  .map((one) => {
+    const ending = one.flag === undefined ? "*" : "";
+    return `    case "${pattern(one)}${ending}"\n      string split -- " " "${one.next.join(" ")}"\n`;
+  })
   .join("")}  end
 end
 complete -c pkid -a "(__pkid_next)"

@@ -145,6 +145,7 @@ export const actions = {
   "cert.issue.rejected": approvalDetail,
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
+  "system.move": ["from", "to", "seq", "ledger_number"],
 } as const satisfies Record<string, readonly string[]>;
 
 export type Action = keyof typeof actions;

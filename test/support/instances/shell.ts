@@ -3,6 +3,7 @@
  * says.
  */
 
+import { manualChapters } from "#app/manual.ts";
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps } from "#cli/command.ts";
 
@@ -90,9 +91,16 @@ const idle: CliDeps = {
   },
   serve: async () => 0,
   migrate: async () => ({ driver: "sqlite", current: 1, newest: 1, migrations: [] }),
+  move: async () => {
+    throw new Error("nothing to move");
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },
+  support: async () => {
+    throw new Error("nothing to collect");
+  },
+  manual: manualChapters,
   version: { version: "1.2.3", commit: "abc", runtime: "bun 1", schema_version: 7 },
   osUser: "operator",
 };

@@ -32,5 +32,5 @@ const ownWork =
 
 const bytesShown = (row: unknown) =>
   Object.entries(row as Record<string, unknown>) // A row of SQLite.
-    .filter(([name]) => name !== "folded")
+    .filter(([name]) => name !== "folded" && name !== "certificate_ordinal")
     .map(([name, value]) => (value instanceof Uint8Array ? [name, value.toHex()] : [name, value]));

@@ -1,0 +1,183 @@
+/** The files that have systemd run pkid: a hardened unit, its user, and its directories. */
+
+import type { Config } from "#config/schema.ts";
+
+/** Where the service has its configuration, its data and its sockets. */
+export const serviceHome = {
+  config: "/etc/pkid/pkid.yaml",
+  data: "/var/lib/pkid",
+  sockets: "/run/pkid",
+} as const;
+
+const configFile = serviceHome.config;
+const own: readonly string[] = [serviceHome.data, serviceHome.sockets];
+/** How every file begins that this command may replace. */
+const ownLine = "# Written by pkid service install, which may replace it.";
+
+/** What a unit is written for. */
+export interface ServiceNeeds {
+  /** The program, as the unit calls it. */
+  readonly binary: string;
+  /** Seconds the server may take to stop. */
+  readonly stopSeconds: number;
+  /** True when it listens on a port below 1024. */
+  readonly lowPort: boolean;
+  /** Directories it writes to beside its own. */
+  readonly writable: readonly string[];
+  /** Device nodes, or classes such as `char-usb_device`, that an HSM needs. */
+  readonly devices: readonly string[];
+}
+
+/** What a configuration asks of the unit. */
+export function needsOfConfig({
+  server,
+  ...config
+}: Config): Pick<ServiceNeeds, "stopSeconds" | "lowPort" | "writable"> {
+  const { public_http, admin_socket, unix_socket } = server;
+  const publicPort = Number(public_http.address.split(":").at(-1));
+  const ports = public_http.enabled ? [server.port, publicPort] : [server.port];
+  const inside = (path: string | undefined): string[] =>
+    path === undefined ? [] : [path.slice(0, path.lastIndexOf("/"))];
+  const written = [
+    config.data_dir,
+    config.key_provider.software.keystore_dir,
+    ...(config.publish.dir.path === undefined ? [] : [config.publish.dir.path]),
+    ...inside(config.access_log.path),
+    ...inside(admin_socket.enabled ? admin_socket.path : undefined),
+    ...inside(unix_socket.path),
+  ];
+  const outside = written.filter((path) => !own.some((one) => `${path}/`.startsWith(`${one}/`)));
+  return {
+    stopSeconds: server.shutdown_timeout_seconds,
+    lowPort: ports.some((port) => port > 0 && port < 1024),
+    writable: [...new Set(outside)],
+  };
+}
+
+/** The unit. */
+export const unitFile = (needs: ServiceNeeds): string => `${ownLine}
+# Put changes into a drop-in, which stays: systemctl edit pkid
+${lifeOf(needs)}
+${boundsOf(needs)}
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** The user, for sysusers.d(5). */
+export const usersFile = `${ownLine}
+u pkid - "pkid certificate authority" /var/lib/pkid
+`;
+
+/**
+ * Who may read the configuration, for tmpfiles.d(5). The data directory is the unit's to make: an
+ * instance that another user has run before is then given to its user with all that is in it.
+ */
+export const directoriesFile = `${ownLine}
+d /etc/pkid 0750 root pkid -
+z ${configFile} 0640 root pkid -
+`;
+
+/** True for a file that this command, or a package made with it, has written. */
+export const isOurs = (text: string): boolean => text.startsWith(`${ownLine}\n`);
+
+/** What can stand in a unit as it is: no blank, quote, percent sign, dollar or backslash. */
+export const isPlainPath = (path: string): boolean => /^\/[A-Za-z0-9._+@/:-]*$/.test(path);
+
+/** When it is started, told and stopped. */
+const lifeOf = (needs: ServiceNeeds): string => `[Unit]
+Description=pkid certificate authority
+Wants=network-online.target
+After=network-online.target nss-lookup.target time-sync.target pcscd.socket postgresql.service
+ConditionPathExists=${configFile}
+# What a start waits for (a database, a token) may come late: it is tried until it is there.
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+User=pkid
+Group=pkid
+ExecStart=${needs.binary} serve --config ${configFile}
+ExecReload=/bin/kill -HUP $MAINPID
+Restart=on-failure
+RestartSec=5
+# A wrong command line does not mend itself.
+RestartPreventExitStatus=2
+# Migrations and recovery of a large database take their time.
+TimeoutStartSec=30min
+# server.shutdown_timeout_seconds, and what a disk may take.
+TimeoutStopSec=${needs.stopSeconds + 15}
+# Restarted when the event loop stands still, or the database neither answers nor refuses.
+WatchdogSec=60
+KillMode=mixed
+`;
+
+/** What it may see and do. */
+const boundsOf = (
+  needs: ServiceNeeds,
+): string => `# Directories: all else is read-only, and homes are not there.
+StateDirectory=pkid
+StateDirectoryMode=0700
+ConfigurationDirectory=pkid
+ConfigurationDirectoryMode=0750
+RuntimeDirectory=pkid
+RuntimeDirectoryMode=0755
+UMask=0077
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateMounts=yes
+${writableLines(needs.writable)}
+# Environment of the service, such as SOFTHSM2_CONF; none of what turns the binary into another
+# program.
+EnvironmentFile=-/etc/pkid/environment
+UnsetEnvironment=BUN_BE_BUN BUN_OPTIONS BUN_INSPECT
+
+LimitNOFILE=65536
+LimitCORE=0
+
+NoNewPrivileges=yes
+${capabilityLines(needs.lowPort)}
+RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RemoveIPC=yes
+KeyringMode=private
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProcSubset=pid
+${deviceLines(needs.devices)}
+# MemoryDenyWriteExecute= must stay off: the runtime compiles JavaScript to machine code, which it
+# writes to memory and then runs.
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+# A socket is given to the group of server.unix_socket.group.
+SystemCallFilter=@chown
+SystemCallErrorNumber=EPERM
+# Which addresses it may reach is known to the operator only: IPAddressDeny= in a drop-in.
+`;
+
+function writableLines(writable: readonly string[]): string {
+  if (writable.length === 0) return "";
+  return `ReadWritePaths=${writable.map((path) => `-${path}`).join(" ")}\n`;
+}
+
+function capabilityLines(lowPort: boolean): string {
+  if (!lowPort) return "CapabilityBoundingSet=\nAmbientCapabilities=";
+  return "# A configured port is below 1024.\nCapabilityBoundingSet=CAP_NET_BIND_SERVICE\nAmbientCapabilities=CAP_NET_BIND_SERVICE";
+}
+
+/** A private /dev has none of the nodes a token needs: then only these may be opened. */
+function deviceLines(devices: readonly string[]): string {
+  if (devices.length === 0) return "PrivateDevices=yes\nDevicePolicy=closed";
+  const allowed = devices.map((device) => `DeviceAllow=${device} rw`);
+  return ["DevicePolicy=closed", ...allowed].join("\n");
+}

@@ -1,0 +1,139 @@
+/** What is shipped: a Debian package, which comes and goes without a trace, and an image. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+import { ran } from "#test/support/child.ts";
+import { newHome } from "#test/support/instances/instance.ts";
+
+const source = resolve(import.meta.dir, "../..");
+const home = newHome();
+const packages: string[] = [];
+
+async function packaged(folder: string): Promise<string> {
+  mkdirSync(folder, { recursive: true });
+  const line = [process.execPath, join(source, "scripts/package-deb.ts"), folder];
+  const { code, stdout, stderr } = await ran(line, { cwd: folder });
+  expect([code, stderr]).toEqual([0, ""]);
+  return join(folder, stdout.split(":")[0] ?? "");
+}
+
+beforeAll(async () => {
+  packages.push(await packaged(join(home, "a")), await packaged(join(home, "longer", "path")));
+}, 120_000);
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+describe("the Debian package", () => {
+  test("is the same bytes wherever it is made", () => {
+    const [one, other] = packages.map((file) => readFileSync(file));
+    expect(one?.length).toBeGreaterThan(1_000_000);
+    expect(other !== undefined && one?.equals(other)).toBe(true);
+  });
+
+  test("says what it is, and holds binary, unit, user and completions of root", async () => {
+    const [file = ""] = packages;
+    const { stdout: facts } = await ran(["dpkg-deb", "-f", file]);
+    expect(facts).toMatch(/^Package: pkid\nVersion: \d+\.\d+\.\d+\nArchitecture: \w+\n/);
+    expect(facts).toMatch(/^Depends: libc6 \(>= 2\.\d+\)/m);
+    const { stdout: listed } = await ran(["dpkg-deb", "-c", file]);
+    const held = listed.split("\n").map((line) => line.split(/\s+/));
+    const of = (path: string) => held.find((one) => one[5] === path)?.slice(0, 2);
+    expect(of("./usr/bin/pkid")).toEqual(["-rwxr-xr-x", "root/root"]);
+    expect(of("./etc/pkid/")).toEqual(["drwxr-x---", "root/root"]);
+    for (const path of [
+      "systemd/system/pkid.service",
+      "sysusers.d/pkid.conf",
+      "tmpfiles.d/pkid.conf",
+    ]) {
+      expect(of(`./usr/lib/${path}`)).toEqual(["-rw-r--r--", "root/root"]);
+    }
+    for (const path of [
+      "bash-completion/completions/pkid",
+      "zsh/vendor-completions/_pkid",
+      "fish/vendor_completions.d/pkid.fish",
+    ]) {
+      expect(of(`./usr/share/${path}`)).toEqual(["-rw-r--r--", "root/root"]);
+    }
+  });
+
+  test.if(process.getuid?.() === 0)(
+    "installs, is upgraded and goes again below a root of its own, and leaves what is the operator's",
+    async () => {
+      const root = join(home, "root");
+      mkdirSync(join(root, "var/lib/dpkg/info"), { recursive: true });
+      mkdirSync(join(root, "var/lib/dpkg/updates"));
+      writeFileSync(join(root, "var/lib/dpkg/status"), "");
+      const dpkg = (...words: readonly string[]) => {
+        const line = ["dpkg", `--root=${root}`, "--force-script-chrootless", "--force-depends"];
+        return ran(line.concat(words), { env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` } });
+      };
+      const [file = ""] = packages;
+      const installed = await dpkg("-i", file);
+      expect([installed.code, installed.stdout]).toEqual([
+        0,
+        expect.stringContaining("there is no /etc/pkid/pkid.yaml yet"),
+      ]);
+      expect(readFileSync(join(root, "etc/passwd"), "utf8")).toContain("pkid:");
+      const unit = readFileSync(join(root, "usr/lib/systemd/system/pkid.service"), "utf8");
+      expect(unit).toContain("ExecStart=/usr/bin/pkid serve");
+      const version = await ran([join(root, "usr/bin/pkid"), "--version"]);
+      expect([version.code, version.stdout]).toEqual([0, expect.stringContaining("pkid")]);
+
+      const [config, database] = ["etc/pkid/pkid.yaml", "var/lib/pkid/pkid.db"].map((path) =>
+        join(root, path),
+      );
+      mkdirSync(join(root, "var/lib/pkid"));
+      for (const path of [config, database]) writeFileSync(path ?? "", "kept\n");
+      const upgraded = await dpkg("-i", file);
+      expect(upgraded.code).toBe(0);
+      expect(upgraded.stdout).not.toContain("there is no");
+      for (const verb of ["--remove", "--purge"]) {
+        const gone = await dpkg(verb, "pkid");
+        expect([gone.code, gone.stdout]).toEqual([
+          0,
+          expect.stringContaining("/var/lib/pkid stays"),
+        ]);
+      }
+      expect(existsSync(join(root, "usr/bin/pkid"))).toBe(false);
+      for (const path of [config, database])
+        expect(readFileSync(path ?? "", "utf8")).toBe("kept\n");
+    },
+    60_000,
+  );
+});
+
+describe("the container image", () => {
+  const text = readFileSync(join(source, "scripts/package/Containerfile"), "utf8");
+  const words = (instruction: string) =>
+    [...text.matchAll(new RegExp(`^${instruction} (.*)$`, "gm"))].map(([, rest]) => rest);
+
+  test("runs the binary as a user that is not root, without a shell", () => {
+    expect(words("FROM")).toHaveLength(1);
+    expect(words("ARG")).toEqual(["BASE=gcr.io/distroless/base-debian12"]);
+    expect(words("USER")).toEqual(["65532:65532"]);
+    expect(words("ENTRYPOINT")).toEqual(['["/usr/bin/pkid"]']);
+    expect(words("CMD")).toEqual(['["serve"]']);
+    expect(words("RUN")).toEqual([]);
+  });
+
+  test("keeps its data on a volume that is its user's, beside nothing but the binary", async () => {
+    const folder = join(home, "oci");
+    const line = [process.execPath, join(source, "scripts/package-oci.ts"), folder];
+    expect(await ran(line)).toMatchObject({ code: 0, stderr: "" });
+    expect(words("ADD")).toEqual(["files.tar /"]);
+    expect(words("VOLUME")).toEqual(['["/var/lib/pkid"]']);
+    expect(words("ENV")).toEqual(["PKID_DATA_DIR=/var/lib/pkid"]);
+    expect(readFileSync(join(folder, "Containerfile"), "utf8")).toBe(text);
+    const listed = await ran(["tar", "--numeric-owner", "-tvf", join(folder, "files.tar")]);
+    const held = listed.stdout
+      .trim()
+      .split("\n")
+      .map((one) => one.split(/\s+/));
+    expect(held.map(([mode, owner, , , , path]) => [mode, owner, path])).toEqual([
+      ["-rwxr-xr-x", "0/0", "usr/bin/pkid"],
+      ["drwx------", "65532/65532", "var/lib/pkid/"],
+      ["drwx------", "65532/65532", "run/pkid/"],
+    ]);
+  });
+});

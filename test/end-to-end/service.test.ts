@@ -1,0 +1,76 @@
+/** The binary under a service manager: it says how it fares, and serves when nobody listens. */
+
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { unitFile } from "#cli/service-unit.ts";
+import { binary, Instance, newHome } from "#test/support/instances/instance.ts";
+import { Datagrams } from "#test/support/servers/datagrams.ts";
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing) await close();
+});
+
+async function started(env: Readonly<Record<string, string>>): Promise<Instance> {
+  const instance = await Instance.start({ env });
+  closing.push(() => instance.dispose());
+  return instance;
+}
+
+test("a server tells when it is ready, alive, reloads and stops", async () => {
+  const address = join(newHome(), "notify");
+  const supervisor = await Datagrams.at(address);
+  closing.push(() => supervisor.close());
+  const instance = await started({ NOTIFY_SOCKET: address, WATCHDOG_USEC: "20000" });
+  await supervisor.heard(`READY=1\nSTATUS=Serving ${instance.url}`);
+  await supervisor.heard("WATCHDOG=1");
+  instance.signal("SIGHUP");
+  await instance.logged("config_reloaded");
+  await supervisor.heard("RELOADING=1");
+  supervisor.messages.length = 0;
+  instance.signal("SIGHUP");
+  await supervisor.heard("READY=1");
+  expect(await instance.stop()).toBe(0);
+  await supervisor.heard("STOPPING=1");
+  const told = supervisor.messages.filter((one) => one !== "WATCHDOG=1");
+  expect(told.at(-1)).toBe("STOPPING=1\nSTATUS=Stopping");
+}, 60_000);
+
+test("a watchdog of another process is not this one's", async () => {
+  const address = `@pkid-test-${crypto.randomUUID()}`;
+  const supervisor = await Datagrams.at(address);
+  closing.push(() => supervisor.close());
+  const env = { NOTIFY_SOCKET: address, WATCHDOG_USEC: "2000", WATCHDOG_PID: "1" };
+  const instance = await started(env);
+  await supervisor.heard("READY=1");
+  expect(await instance.stop()).toBe(0);
+  await supervisor.heard("STOPPING=1");
+  expect(supervisor.messages).not.toContain("WATCHDOG=1");
+}, 60_000);
+
+test("a server serves on when its service manager does not listen, and says so", async () => {
+  const instance = await started({ NOTIFY_SOCKET: "/nonexistent/notify", WATCHDOG_USEC: "20000" });
+  await instance.logged("supervisor_not_told");
+  expect((await instance.fetch("/readyz")).status).toBe(200);
+  expect(await instance.stop()).toBe(0);
+}, 60_000);
+
+test("a server does its work under the unit's filter of system calls and sockets", async () => {
+  const home = newHome();
+  const needs = { binary, stopSeconds: 30, lowPort: false, writable: [], devices: [] };
+  writeFileSync(join(home, "pkid.service"), unitFile(needs));
+  const filter = join(import.meta.dir, "../support/servers/system-call-filter.py");
+  const line = `exec /usr/bin/python3 ${filter} ${join(home, "pkid.service")} ${binary} "$@"`;
+  writeFileSync(join(home, "filtered"), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
+  const instance = await Instance.start({ binary: join(home, "filtered") });
+  closing.push(() => instance.dispose());
+  const status = readFileSync(`/proc/${instance.pid}/status`, "utf8");
+  expect(status).toMatch(/^Seccomp:\s+2$/m);
+  const made = await instance.cli("ca", "init-root", "--label", "root", "--cn", "Filtered Root");
+  expect(made).toMatchObject({ code: 0 });
+  instance.signal("SIGHUP");
+  await instance.logged("config_reloaded");
+  expect(await instance.stop()).toBe(0);
+}, 60_000);
