@@ -9,6 +9,7 @@ import { accessLogHandlers } from "#api/access-log.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
+import { type BackupHandlerDeps, backupHandlers } from "#api/backups.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
@@ -74,6 +75,7 @@ export interface HandlerDeps {
   readonly draining: () => boolean;
   /** Judges chains that strangers bring. */
   readonly paths: PathWork;
+  readonly backup: BackupHandlerDeps;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
@@ -105,6 +107,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: deps.preflight }),
+    ...backupHandlers(deps.backup),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),

@@ -8,9 +8,11 @@ import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { StandardError } from "#adapters/telemetry/standard-error.ts";
 import { runCli } from "#cli/cli.ts";
-import type { CliDeps, ServeRequest } from "#cli/command.ts";
+import type { Archives, CliDeps, ServeRequest } from "#cli/command.ts";
+import { Failure } from "#cli/failure.ts";
 import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
+import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { openApp } from "#app";
 import { manualChapters } from "./manual.ts";
 import { migrate } from "./migration.ts";
@@ -56,6 +58,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
       events: facts.newestEvents,
     };
   },
+  archives: archives(),
   manual: manualChapters,
   version: {
     version: build.version,
@@ -65,6 +68,29 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   osUser: osUser(),
 });
+
+/** Loaded by the few commands that need them. */
+const archives = (): Archives => ({
+  newIdentity: async () => (await import("#adapters/backup/age.ts")).newIdentity(),
+  drill: async (config, source) => {
+    const { drill } = await import("#app/restore/drill.ts");
+    return await told(() => drill(config, source, logFor(config, "error")));
+  },
+  restore: async (config, source, asked) => {
+    const { restore } = await import("#app/restore/restore.ts");
+    return await told(() => restore(config, source, asked, logFor(config, "error")));
+  },
+});
+
+/** What is wrong with an archive, as a command tells it. */
+async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ArchiveUnfit) throw new Failure(error.message, "bad_archive");
+    throw error;
+  }
+}
 
 /**
  * Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log

@@ -66,6 +66,8 @@ const ends: Readonly<Record<Writing, End>> = {
   "crl.publish": "other",
   "publish.run": "other",
   "ocsp.presign": "other",
+  "backup.run": "other",
+  "backup.drilled": "other",
   "monitor.clock_accept": "other",
   "tenant.create": "other",
   "tenant.update": "other",

@@ -94,6 +94,17 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  archives: {
+    newIdentity: async () => {
+      throw new Error("no archives");
+    },
+    drill: async () => {
+      throw new Error("no archives");
+    },
+    restore: async () => {
+      throw new Error("no archives");
+    },
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },
