@@ -6,6 +6,7 @@ import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { provenChains, written } from "#adapters/db/move/move.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
+import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
 import { type Piece, type Taking, takingRows } from "./rows.ts";
@@ -71,6 +72,12 @@ export class ScratchStore {
         [audit.seq, audit.hash, ledger.number, ledger.hash, revocation_sequence],
       );
       await run("update crl_reservations set number = number + ?", [crlNumberLeap]);
+      // Of a scope that had no list yet one may have been published since.
+      await run(
+        `insert into instance (name, value) values (?, ?) on conflict (name) do update
+         set value = cast(value as bigint) + excluded.value`,
+        [numberFloorName, String(crlNumberLeap)],
+      );
       // An answer that was signed ahead may be older than what the world has seen since.
       await run("delete from presigned", []);
     });

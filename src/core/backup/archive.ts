@@ -76,8 +76,8 @@ const expectedKey = shape({
   label: name,
   /** As the token has it. */
   id: name,
-  /** Absent for a symmetric key. */
-  spki_sha256: optional(hex(32)),
+  /** Lower hex; absent for a symmetric key. */
+  spki_sha256: optional(name),
 });
 
 const manifest = shape({
@@ -190,7 +190,8 @@ function readAs<T>(kind: Kind<T>, value: unknown, member: string): T {
     return kind.read(value);
   } catch (error) {
     if (!(error instanceof Problem || error instanceof WrongValue)) throw error;
-    const field = error instanceof Problem ? ` (${String(error.facts.field)})` : "";
-    throw new ArchiveUnfit(`${member} of the archive is not what pkid writes${field}.`);
+    const field = error instanceof Problem ? String(error.facts.field ?? "") : "";
+    const where = field === "" ? "" : ` (${field})`;
+    throw new ArchiveUnfit(`${member} of the archive is not what pkid writes${where}.`);
   }
 }
