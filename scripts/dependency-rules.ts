@@ -38,6 +38,7 @@ const table: Readonly<Record<string, Layer>> = {
 /** Packages that live in one adapter only. */
 // biome-ignore format: the table is read by column.
 const adapterPackages: Readonly<Record<string, readonly string[]>> = {
+  "adapters/age":       ["age-encryption"],
   "adapters/db":        ["drizzle-orm"],
   "adapters/directory": ["ldapts"],
   "adapters/keys":      ["pkcs11js", ...asn1],
@@ -84,6 +85,7 @@ const nouns: readonly string[] = [
   "approvals",
   "preflight",
   "instance",
+  "backup",
 ];
 
 /**

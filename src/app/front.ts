@@ -29,7 +29,7 @@ import { operations } from "#operations";
 import type { Access } from "./access.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
-import { backupsOf } from "./backups.ts";
+import { backupsOf } from "#app/backup/backups.ts";
 import { handlersOf } from "./handlers.ts";
 import { describe } from "./describe.ts";
 import type { Parts } from "./parts.ts";

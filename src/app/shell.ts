@@ -71,7 +71,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
 
 /** Loaded by the few commands that need them. */
 const archives = (): Archives => ({
-  newIdentity: async () => (await import("#adapters/backup/age.ts")).newIdentity(),
+  newIdentity: async () => (await import("#adapters/age/age.ts")).newIdentity(),
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, logFor(config, "error")));

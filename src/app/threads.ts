@@ -2,7 +2,7 @@
 
 import { workerData } from "node:worker_threads";
 
-import { isArchiveJob } from "#adapters/backup/thread-data.ts";
+import { isArchiveJob } from "#app/backup/thread-data.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
@@ -23,7 +23,7 @@ export async function runThread(): Promise<void> {
     const { runIntegrityJob } = await import("#adapters/db/engine/integrity-job.ts");
     await runIntegrityJob(workerData);
   } else if (isArchiveJob(workerData)) {
-    const { runArchiveJob } = await import("#adapters/backup/job.ts");
+    const { runArchiveJob } = await import("#app/backup/job.ts");
     await runArchiveJob(workerData);
   } else if (isPathJob(workerData)) {
     const { runPathJob } = await import("#adapters/paths/job.ts");

@@ -1,4 +1,4 @@
-/** What opens an archive or makes one, as a command line names it: never as the secret itself (CLI-6). */
+/** What opens an archive or makes one, as a command line names it: never as the secret itself. */
 
 import { join as joinShares, SharesUnfit } from "#core/backup/shares.ts";
 import type { Opener } from "#core/backup/archive.ts";

@@ -7,7 +7,7 @@ import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
-import type { ReadArchive } from "#adapters/backup/read.ts";
+import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { useProxy } from "#app/proxy.ts";

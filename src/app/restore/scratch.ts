@@ -3,9 +3,9 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import { decrypted } from "#adapters/backup/age.ts";
-import { readArchive, type ReadArchive } from "#adapters/backup/read.ts";
-import { ScratchStore } from "#adapters/backup/scratch-store.ts";
+import { decrypted } from "#adapters/age/age.ts";
+import { readArchive, type ReadArchive } from "#core/backup/reading.ts";
+import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
@@ -80,7 +80,7 @@ export class Scratch {
     mkdirSync(this.keystore, { mode: 0o700 });
     const stores: ScratchStore[] = [];
     const files = new Map<string, Uint8Array>();
-    const plain = decrypted(opener, Bun.file(archive).stream() as AsyncIterable<Uint8Array>);
+    const plain = decrypted(opener, Bun.file(archive).stream());
     try {
       const read = await readArchive(plain, {
         manifest: async (manifest) => {
@@ -147,7 +147,7 @@ export class Scratch {
     writeDurably(join(this.dataDir, "identity"), Buffer.from(text));
   }
 
-  /** Whoever can encrypt to a recipient can make an archive; the ledger key only the instance has. */
+  /** Whoever knows a recipient can make an archive; the ledger key only the instance has. */
   async #mustBeVouchedFor(spki: string, pinned: string | undefined): Promise<void> {
     const signer = fingerprintOf(sha256Hex(Buffer.from(spki, "hex")));
     if (pinned !== undefined && signer !== pinned) {

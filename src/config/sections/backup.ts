@@ -3,7 +3,7 @@
 import { count, existingFile, flag, list, path } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, section } from "#config/section.ts";
-import { s3Members } from "#config/sections/publish.ts";
+import { s3Members } from "./publish.ts";
 import { textual } from "#core/shape/texts.ts";
 
 /** What it encodes is looked at when the archive is made. */

@@ -1,6 +1,6 @@
 /**
- * What stands in a backup archive and in which order (`cli.md` §7): the manifest first, what is
- * kept, and last the digests of all that came before.
+ * What stands in a backup archive and in which order: the manifest first, what is kept, and last
+ * the digests of all that came before.
  */
 
 import { sha256 } from "#core/crypto.ts";

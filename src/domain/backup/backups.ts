@@ -1,4 +1,7 @@
-/** Backups of this instance: their archives, what is recorded of them, and what was last seen (BAK-1, BAK-2). */
+/**
+ * Backups of this instance: their archives, what is recorded of them, and what was last seen
+ * (BAK-1, BAK-2).
+ */
 
 import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
@@ -6,6 +9,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
+import type { Place } from "#domain/envelopes/places.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { ledgerKey, signDocument } from "#domain/signing/document.ts";
@@ -161,6 +165,7 @@ export class Backups {
     const of = { created_at, seq: audit.seq, instance_id, version, schema_version };
     const record: BackupRecord = { ...archive, ...of };
     const { artifact, recipients, sha256 } = archive;
+    const now = clock.now();
     await store.atomically(async (tx) => {
       await tx.instance.setValue(lastBackup, JSON.stringify(record));
       const detail = { artifact, seq: audit.seq, sha256, recipients: recipients.join(",") };
@@ -170,7 +175,7 @@ export class Backups {
         ...authorOf(origin, undefined),
         detail,
       } as const;
-      await tx.audit.appendEvent(draft, clock.now());
+      await tx.audit.appendEvent(draft, now);
     });
   }
 
@@ -178,6 +183,7 @@ export class Backups {
     const { store, clock } = this.#deps;
     const reason = error instanceof Problem ? error.code : "internal";
     const detail = { artifact, reason };
+    const now = clock.now();
     const draft = {
       action: "backup.run",
       result: "error",
@@ -185,9 +191,7 @@ export class Backups {
       detail,
     } as const;
     // The database may be what failed; then whoever asked is the one who is told.
-    await store
-      .atomically((tx) => tx.audit.appendEvent(draft, clock.now()).then(() => {}))
-      .catch(() => {});
+    await store.atomically((tx) => tx.audit.appendEvent(draft, now).then(() => {})).catch(() => {});
   }
 
   /** With these each value opens without its KEK; they are protected by the archive alone. */
@@ -196,8 +200,8 @@ export class Backups {
     const values: { place: string; dek: string }[] = [];
     for (const { version, status } of await store.read.envelopes.versions()) {
       if (status === "retired") continue;
-      for (let more = true, after: string | undefined; more; ) {
-        const page = await store.read.envelopes.under(version, pageRows, after as never);
+      for (let more = true, after: Place | undefined; more; ) {
+        const page = await store.read.envelopes.under(version, pageRows, after);
         for (const value of page) {
           const dek = await envelopes.dataKey(value);
           values.push({ place: value.place, dek: dek.toBase64() });

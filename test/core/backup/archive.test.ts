@@ -50,7 +50,11 @@ const manifest: fc.Arbitrary<Manifest> = fc.record({
 
 const digests = fc.record({
   members: fc.array(fc.record({ name, size: count, sha256: hex(32), rows: count })),
-  signature: fc.record({ algorithm: fc.constant("ed25519" as const), value: hex(64), spki: hex(44) }),
+  signature: fc.record({
+    algorithm: fc.constant("ed25519" as const),
+    value: hex(64),
+    spki: hex(44),
+  }),
 });
 
 const refusal = (work: () => unknown): string => {

@@ -219,7 +219,7 @@ export async function written<T>(
   }
 }
 
-export async function setHeads({ db, t }: Connection, heads: Readonly<Heads>): Promise<void> {
+async function setHeads({ db, t }: Connection, heads: Readonly<Heads>): Promise<void> {
   const { rowsVersion: _own, ...chains } = heads;
   await db.update(t.heads).set(chains).where(eq(t.heads.id, 1));
 }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { isEnveloped, parseKeyFile } from "#adapters/keys/software/key-file.ts";
+import { isEnveloped, parseKeyFile } from "./key-file.ts";
 import { softwareFile, softwareFileOf } from "#core/backup/archive.ts";
 
 /**

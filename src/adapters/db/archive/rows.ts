@@ -9,6 +9,7 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 import { type Connection, placeholder, type Value } from "#adapters/db/engine/connection.ts";
 import type { Carried } from "#adapters/db/move/rows.ts";
 import { ArchiveUnfit } from "#core/backup/archive.ts";
+import { damagedPiece, type Piece } from "#core/backup/piece.ts";
 
 /** Some rows of a table, each a line that ends. */
 export interface Lines {
@@ -47,28 +48,6 @@ export async function* tableLines(
       else if (lines.length < octetsAtOnce / 4) limit = Math.min(limit * 2, rowsAtMost);
     } else return;
   }
-}
-
-/** Reads a piece of a table: its columns, and its rows as they come to stand in the database. */
-export function readPiece(text: string, name: string): Piece {
-  const [first = "", ...lines] = text.split("\n");
-  if (lines.pop() !== "") throw damagedPiece(name);
-  const columns = parsedLine(first, name);
-  if (!columns.every((one): one is string => typeof one === "string" && columnForm.test(one))) {
-    throw damagedPiece(name);
-  }
-  const rows = lines.map((line) => {
-    const row = parsedLine(line, name);
-    if (row.length !== columns.length) throw damagedPiece(name);
-    return row;
-  });
-  return { columns, rows };
-}
-
-export interface Piece {
-  readonly columns: readonly string[];
-  /** Of texts, whole numbers and nulls. */
-  readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
 /** How a table of the open database takes such rows. */
@@ -127,23 +106,6 @@ function jsonValue(column: SQLiteColumn, dialect: Connection["dialect"]): string
   return name;
 }
 
-function parsedLine(line: string, name: string): (string | number | null)[] {
-  try {
-    const row: unknown = JSON.parse(line);
-    if (Array.isArray(row) && row.every(isValue)) return row;
-  } catch {
-    // Told below, as what it is.
-  }
-  throw damagedPiece(name);
-}
-
-const isValue = (value: unknown): value is string | number | null =>
-  value === null || typeof value === "string" || Number.isSafeInteger(value);
-
-const damagedPiece = (name: string) =>
-  new ArchiveUnfit(`${name} in the archive does not hold rows as pkid writes them.`);
-
-const columnForm = /^[a-z][a-z0-9_]{0,62}$/;
 const rowsAtFirst = 16;
 const rowsAtMost = 4096;
 const octetsAtOnce = 2_097_152;

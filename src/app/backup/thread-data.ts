@@ -1,4 +1,4 @@
-/** What a thread that writes an archive is started with, and what is said between it and its server. */
+/** What a thread that writes an archive is started with, and what it and its server say. */
 
 import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
 import type { ArchiveOrder } from "./write.ts";

@@ -14,11 +14,11 @@ import {
   pieceOf,
   signedOctets,
   softwareFileOf,
-} from "#core/backup/archive.ts";
+} from "./archive.ts";
 import { importPublicKey, sha256Hex, verifySignature } from "#core/crypto.ts";
 import { TarDamaged, type TarMember, tarMembers } from "#core/tar-reader.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
-import { type Piece, readPiece } from "./rows.ts";
+import { type Piece, readPiece } from "./piece.ts";
 
 /** What takes an archive in; each may throw `ArchiveUnfit`. */
 export interface ArchiveTaker {
@@ -183,5 +183,5 @@ function textOf(octets: Uint8Array, name: string): string {
 }
 
 const crlForm = /^crl\/[A-Za-z0-9-]{1,64}\/[A-Za-z0-9._-]{1,64}\.der$/;
-/** Pieces of tables have 8 MiB and what their last page adds; lists of a million entries have 45. */
+/** Pieces of tables have 8 MiB and what a page adds; lists of a million entries have 45. */
 const memberMax = 268_435_456;

@@ -10,10 +10,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateKeyPairSync, sign } from "node:crypto";
 
-import { decrypted, encrypted, newIdentity } from "#adapters/backup/age.ts";
-import { readArchive } from "#adapters/backup/read.ts";
-import { ScratchStore } from "#adapters/backup/scratch-store.ts";
-import { archiveOf } from "#adapters/backup/write.ts";
+import { decrypted, encrypted, newIdentity } from "#adapters/age/age.ts";
+import { readArchive } from "#core/backup/reading.ts";
+import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
+import { archiveOf } from "#app/backup/write.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { systemRandom } from "#adapters/system.ts";
@@ -87,16 +87,34 @@ test("age itself opens what pkid encrypts, and pkid opens what age encrypts", as
     return join(folder, name);
   };
   const identity = file("identity", keys.identity);
-  const opened = await ran(["age", "-d", "-i", identity, "-o", join(folder, "a.tar"), file("a", sample)]);
+  const opened = await ran([
+    "age",
+    "-d",
+    "-i",
+    identity,
+    "-o",
+    join(folder, "a.tar"),
+    file("a", sample),
+  ]);
   expect([opened.code, opened.stderr]).toEqual([0, ""]);
   expect(Buffer.from(await Bun.file(join(folder, "a.tar")).bytes()).equals(plain)).toBe(true);
   const listed = await ran(["tar", "-tf", join(folder, "a.tar")]);
   expect(listed.stdout.split("\n")[0]).toBe("manifest.json");
   expect(listed.stdout.trimEnd().split("\n").at(-1)).toBe("digests.json");
 
-  const made = await ran(["age", "-r", keys.recipient, "-o", join(folder, "b.age"), file("b", plain)]);
+  const made = await ran([
+    "age",
+    "-r",
+    keys.recipient,
+    "-o",
+    join(folder, "b.age"),
+    file("b", plain),
+  ]);
   expect([made.code, made.stderr]).toEqual([0, ""]);
-  const back = decrypted({ identities: [keys.identity] }, inPieces(await Bun.file(join(folder, "b.age")).bytes()));
+  const back = decrypted(
+    { identities: [keys.identity] },
+    inPieces(await Bun.file(join(folder, "b.age")).bytes()),
+  );
   expect((await whole(back)).equals(plain)).toBe(true);
 });
 
@@ -104,9 +122,9 @@ test("a passphrase opens what was encrypted with it, and nothing else does", asy
   const passphrase = "correct horse battery staple";
   const locked = await whole(encrypted({ passphrase }, inPieces(plain)));
   expect((await whole(decrypted({ passphrase }, inPieces(locked)))).equals(plain)).toBe(true);
-  expect(await refusal(whole(decrypted({ passphrase: "another one entirely" }, inPieces(locked))))).toBe(
-    "The passphrase does not open the archive.",
-  );
+  expect(
+    await refusal(whole(decrypted({ passphrase: "another one entirely" }, inPieces(locked)))),
+  ).toBe("The passphrase does not open the archive.");
   expect(await refusal(read(locked))).toBe(
     "The archive is encrypted with a passphrase; give that.",
   );
@@ -201,7 +219,10 @@ test("members that are missing, doubled, in another order or of another table ar
   );
   const turned = new Map([...members].toReversed());
   expect(await refusal(readPlain(await repacked(turned)))).toContain("behind the end");
-  const added = new Map([["manifest.json", members.get("manifest.json") ?? ""], ["x", "y"]]);
+  const added = new Map([
+    ["manifest.json", members.get("manifest.json") ?? ""],
+    ["x", "y"],
+  ]);
   expect(await refusal(readPlain(await repacked(added)))).toBe("x has no place in an archive.");
   const strange = new Map(members);
   strange.set("database/cas.jsonl", '["id"]\n["a","b"]\n');

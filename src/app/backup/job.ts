@@ -2,7 +2,7 @@
 
 import { parentPort } from "node:worker_threads";
 
-import { encrypted } from "./age.ts";
+import { encrypted } from "#adapters/age/age.ts";
 import { gathered } from "./gathered.ts";
 import type { Manifest, Vouched } from "#core/backup/archive.ts";
 import type { ArchiveJob, FromArchive, ToArchive } from "./thread-data.ts";

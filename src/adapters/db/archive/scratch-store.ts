@@ -9,7 +9,8 @@ import { storedHeads } from "#adapters/db/stores/audit.ts";
 import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
-import { type Piece, type Taking, takingRows } from "./rows.ts";
+import type { Piece } from "#core/backup/piece.ts";
+import { type Taking, takingRows } from "./rows.ts";
 
 /**
  * How far CRL numbers leap at a restore (RES-2): past everything that was published between the

@@ -3,7 +3,7 @@
 import { Worker } from "node:worker_threads";
 
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
-import { encrypted } from "./age.ts";
+import { encrypted } from "#adapters/age/age.ts";
 import { gathered } from "./gathered.ts";
 import type { ArchiveJob, FromArchive, ToArchive } from "./thread-data.ts";
 import { archiveOf } from "./write.ts";

@@ -1,7 +1,7 @@
 /** Backups of the instance that is open: who writes them, and what is configured for them. */
 
-import { recipientFault, recipientFingerprint } from "#adapters/backup/age.ts";
-import { archived } from "#adapters/backup/archiver.ts";
+import { recipientFault, recipientFingerprint } from "#adapters/age/age.ts";
+import { archived } from "./archiver.ts";
 import { storeAddress } from "#adapters/db/address.ts";
 import { systemRandom } from "#adapters/system.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
@@ -15,8 +15,8 @@ import { Backups } from "#domain/backup/backups.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { AppOptions } from "./options.ts";
-import type { Parts } from "./parts.ts";
+import type { AppOptions } from "#app/options.ts";
+import type { Parts } from "#app/parts.ts";
 
 /** What they are made with. */
 export interface BackupParts extends Pick<AppOptions, "build" | "workerUrl"> {
