@@ -58,7 +58,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
       events: facts.newestEvents,
     };
   },
-  archives: archives(),
+  archives: archives(workerUrl),
   manual: manualChapters,
   version: {
     version: build.version,
@@ -70,15 +70,17 @@ const depsOf = (workerUrl: string): CliDeps => ({
 });
 
 /** Loaded by the few commands that need them. */
-const archives = (): Archives => ({
+const archives = (workerUrl: string): Archives => ({
   newIdentity: async () => (await import("#adapters/age/age.ts")).newIdentity(),
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
-    return await told(() => drill(config, source, logFor(config, "error")));
+    return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));
   },
   restore: async (config, source, asked) => {
     const { restore } = await import("#app/restore/restore.ts");
-    return await told(() => restore(config, source, asked, logFor(config, "error")));
+    return await told(() =>
+      restore(config, source, asked, { log: logFor(config, "error"), workerUrl }),
+    );
   },
 });
 

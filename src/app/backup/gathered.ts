@@ -15,4 +15,4 @@ export async function* gathered(
   if (octets > 0) yield Buffer.concat(some);
 }
 
-const gatheredOctets = 524_288;
+const gatheredOctets = 262_144;

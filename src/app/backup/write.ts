@@ -125,4 +125,4 @@ class Archive {
 
 const attemptsMax = 5;
 /** A piece of a table is gathered before it is written, and read whole. */
-const pieceOctets = 8_388_608;
+const pieceOctets = 1_048_576;

@@ -20,8 +20,7 @@ import type { Config } from "#config/schema.ts";
 import { parseSerial } from "#core/ids.ts";
 import { isObject } from "#core/shape.ts";
 import { openCrl } from "#core/x509/crl.ts";
-import type { Log } from "#domain/ports.ts";
-import { Scratch } from "./scratch.ts";
+import { type RestoreWays, Scratch } from "./scratch.ts";
 
 /**
  * Unpacks the archive beside the instance of `config`, or in the system's directory for temporary
@@ -29,12 +28,16 @@ import { Scratch } from "./scratch.ts";
  * root of its own, so that no key of a CA certifies anything the instance does not know. Everything
  * is removed again. Throws `ArchiveUnfit` and `Failure`.
  */
-export async function drill(config: Config, source: ArchiveSource, log: Log): Promise<DrillReport> {
+export async function drill(
+  config: Config,
+  source: ArchiveSource,
+  { log, workerUrl }: RestoreWays,
+): Promise<DrillReport> {
   const { data_dir } = config;
   const place = existsSync(data_dir)
     ? join(data_dir, `drill-${crypto.randomUUID().slice(0, 8)}`)
     : join(mkdtempSync(join(tmpdir(), "pkid-drill-")), "place");
-  const scratch = new Scratch(place);
+  const scratch = new Scratch(place, workerUrl);
   try {
     const read = await scratch.unpack(source);
     const app = await scratch.open(alone(config), log);

@@ -21,7 +21,7 @@ import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
-import { Scratch } from "./scratch.ts";
+import { type RestoreWays, Scratch } from "./scratch.ts";
 
 /**
  * Restores into what `config` names: a data directory that holds nothing, and a SQLite file that is
@@ -33,7 +33,7 @@ export async function restore(
   config: Config,
   source: ArchiveSource,
   asked: RestoreAsked,
-  log: Log,
+  { log, workerUrl }: RestoreWays,
 ): Promise<RestoreReport> {
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
@@ -43,7 +43,7 @@ export async function restore(
   if (!asked.older) mustBeNewest(source.archive);
   const place = `${config.data_dir.replace(/\/+$/, "")}.restoring-${crypto.randomUUID().slice(0, 8)}`;
   mkdirSync(dirname(place), { recursive: true });
-  const scratch = new Scratch(place);
+  const scratch = new Scratch(place, workerUrl);
   try {
     const read = await scratch.unpack(source);
     await scratch.recordRestore(source.archive, read);

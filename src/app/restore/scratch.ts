@@ -3,7 +3,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import { decrypted } from "#adapters/age/age.ts";
+import { opened } from "#app/backup/archiver.ts";
 import { readArchive, type ReadArchive } from "#core/backup/reading.ts";
 import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { openStore } from "#adapters/db/open.ts";
@@ -21,13 +21,25 @@ import { parseTimestamp } from "#core/time.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
 import type { Log } from "#domain/ports.ts";
 
+/** What an archive is unpacked with. */
+export interface RestoreWays {
+  readonly log: Log;
+  /** The main module, for threads. */
+  readonly workerUrl: string;
+}
+
 /** A place on the volume of what is to become of it. */
 export class Scratch {
   readonly #root: string;
+  readonly #workerUrl: string | undefined;
 
-  /** `root` is made now, with mode 0700, and must not be there. */
-  constructor(root: string) {
+  /**
+   * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
+   * the thread that decrypts.
+   */
+  constructor(root: string, workerUrl: string | undefined) {
     this.#root = root;
+    this.#workerUrl = workerUrl;
     mkdirSync(root, { mode: 0o700 });
   }
 
@@ -80,13 +92,13 @@ export class Scratch {
     mkdirSync(this.keystore, { mode: 0o700 });
     const stores: ScratchStore[] = [];
     const files = new Map<string, Uint8Array>();
-    const plain = decrypted(opener, Bun.file(archive).stream());
+    const plain = opened(archive, opener, this.#workerUrl);
     try {
       const read = await readArchive(plain, {
         manifest: async (manifest) => {
           stores.push(await ScratchStore.make(this.database, manifest));
         },
-        rows: async (table, piece) => await stores[0]?.rows(table, piece),
+        rows: async (table, piece) => stores[0]?.rows(table, piece),
         dataKeys: () => {},
         keyFile: (name, octets) => void files.set(join(this.keystore, name), octets),
         masterKey: (octets) => void files.set(this.masterKey, octets),
@@ -95,11 +107,10 @@ export class Scratch {
       await stores[0]?.finish();
       for (const [path, octets] of files) writeDurably(path, octets);
       this.#identify(read.manifest.instance_id);
-      await stores[0]?.close();
       await this.#mustBeVouchedFor(read.signedBy, ledgerKey);
       return read;
     } catch (error) {
-      await stores[0]?.close();
+      stores[0]?.abandon();
       throw error;
     }
   }

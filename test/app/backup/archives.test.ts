@@ -304,12 +304,13 @@ async function restoredTo(path: string, archive: Uint8Array) {
       manifest: async (manifest: Manifest) => {
         store = await ScratchStore.make(path, manifest);
       },
-      rows: async (table, piece) => await store?.rows(table, piece),
+      rows: async (table, piece) => store?.rows(table, piece),
     });
     await store?.finish();
     return read;
-  } finally {
-    await store?.close();
+  } catch (error) {
+    store?.abandon();
+    throw error;
   }
 }
 

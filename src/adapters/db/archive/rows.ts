@@ -8,8 +8,6 @@ import type { SQLiteColumn } from "drizzle-orm/sqlite-core";
 
 import { type Connection, placeholder, type Value } from "#adapters/db/engine/connection.ts";
 import type { Carried } from "#adapters/db/move/rows.ts";
-import { ArchiveUnfit } from "#core/backup/archive.ts";
-import { damagedPiece, type Piece } from "#core/backup/piece.ts";
 
 /** Some rows of a table, each a line that ends. */
 export interface Lines {
@@ -50,52 +48,6 @@ export async function* tableLines(
   }
 }
 
-/** How a table of the open database takes such rows. */
-export interface Taking {
-  /** Throws `ArchiveUnfit` for columns the table does not have. */
-  take(piece: Piece): Promise<void>;
-}
-
-/** Prepares it for one table of SQLite; within the caller's transaction. */
-export async function takingRows(connection: Connection, table: string): Promise<Taking> {
-  const described = await connection.rows(
-    `select name, lower(type) from pragma_table_info('${table}')`,
-    [],
-  );
-  const kinds = new Map(described.map(([name, type]) => [String(name), String(type)]));
-  if (kinds.size === 0) throw new ArchiveUnfit(`There is no table ${table} in this schema.`);
-  return {
-    take: async ({ columns, rows }) => {
-      const unknown = columns.find((column) => !kinds.has(column));
-      if (unknown !== undefined) {
-        throw new ArchiveUnfit(`The table ${table} has no column ${unknown} in this schema.`);
-      }
-      const octets = columns.map((column) => kinds.get(column) === "blob");
-      const names = columns.map((column) => `"${column}"`).join(", ");
-      const mark = `(${columns.map(() => "?").join(", ")})`;
-      const into = `insert into "${table}" (${names}) values `;
-      for (let at = 0; at < rows.length; ) {
-        const left = Math.min(rows.length - at, insertedAtOnce);
-        const length = 2 ** Math.floor(Math.log2(left));
-        const values: Value[] = [];
-        for (const row of rows.slice(at, at + length)) {
-          for (const [position, value] of row.entries()) {
-            values.push(octets[position] === true ? octetsOf(value, table) : value);
-          }
-        }
-        await connection.run(`${into}${Array(length).fill(mark).join(", ")}`, values);
-        at += length;
-      }
-    },
-  };
-}
-
-function octetsOf(value: string | number | null, table: string): Uint8Array | null {
-  if (value === null) return null;
-  if (typeof value !== "string" || !/^(?:[0-9A-Fa-f]{2})*$/.test(value)) throw damagedPiece(table);
-  return Uint8Array.fromHex(value);
-}
-
 /** The value of a column as JSON holds it. */
 function jsonValue(column: SQLiteColumn, dialect: Connection["dialect"]): string {
   const name = `"${column.name}"`;
@@ -107,6 +59,5 @@ function jsonValue(column: SQLiteColumn, dialect: Connection["dialect"]): string
 }
 
 const rowsAtFirst = 16;
-const rowsAtMost = 4096;
-const octetsAtOnce = 2_097_152;
-const insertedAtOnce = 64;
+const rowsAtMost = 1024;
+const octetsAtOnce = 262_144;
