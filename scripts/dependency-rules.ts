@@ -86,6 +86,7 @@ const nouns: readonly string[] = [
   "preflight",
   "instance",
   "backup",
+  "retention",
 ];
 
 /**

@@ -35,6 +35,7 @@ import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { publishHandlers } from "#api/publish.ts";
 import { presignHandlers } from "#api/presign.ts";
+import { retentionHandlers } from "#api/retention.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
@@ -108,6 +109,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: deps.preflight }),
     ...backupHandlers(deps.backup),
+    ...retentionHandlers(parts),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),

@@ -124,6 +124,7 @@ class Server implements Running {
       bulkRevocations: revocation.bulk,
       config: deps.config,
       publishing: deps.parts.publishing,
+      retention: deps.parts.retention,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
@@ -247,6 +248,7 @@ class Server implements Running {
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
     parts.revocation.bulk.halt();
+    parts.retention.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
     const last = {

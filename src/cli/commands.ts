@@ -29,6 +29,7 @@ import { profileVerbs } from "#cli/commands/profile.ts";
 import { publishVerbs } from "#cli/commands/publish.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
 import { restore } from "#cli/commands/restore.ts";
+import { retentionVerbs } from "#cli/commands/retention.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
 import { serviceVerbs } from "#cli/commands/service.ts";
@@ -76,6 +77,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   hsm: { summary: "The key store.", verbs: hsmVerbs },
   backup: { summary: "Archives of everything, and drills with them.", verbs: backupVerbs },
   restore,
+  retention: { summary: "What leaves the inventory.", verbs: retentionVerbs },
   "support-bundle": supportBundle,
   manual,
   man: man(() => nouns),

@@ -37,6 +37,7 @@ export function ruleFaults(
     ...crlFaults(config),
     ...presignFaults(config),
     ...publishFaults(config),
+    ...retentionFaults(config),
     ...approvalFaults(config.approvals),
   ];
 }
@@ -99,6 +100,13 @@ function socketFaults({
     );
   }
   return faults;
+}
+
+/** V-25, the part of retention: nothing is removed before it may leave. */
+function retentionFaults({ retention }: Config): readonly Fault[] {
+  const { prune_after_days: prune, min_age_days: age } = retention;
+  if (prune === 0 || prune >= age) return [];
+  return [fault("retention.prune_after_days", "Must not be below retention.min_age_days.")];
 }
 
 /** V-5, without what opening the database shows. */

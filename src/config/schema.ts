@@ -13,6 +13,7 @@ import { crl, ocsp } from "#config/sections/revocation.ts";
 import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
 import { backup } from "#config/sections/backup.ts";
+import { retention } from "#config/sections/retention.ts";
 import { publish } from "#config/sections/publish.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
@@ -53,6 +54,7 @@ export const configSchema = section("pkid configuration", {
   presign,
   publish,
   backup,
+  retention,
   rate_limit: rateLimit,
   approvals,
 });

@@ -67,6 +67,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "publish.run": "other",
   "ocsp.presign": "other",
   "backup.run": "other",
+  "retention.run": "other",
   "backup.drilled": "other",
   "monitor.clock_accept": "other",
   "tenant.create": "other",
