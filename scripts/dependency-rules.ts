@@ -83,10 +83,10 @@ const nouns: readonly string[] = [
   "inclusion",
   "publishing",
   "approvals",
-  "preflight",
-  "instance",
   "backup",
   "retention",
+  "preflight",
+  "instance",
 ];
 
 /**

@@ -1,4 +1,4 @@
-/** A backup of a million certificates with their history beside a running server, and its restore. */
+/** A backup of a million certificates with their history beside a server, and its restore. */
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Gives the certificates of a filled database their history: events and ledger entries that link. */
+/** Gives the certificates of a filled database their history: events and entries that link. */
 
 import { Database } from "bun:sqlite";
 

@@ -60,6 +60,7 @@ const refusals = [
   ["V-8", "auth: { webauthn: { enabled: true, rp_id: a.example, origins: ['https://a.example', 'https://evila.example'] } }", "auth.webauthn.origins[1]: Its host must be a.example or end in it."],
   ["V-9", `${oidcWhole}, role_mappings: [{ value: a, roles: [amdin] }] } }`, "auth.oidc.role_mappings[0].roles: Every role must be one of admin, issuer, auditor, approver."],
   ["V-9", `${oidcWhole}, role_mappings: [{ roles: [admin] }] } }`, "auth.oidc.role_mappings[0].value: Must be set."],
+  ["V-25", "retention: { min_age_days: 90, prune_after_days: 89 }", "retention.prune_after_days: Must not be below retention.min_age_days."],
   ["V-23", "approvals: { enabled: true, default_threshold: 0 }", "approvals.enabled: Guards no class; give a threshold above 0."],
   ["V-23", "approvals: { enabled: true, thresholds: { ca.rotate: 0 } }", "approvals.enabled: Guards no class; give a threshold above 0."],
   ["V-23", "approvals: { thresholds: { ca.rotat: 1 } }", "approvals.thresholds.ca.rotat: There is no such class; it must be one of ca.create, ca.rotate, ca.retire, revocation.bulk, kek.rotate, token.create, cert.issue."],

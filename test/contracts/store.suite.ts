@@ -40,7 +40,6 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
     afterAll(() => store.close());
     const given = () => ({ store, home });
-
     authorities(given);
     lifecycle(given);
     certificates(given);

@@ -1,5 +1,5 @@
 /**
- * Years go by: what expired leaves the inventory, and openssl, auditors and a backup notice nothing.
+ * Years go by: what expired leaves the inventory, and relying parties and auditors notice nothing.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

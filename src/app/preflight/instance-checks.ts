@@ -28,6 +28,7 @@ import { closed, type Part, present } from "#domain/preflight/part.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { quorumReached, rootRetired } from "#domain/preflight/people.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
+import { retentionFresh } from "#domain/preflight/retention.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -100,6 +101,10 @@ function certificateChecks(premises: Premises, request: PreflightRequest) {
       const { publish } = config();
       const target = openTarget(publish, openSecrets(config()));
       return publicationFresh({ ...publish, store: store(), now: now(), target });
+    },
+    "retention.freshness": () => {
+      const { enabled, schedule } = config().retention;
+      return retentionFresh(store(), now(), enabled ? schedule.interval_hours : undefined);
     },
     "ct.inclusion": () => {
       const { enabled, interval_minutes } = config().certificate_transparency.inclusion_monitor;

@@ -8,7 +8,7 @@ export const retention = section("Retention", {
   enabled: flag("Let certificates that expired long ago leave the inventory by schedule.", false),
   mode: reloadable(
     word(
-      "`archive` moves their DER aside; `prune` also removes it, `prune_after_days` after their end, and leaves CA, serial, validity, status and key.",
+      "How they leave: `archive` moves their DER aside, `prune` removes it too and leaves CA, serial, validity, status and key.",
       ["archive", "prune"],
       "archive",
     ),

@@ -126,6 +126,9 @@ export const preflightChecks = {
   "publish.freshness": row(
     "manifest at the target", "older than 2 intervals; the last run failed; nothing published yet", "earliest_expiry past, digest mismatch, or the target cannot be read",
     "`pkid publish run`.", "config", "store", "network"),
+  "retention.freshness": row(
+    "last run", "older than 2 intervals; none yet", "failed",
+    "Read the event.", "config", "store"),
   "auth.ldap": row(
     "connect, TLS, service bind only", "certificate < 14 days", "any failure",
     "Fix address, trust or bind secret.", "config", "network"),

@@ -58,10 +58,9 @@ export class Retention {
     this.#deps = deps;
   }
 
-  /** The last run that changed, or would have changed, anything; undefined before the first. */
-  async last(): Promise<RetentionRun | undefined> {
-    const text = await this.#deps.store.read.instance.value(lastRun);
-    return text && JSON.parse(text); // Written below, and by nobody else.
+  /** The last run that was no dry run; undefined before the first. */
+  last(): Promise<RetentionRun | undefined> {
+    return lastRetentionOf(this.#deps.store);
   }
 
   /** No further batch begins. */
@@ -153,6 +152,14 @@ export class Retention {
       return left.length;
     });
   }
+}
+
+/** The last run that was no dry run; undefined before the first. */
+export async function lastRetentionOf({
+  read,
+}: Pick<Store, "read">): Promise<RetentionRun | undefined> {
+  const text = await read.instance.value(lastRun);
+  return text === undefined ? undefined : JSON.parse(text); // Written above, and by nobody else.
 }
 
 /** Whatever their status: the certificates of a CA outlive it. */

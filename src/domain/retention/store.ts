@@ -50,8 +50,8 @@ export interface RetentionWrites {
   /** Moves the DER of these into the archive; gives those that were still where they were. */
   archive(ca: CaId, serials: readonly Serial[], at: Instant): Promise<readonly Left[]>;
   /**
-   * Leaves of these, wherever their DER is, a tombstone: CA, serial, validity, status and key. Gives
-   * those that were none yet.
+   * Leaves of these, wherever their DER is, a tombstone: CA, serial, validity, status and key.
+   * Gives those that were none yet.
    */
   prune(ca: CaId, serials: readonly Serial[]): Promise<readonly Left[]>;
 }

@@ -1,4 +1,4 @@
-/** Certificates that expired long ago leave the inventory, and nobody who asks about them can tell. */
+/** Certificates that expired long ago leave the inventory, and nobody who asks can tell. */
 
 import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";

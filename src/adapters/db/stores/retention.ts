@@ -10,7 +10,13 @@ import { inTexts, type Connection } from "#adapters/db/engine/connection.ts";
 import { partsOf } from "#adapters/db/engine/folds.ts";
 
 /** As last committed. */
-export function retentionReads(connection: Connection): RetentionReads {
+export const retentionReads = (connection: Connection): RetentionReads => ({
+  expired: expiredOn(connection),
+  offListsUntil: offListsOn(connection),
+  engaged: engagedOn(connection),
+});
+
+function expiredOn(connection: Connection): RetentionReads["expired"] {
   const { db, t } = connection;
   const [c, a] = [t.certificates, t.certificateArchive];
   const facts = {
@@ -19,70 +25,74 @@ export function retentionReads(connection: Connection): RetentionReads {
     octets: sql<number>`length(${c.certificate})`,
     archived: a.serial,
   };
-  return {
-    expired: async (ca, before, limit, after) => {
-      const items: Expired[] = [];
-      const parts = await partsOf(connection, "certificates");
-      for (const status of statuses) {
-        if (after !== undefined && status < after.status) continue;
-        const place = after?.status === status ? after : undefined;
-        const its = and(
-          eq(c.caId, ca),
-          eq(c.kind, "leaf"),
-          eq(c.status, status),
-          lt(c.notAfter, before),
-          place && sql`(${c.notAfter}, ${c.serial}) > (${place.notAfter}, ${place.serial})`,
-        );
-        const found: Expired[] = [];
-        for (const { from, rows: within } of parts) {
-          const rows = await db
-            .select(facts)
-            .from(from)
-            .leftJoin(a, and(eq(a.caId, c.caId), eq(a.serial, c.serial)))
-            .where(and(within, its))
-            .orderBy(asc(c.notAfter), asc(c.serial))
-            .limit(limit);
-          found.push(...rows.map((row) => expiredOf(row, status)));
-        }
-        items.push(...found.sort(inOrder).slice(0, limit - items.length));
-        if (items.length >= limit) break;
-      }
-      return { items, next: items.length >= limit ? items.at(-1) : undefined };
-    },
-    offListsUntil: async (ca, now) => {
-      const h = t.crlHeads;
-      const bases = and(eq(h.caId, ca), eq(h.kind, "base"));
-      const newest = await db
-        .select({ scope: h.scope, number: max(h.number) })
-        .from(h)
-        .where(bases)
-        .groupBy(h.scope);
-      let until: number = now;
-      for (const { scope, number } of newest) {
-        const one = and(bases, eq(h.scope, scope), eq(h.number, number ?? 0));
-        const [head] = await db
-          .select({ prior: h.priorUpdate, nextUpdate: h.nextUpdate })
-          .from(h)
-          .where(one);
-        // What relying parties take no more says nothing about anybody.
-        if (head === undefined || head.nextUpdate < now) continue;
-        if (head.prior === null) return undefined;
-        until = Math.min(until, head.prior);
-      }
-      return instant(until);
-    },
-    engaged: async (ca) => {
-      const r = t.bulkRuns;
-      const unfinished = and(eq(r.caId, ca), notInArray(r.state, ["finished"]));
-      const runs = await db.select({ id: r.id }).from(r).where(unfinished).limit(1);
-      if (runs.length > 0) return true;
-      const p = t.approvals;
-      const open = and(
-        sql`${p.status} in ('pending', 'approved', 'executing')`,
-        sql`(${p.resourceKey} like ${`%${ca}%`} or ${p.input} like ${`%${ca}%`})`,
+  return async (ca, before, limit, after) => {
+    const items: Expired[] = [];
+    const parts = await partsOf(connection, "certificates");
+    for (const status of statuses) {
+      if (after !== undefined && status < after.status) continue;
+      const place = after?.status === status ? after : undefined;
+      const its = and(
+        eq(c.caId, ca),
+        eq(c.kind, "leaf"),
+        eq(c.status, status),
+        lt(c.notAfter, before),
+        place && sql`(${c.notAfter}, ${c.serial}) > (${place.notAfter}, ${place.serial})`,
       );
-      return (await db.select({ id: p.id }).from(p).where(open).limit(1)).length > 0;
-    },
+      const found: Expired[] = [];
+      for (const { from, rows: within } of parts) {
+        const rows = await db
+          .select(facts)
+          .from(from)
+          .leftJoin(a, and(eq(a.caId, c.caId), eq(a.serial, c.serial)))
+          .where(and(within, its))
+          .orderBy(asc(c.notAfter), asc(c.serial))
+          .limit(limit);
+        found.push(...rows.map((row) => expiredOf(row, status)));
+      }
+      items.push(...found.sort(inOrder).slice(0, limit - items.length));
+      if (items.length >= limit) break;
+    }
+    return { items, next: items.length >= limit ? items.at(-1) : undefined };
+  };
+}
+
+function offListsOn({ db, t }: Connection): RetentionReads["offListsUntil"] {
+  return async (ca, now) => {
+    const h = t.crlHeads;
+    const bases = and(eq(h.caId, ca), eq(h.kind, "base"));
+    const newest = await db
+      .select({ scope: h.scope, number: max(h.number) })
+      .from(h)
+      .where(bases)
+      .groupBy(h.scope);
+    let until: number = now;
+    for (const { scope, number } of newest) {
+      const one = and(bases, eq(h.scope, scope), eq(h.number, number ?? 0));
+      const [head] = await db
+        .select({ prior: h.priorUpdate, nextUpdate: h.nextUpdate })
+        .from(h)
+        .where(one);
+      // What relying parties take no more says nothing about anybody.
+      if (head === undefined || head.nextUpdate < now) continue;
+      if (head.prior === null) return undefined;
+      until = Math.min(until, head.prior);
+    }
+    return instant(until);
+  };
+}
+
+function engagedOn({ db, t }: Connection): RetentionReads["engaged"] {
+  return async (ca) => {
+    const r = t.bulkRuns;
+    const unfinished = and(eq(r.caId, ca), notInArray(r.state, ["finished"]));
+    const runs = await db.select({ id: r.id }).from(r).where(unfinished).limit(1);
+    if (runs.length > 0) return true;
+    const p = t.approvals;
+    const open = and(
+      sql`${p.status} in ('pending', 'approved', 'executing')`,
+      sql`(${p.resourceKey} like ${`%${ca}%`} or ${p.input} like ${`%${ca}%`})`,
+    );
+    return (await db.select({ id: p.id }).from(p).where(open).limit(1)).length > 0;
   };
 }
 
