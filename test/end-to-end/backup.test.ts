@@ -4,7 +4,15 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { parseCrl } from "#core/x509/crl.ts";
@@ -170,7 +178,7 @@ test("RES-1: an archive that is not to be relied on is refused with its reason, 
     [altered("not.age", () => Buffer.from("x")), ["--identity", identity], "no archive of the age"],
     [older, ["--identity", identity], "is a later archive of this instance"],
     [newer, ["--identity", identity, "--ledger-key", otherKey], "is another instance's"],
-    [join(second, "none.age"), ["--identity", identity], "cannot be used: ENOENT"],
+    [join(second, "none.age"), ["--identity", identity], "cannot be read: ENOENT"],
   ];
   for (const [file, flags, reason] of cases) {
     const refused = await runCli(second, ["restore", file, ...flags]);
@@ -212,6 +220,25 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
   token.remove();
   empty.remove();
 }, 120_000);
+
+test("what root restores belongs to whoever the data directory was made for", async () => {
+  const home = newHome();
+  const instance = await Instance.start({ home });
+  const { archive, identity } = await backedUp(instance);
+  await instance.stop();
+  const second = newHome();
+  writeConfig(second, {});
+  const place = join(second, "data");
+  mkdirSync(place, { mode: 0o700 });
+  const asRoot = process.getuid?.() === 0;
+  if (asRoot) chownSync(place, 65_534, 65_534);
+  const owner = statSync(place).uid;
+  expect((await runCli(second, ["restore", archive, "--identity", identity])).code).toBe(0);
+  const names = readdirSync(place, { recursive: true, encoding: "utf8" });
+  expect(names).toContain("pkid.db");
+  expect(names.filter((name) => name.includes("restoring"))).toEqual([]);
+  expect(names.filter((name) => statSync(join(place, name)).uid !== owner)).toEqual([]);
+}, 60_000);
 
 test("an archive goes through a pipe, and opens with shares of a key", async () => {
   const home = newHome();

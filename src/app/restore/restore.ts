@@ -1,12 +1,21 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { syncDirectory } from "#adapters/keys/software/files.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -41,9 +50,7 @@ export async function restore(
   mustBeEmpty(config, target);
   await mustBeEmptyDatabase(target);
   if (!asked.older) mustBeNewest(source.archive);
-  const place = `${config.data_dir.replace(/\/+$/, "")}.restoring-${crypto.randomUUID().slice(0, 8)}`;
-  mkdirSync(dirname(place), { recursive: true });
-  const scratch = new Scratch(place, workerUrl);
+  const scratch = new Scratch(placeFor(config), workerUrl);
   try {
     const read = await scratch.unpack(source);
     await scratch.recordRestore(source.archive, read);
@@ -54,6 +61,17 @@ export async function restore(
   } finally {
     scratch.remove();
   }
+}
+
+/**
+ * On the volume of the data directory: in it where it is there, because who serves may not write
+ * beside it, else beside it.
+ */
+function placeFor({ data_dir }: Config): string {
+  const name = `.restoring-${crypto.randomUUID().slice(0, 8)}`;
+  if (existsSync(data_dir)) return join(data_dir, name);
+  mkdirSync(dirname(data_dir), { recursive: true });
+  return `${data_dir}${name}`;
 }
 
 /** What was found when the instance was opened in its place. */
@@ -95,7 +113,9 @@ async function proven(
         await client.ask("crl.publish", { id });
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        unsigned.push({ ca: id, reason: textAt(error.body, "code") });
+        const reason = textAt(error.body, "code");
+        // One without certificate, or past its end, publishes nothing.
+        if (!["not_found", "crl_unavailable"].includes(reason)) unsigned.push({ ca: id, reason });
       }
     }
     return { keys, authorities: authorities.length, unsigned, imported };
@@ -139,38 +159,51 @@ async function importedInto(
   return undefined;
 }
 
-/** From here on there is an instance: the data directory takes its name last. */
+/** From here on there is an instance: what names it comes last. */
 async function placed(scratch: Scratch, config: Config, target: StoreOptions): Promise<void> {
+  const { data_dir } = config;
   const { keystore_dir, master_key_file } = config.key_provider.software;
-  if (target.driver === "sqlite") {
-    moved(scratch.database, within(scratch, config, target.path));
-  } else {
+  const owner = statSync(data_dir, { throwIfNoEntry: false });
+  if (target.driver === "postgres") {
     const from = { driver: "sqlite", path: scratch.database, busy_timeout_ms: 5000 } as const;
     const at = timestamp(systemClock.now());
     const ways = { dryRun: false, again: false, at, random: systemRandom };
     await moveDatabase({ from, to: target, ...ways });
   }
-  moved(scratch.keystore, within(scratch, config, keystore_dir));
-  if (master_key_file !== undefined && existsSync(scratch.masterKey)) {
-    moved(scratch.masterKey, within(scratch, config, master_key_file));
-  }
-  if (existsSync(scratch.configuration)) {
-    renameSync(scratch.configuration, join(scratch.dataDir, "restored-pkid.yaml"));
-  }
-  // Empty, as was seen; a rename replaces it at once.
-  renameSync(scratch.dataDir, config.data_dir);
+  mkdirSync(data_dir, { recursive: true, mode: 0o700 });
+  const files: (readonly [from: string, to: string])[] = [
+    [scratch.keystore, keystore_dir],
+    [scratch.masterKey, master_key_file ?? ""],
+    [scratch.configuration, join(data_dir, "restored-pkid.yaml")],
+    ...readdirSync(scratch.dataDir).map(
+      (name) => [join(scratch.dataDir, name), join(data_dir, name)] as const,
+    ),
+    [
+      target.driver === "sqlite" ? scratch.database : "",
+      target.driver === "sqlite" ? target.path : "",
+    ],
+  ];
+  for (const [from, to] of files) if (to !== "" && existsSync(from)) moved(from, to, owner);
+  syncDirectory(data_dir);
 }
 
-/** Where a part of the instance stands until the data directory has its name. */
-function within(scratch: Scratch, { data_dir }: Config, path: string): string {
-  return path.startsWith(`${data_dir}/`)
-    ? join(scratch.dataDir, path.slice(data_dir.length + 1))
-    : path;
-}
-
-function moved(from: string, to: string): void {
+/** To where it belongs, for whoever the data directory was made for. */
+function moved(from: string, to: string, owner: Owner | undefined): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  if (owner !== undefined) given(from, owner);
+  // Empty, where it is there: a rename replaces it at once.
   renameSync(from, to);
+  syncDirectory(dirname(to));
+}
+
+type Owner = { readonly uid: number; readonly gid: number };
+
+/** Only root gives files away; whoever else restores, keeps them. */
+function given(path: string, { uid, gid }: Owner): void {
+  if (process.getuid?.() !== 0) return;
+  chownSync(path, uid, gid);
+  if (!statSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) given(join(path, name), { uid, gid });
 }
 
 function mustBeEmpty(config: Config, target: StoreOptions): void {

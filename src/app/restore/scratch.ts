@@ -1,6 +1,6 @@
 /** An archive, unpacked into a place of its own: an instance that is there, but not in service. */
 
-import { mkdirSync, rmSync } from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { opened } from "#app/backup/archiver.ts";
@@ -13,6 +13,7 @@ import { openApp } from "#app";
 import type { App } from "#app/composed.ts";
 import { build } from "#app/version.ts";
 import type { ArchiveSource } from "#cli/command.ts";
+import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
 import { Secret } from "#config/secret.ts";
 import { ArchiveUnfit, memberNames } from "#core/backup/archive.ts";
@@ -88,6 +89,7 @@ export class Scratch {
    * this returns. Throws `ArchiveUnfit`.
    */
   async unpack({ archive, opener, ledgerKey }: ArchiveSource): Promise<ReadArchive> {
+    mustBeReadable(archive);
     mkdirSync(this.dataDir, { mode: 0o700 });
     mkdirSync(this.keystore, { mode: 0o700 });
     const stores: ScratchStore[] = [];
@@ -186,4 +188,18 @@ export class Scratch {
       { clock: systemClock, random: systemRandom },
     );
   }
+}
+
+/** A directory opens, and reads as nothing. */
+function mustBeReadable(archive: string): void {
+  try {
+    const file = openSync(archive, "r");
+    const regular = fstatSync(file).isFile();
+    closeSync(file);
+    if (regular) return;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    throw new Failure(`${archive} cannot be read: ${code}.`);
+  }
+  throw new Failure(`${archive} is no file; an archive is one.`);
 }
