@@ -47,12 +47,13 @@ export function archivePlace(out: string, name: string): string {
 }
 
 /**
- * Writes the pieces, durably, and reads them back; nothing is there under `file` before. Whatever
- * fails leaves nothing behind.
+ * Writes the pieces, durably, reads them back, and asks `mustBe` about their digest; nothing is
+ * there under `file` before. Whatever fails leaves nothing behind.
  */
 export async function writeArchive(
   file: string,
   pieces: AsyncIterable<Uint8Array>,
+  mustBe: (sha256: string) => Promise<void>,
 ): Promise<WrittenArchive> {
   const fresh = join(dirname(file), `.${basename(file)}.${crypto.randomUUID()}`);
   try {
@@ -61,6 +62,7 @@ export async function writeArchive(
     if (read !== written.sha256) {
       throw new Failure(`${file} does not read back as it was written; it was not kept.`);
     }
+    await mustBe(read);
     // Unlike a rename it fails where there is a file by now.
     linkSync(fresh, file);
     syncDirectory(dirname(file));
@@ -81,20 +83,31 @@ export function writeSidecar(file: string, facts: Readonly<Record<string, unknow
 }
 
 async function pouredInto(fresh: string, pieces: AsyncIterable<Uint8Array>) {
-  const hash = createHash("sha256");
   const opened = openSync(fresh, "wx", 0o600);
   let size = 0;
   try {
-    for await (const piece of pieces) {
-      hash.update(piece);
+    const sha256 = await poured(pieces, (piece) => {
       for (let at = 0; at < piece.length; ) at += writeSync(opened, piece, at);
       size += piece.length;
-    }
+    });
     fsyncSync(opened);
+    return { size, sha256 };
   } finally {
     closeSync(opened);
   }
-  return { size, sha256: hash.digest("hex") };
+}
+
+/** Hands each piece on, and gives the lower hex SHA-256 of all of them. */
+export async function poured(
+  pieces: AsyncIterable<Uint8Array>,
+  take: (piece: Uint8Array) => void,
+): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of pieces) {
+    hash.update(piece);
+    take(piece);
+  }
+  return hash.digest("hex");
 }
 
 /** Lower hex SHA-256 of a file of any length. */

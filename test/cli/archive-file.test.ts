@@ -19,6 +19,8 @@ async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield Buffer.from(text);
 }
 
+const believed = async () => {};
+
 const refusal = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "done",
@@ -27,7 +29,7 @@ const refusal = (work: Promise<unknown>): Promise<string> =>
 
 test("what came is in the file, for its owner only, with its digest", async () => {
   const file = join(folder, "a.age");
-  const written = await writeArchive(file, pieces("one", "two"));
+  const written = await writeArchive(file, pieces("one", "two"), believed);
   expect(written).toEqual({ file, size: 6, sha256: sha256Hex(Buffer.from("onetwo")) });
   expect(await digestOf(file)).toBe(written.sha256);
   expect([statSync(file).mode & 0o777, readdirSync(folder)]).toEqual([0o600, ["a.age"]]);
@@ -40,7 +42,9 @@ test("BAK-2: what breaks off, or does not read back, leaves nothing under any na
     yield Buffer.from("half");
     throw new Failure("The server is gone.");
   };
-  expect(await refusal(writeArchive(join(folder, "a.age"), broken()))).toBe("The server is gone.");
+  expect(await refusal(writeArchive(join(folder, "a.age"), broken(), believed))).toBe(
+    "The server is gone.",
+  );
   expect(readdirSync(folder)).toEqual([]);
   const meddling = async function* () {
     yield Buffer.from("whole");
@@ -48,8 +52,19 @@ test("BAK-2: what breaks off, or does not read back, leaves nothing under any na
     const [fresh = ""] = readdirSync(folder);
     writeFileSync(join(folder, fresh), "other", { flag: "a" });
   };
-  expect(await refusal(writeArchive(join(folder, "a.age"), meddling()))).toContain(
+  expect(await refusal(writeArchive(join(folder, "a.age"), meddling(), believed))).toContain(
     "does not read back as it was written",
+  );
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("what is not what was sent is not kept", async () => {
+  const other = async (sha256: string) => {
+    expect(sha256).toBe(sha256Hex(Buffer.from("one")));
+    throw new Failure("It broke off.");
+  };
+  expect(await refusal(writeArchive(join(folder, "a.age"), pieces("one"), other))).toBe(
+    "It broke off.",
   );
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -60,7 +75,9 @@ test("a file that is there is never written over, whenever it came to be there",
     yield Buffer.from("archive");
     writeFileSync(file, "somebody's");
   };
-  expect(await refusal(writeArchive(file, late()))).toContain("cannot be written: EEXIST");
+  expect(await refusal(writeArchive(file, late(), believed))).toContain(
+    "cannot be written: EEXIST",
+  );
   expect(readFileSync(file, "utf8")).toBe("somebody's");
   expect(() => archivePlace(file, "x.age")).toThrow("an archive is never written over");
   expect(archivePlace(folder, "x.age")).toBe(join(folder, "x.age"));

@@ -3,14 +3,14 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { archivePlace, writeArchive, writeSidecar } from "#cli/archive-file.ts";
+import { archivePlace, poured, writeArchive, writeSidecar } from "#cli/archive-file.ts";
 import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
 import { many, number, required, toggle, value, word } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 import { writeNewFile } from "#cli/io.ts";
-import { facts, rowOf, textAt } from "#cli/rows.ts";
+import { facts, type Row, rowOf, textAt } from "#cli/rows.ts";
 import { isSharing, split } from "#core/backup/shares.ts";
 
 export const backupVerbs: Readonly<Record<string, Command>> = {
@@ -40,19 +40,20 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
         passphrase,
         include_config: !args["no-config"],
       });
+      let made: Row = {};
+      // What the server remembers of it, and whether that is what has come.
+      const mustBe = async (sha256: string) => {
+        made = rowOf((await client.untold().ask("backup.status")).backup ?? {});
+        if (textAt(made, "sha256") === sha256) return;
+        throw new Failure("The archive broke off on its way; the server's log says why.");
+      };
       if (toOutput) {
-        for await (const piece of pieces) io.stdout.write(piece);
-        const { backup } = await client.untold().ask("backup.status");
-        note(toldText(rowOf(backup)));
+        await mustBe(await poured(arriving(pieces), (piece) => io.stdout.write(piece)));
+        note(toldText(made));
         return;
       }
       const file = archivePlace(args.out, name);
-      const written = await patiently(writeArchive(file, pieces));
-      const { backup } = await client.untold().ask("backup.status");
-      const made = rowOf(backup);
-      if (textAt(made, "sha256") !== written.sha256) {
-        throw new Failure(`${file} is not what the server has sent; do not rely on it.`);
-      }
+      await patiently(writeArchive(file, arriving(pieces), mustBe));
       writeSidecar(file, made);
       print({ ...made, file }, `${file}\n${toldText(made)}\n`);
     },
@@ -135,6 +136,15 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
 };
+
+/** A connection that breaks off is no fault of the file. */
+async function* arriving(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces;
+  } catch {
+    throw new Failure("The archive broke off on its way; the server's log says why.");
+  }
+}
 
 /** Opens an archive and rehearses with it; its sidecar, where there is one, must fit. */
 async function tried(
