@@ -152,6 +152,7 @@ export const operations = {
   // backup
   "backup.run":            { route: "POST /api/backup",                                  needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
   "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "backup.make":           { route: "POST /api/backup:run",                              needs: "ca:manage", on: "platform", writes: true, action: "backup.run", local: true, limit: "exempt" },
   "backup.drilled":        { route: "POST /api/backup:drilled",                          needs: "ca:manage", on: "platform", writes: true, action: "backup.verify", local: true, limit: "exempt" },
 
   // tenants

@@ -3,6 +3,7 @@
 import { refuse } from "#core/problems.ts";
 import { flag, list, many, oneOf, optional, otherwise, shape, text, words } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
+import type { Origin } from "#domain/actor.ts";
 import { Document } from "#domain/access/outcome.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { Protection } from "#core/backup/archive.ts";
@@ -14,10 +15,12 @@ export interface BackupHandlerDeps {
   readonly backups: Backups;
   /** What is configured: recipients, or a passphrase; undefined where there is neither. */
   readonly configured: () => Promise<Protection | undefined>;
+  /** Makes the backup of the schedule; gives its name. Refuses `unprocessable`. */
+  readonly makeNow: (by: Origin) => Promise<string>;
   /** What is wrong with a recipient, as a phrase. */
   readonly recipientFault: (recipient: string) => string | undefined;
-  /** How events name it. */
-  readonly recipientFingerprint: (recipient: string) => string;
+  /** How events name those who can open an archive. */
+  readonly openersOf: (protection: Protection) => readonly string[];
 }
 
 /** Handlers of `backup.run`, `backup.status` and `backup.drilled`. */
@@ -33,7 +36,7 @@ export function backupHandlers(deps: BackupHandlerDeps) {
         include_config: otherwise(flag(), true),
       },
       output: { media: ["application/octet-stream"] },
-      refuses: ["operation_running", "conflicting_fields", "key_unavailable", "unprocessable"],
+      refuses: ["conflicting_fields", "operation_running", "unprocessable", "key_unavailable"],
       run: async ({ input, origin }) => {
         const protection = (await given(deps, input)) ?? (await deps.configured());
         if (protection === undefined) {
@@ -44,7 +47,7 @@ export function backupHandlers(deps: BackupHandlerDeps) {
           );
         }
         const asked = { protection, withConfiguration: input.include_config };
-        const { artifact, pieces } = await backups.begin(origin, asked, namesOf(deps, protection));
+        const { artifact, pieces } = await backups.begin(origin, asked, deps.openersOf(protection));
         return new Document({
           content: pieces,
           type: "application/octet-stream",
@@ -52,6 +55,13 @@ export function backupHandlers(deps: BackupHandlerDeps) {
           fleeting: true,
         });
       },
+    }),
+    "backup.make": operation({
+      summary: "Makes the backup that the schedule would make, now.",
+      target: thePlatform,
+      output: shape({ artifact: words() }),
+      refuses: ["operation_running", "unprocessable", "key_unavailable"],
+      run: async ({ origin }) => ({ artifact: await deps.makeNow(origin) }),
     }),
     "backup.status": operation({
       summary: "Tells which backup was made last, and how the last drill ended.",
@@ -95,12 +105,6 @@ async function given(
   if (passphrase !== undefined) return { passphrase };
   return recipients.length > 0 ? { recipients } : undefined;
 }
-
-const namesOf = (
-  { recipientFingerprint }: BackupHandlerDeps,
-  protection: Protection,
-): readonly string[] =>
-  "passphrase" in protection ? ["passphrase"] : protection.recipients.map(recipientFingerprint);
 
 const statusShape = shape({
   backup: optional(

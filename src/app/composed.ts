@@ -28,6 +28,7 @@ import type { Store } from "#domain/store.ts";
 import type { Tenants } from "#domain/tenants/tenants.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 
+import { openBackups } from "#app/backup/scheduled.ts";
 import { openCallers } from "./access.ts";
 import { closeAll, type Closing } from "./closing.ts";
 import { openFourEyes } from "./four-eyes.ts";
@@ -128,6 +129,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   });
   closing.push(() => fourEyes.executions.halt());
 
+  const backup = openBackups({ ...deps, ...options, parts });
+
   // 4. The door that all of them come through.
   const { front, perform, catalog, watch } = frontDoor({
     ...deps,
@@ -139,6 +142,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     paths,
     schedules,
     parts,
+    backup: backup.asked,
     probes,
     access,
     governance: { ...access, tenants: ground.tenants },
@@ -168,6 +172,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
         watch,
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => signers.again(),
+        backups: backup.scheduled,
         prepare,
       }),
     close: () => closeAll(closing),

@@ -6,9 +6,9 @@ import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { processorMs } from "#adapters/telemetry/resources.ts";
+import type { BackupHandlerDeps } from "#api/backups.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
-import type { Secrets } from "#config/secret.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
@@ -29,7 +29,6 @@ import { operations } from "#operations";
 import type { Access } from "./access.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
-import { backupsOf } from "#app/backup/backups.ts";
 import { handlersOf } from "./handlers.ts";
 import { describe } from "./describe.ts";
 import type { Parts } from "./parts.ts";
@@ -54,7 +53,7 @@ export interface FrontDeps extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly parts: Parts;
-  readonly secrets: Secrets;
+  readonly backup: BackupHandlerDeps;
   readonly probes: Probes;
   readonly access: Access;
   readonly governance: Governance;
@@ -92,7 +91,6 @@ export function frontDoor(deps: FrontDeps) {
       roles: config.key_provider.roles,
       draining: () => front.draining,
       keyLoad: () => deps.signers.load(),
-      backup: backupsOf(deps),
       preflight: (request) =>
         preflightRunning(
           {

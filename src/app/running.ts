@@ -4,6 +4,7 @@ import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { readFileSync } from "node:fs";
 
+import type { ScheduledBackups } from "#app/backup/scheduled.ts";
 import { following } from "#adapters/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
@@ -58,6 +59,7 @@ export interface RunningDeps {
   readonly reread: () => Config;
   /** Has key providers that do not serve looked at again. */
   readonly lookAtKeys: () => void;
+  readonly backups: Pick<ScheduledBackups, "runDue" | "drillDue">;
   /**
    * Reads what the configuration names, which may throw; what it gives puts the reloadable keys
    * into force (RLD-1).
@@ -125,6 +127,7 @@ class Server implements Running {
       config: deps.config,
       publishing: deps.parts.publishing,
       retention: deps.parts.retention,
+      backups: deps.backups,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,

@@ -91,6 +91,14 @@ export class Client {
     return rowOf(await this.#answer(name, members));
   }
 
+  /** As `ask`, for as long as it takes. */
+  async askLong<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+  ): Promise<Answer<Name>> {
+    return rowOf(await jsonOf(await this.#send(name, members, true)));
+  }
+
   /** The answer as octets, for certificates, bundles and CRLs. */
   async fetch<Name extends OperationName, M extends Members<Name>>(
     name: Name,

@@ -38,6 +38,7 @@ export function ruleFaults(
     ...presignFaults(config),
     ...publishFaults(config),
     ...retentionFaults(config),
+    ...backupFaults(config),
     ...approvalFaults(config.approvals),
   ];
 }
@@ -98,6 +99,28 @@ function socketFaults({
     faults.push(
       fault("server.unix_socket.path", "Must be another path than server.admin_socket.path."),
     );
+  }
+  return faults;
+}
+
+/** V-25: somebody can open the archives, and they go somewhere. */
+function backupFaults({ backup }: Config): readonly Fault[] {
+  const { enabled, recipients, passphrase, dir, s3 } = backup;
+  const faults: Fault[] = [];
+  if (recipients.length > 0 && passphrase !== undefined) {
+    faults.push(fault("backup.passphrase", "Must not be set together with backup.recipients."));
+  }
+  if (s3.bucket !== undefined) {
+    for (const key of ["access_key_id", "secret_access_key"] as const) {
+      if (s3[key] === undefined) faults.push(fault(`backup.s3.${key}`, "Must be set."));
+    }
+  }
+  if (!enabled) return faults;
+  if (recipients.length === 0 && passphrase === undefined) {
+    faults.push(fault("backup.enabled", "Needs backup.recipients or backup.passphrase."));
+  }
+  if (dir === undefined && s3.bucket === undefined) {
+    faults.push(fault("backup.enabled", "Needs backup.dir or backup.s3.bucket."));
   }
   return faults;
 }

@@ -4,6 +4,8 @@
  * business in an archive that is to be restored.
  */
 
+import { TarUnfit, tarHeader } from "./tar.ts";
+
 /** Why something is no such archive; the message says where. */
 export class TarDamaged extends Error {
   override readonly name = "TarDamaged";
@@ -61,7 +63,26 @@ function headerOf(block: Uint8Array): { readonly name: string; readonly size: nu
   if (!ustar || kind !== regularFile) {
     throw new TarDamaged(`${JSON.stringify(name)} is no regular file of the ustar format.`);
   }
-  return { name, size: octal(block.subarray(124, 136), "size") };
+  const size = octal(block.subarray(124, 136), "size");
+  const [mode, mtime] = [
+    octal(block.subarray(100, 108), "mode"),
+    octal(block.subarray(136, 148), "time"),
+  ];
+  // Every octet is what is written for these, owners and fillings too.
+  if (written(name, size, mtime, mode)?.every((octet, at) => octet === block[at]) === true) {
+    return { name, size };
+  }
+  throw new TarDamaged(`The header of ${JSON.stringify(name)} is not what pkid writes.`);
+}
+
+/** Undefined for what no header can say. */
+function written(...of: Parameters<typeof tarHeader>): Uint8Array | undefined {
+  try {
+    return tarHeader(...of);
+  } catch (error) {
+    if (error instanceof TarUnfit) return undefined;
+    throw error;
+  }
 }
 
 /** What comes in, in pieces of any length. */

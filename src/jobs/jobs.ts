@@ -1,5 +1,6 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
+import type { Origin } from "#domain/actor.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
@@ -13,6 +14,8 @@ import type { Job } from "./scheduler.ts";
 
 /** What says which jobs there are, and how often they run. */
 export interface JobSections {
+  /** Archives, and drills with them. */
+  readonly backup: { readonly enabled: boolean; readonly verify: { readonly enabled: boolean } };
   /** Expired certificates that leave the inventory. */
   readonly retention: { readonly enabled: boolean };
   /** Sweeps that sign OCSP answers ahead. */
@@ -46,6 +49,10 @@ export interface JobDeps {
   readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
   readonly publishing: Pick<Publishing, "run" | "changed">;
   readonly retention: Pick<Retention, "runDue">;
+  readonly backups: {
+    runDue(by: Origin): Promise<void>;
+    drillDue(): Promise<void>;
+  };
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
   /** Executes what was approved before a crash, and ends what waited too long. */
@@ -66,6 +73,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   ...publish(deps),
   ...inclusion(deps),
   ...retention(deps),
+  ...backups(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
@@ -108,6 +116,17 @@ function publish({ publishing, config }: JobDeps): readonly Job[] {
     { name: "publish.run", everySeconds, firstWithinSeconds: 15, run },
     // Well within the minute a revocation may take to be published (PUB-4).
     { name: "publish.changed", everySeconds: 10, run: () => publishing.changed() },
+  ];
+}
+
+function backups(deps: JobDeps): readonly Job[] {
+  const { enabled, verify } = deps.config.backup;
+  const run = trusting(deps, () => deps.backups.runDue(systemOrigin("backup")));
+  const drill = trusting(deps, () => deps.backups.drillDue());
+  const often = { everySeconds: 600, firstWithinSeconds: 60 };
+  return [
+    ...(enabled ? [{ name: "backup.run", ...often, run }] : []),
+    ...(verify.enabled ? [{ name: "backup.drill", ...often, run: drill }] : []),
   ];
 }
 

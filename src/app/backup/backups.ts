@@ -2,6 +2,9 @@
 
 import { recipientFault, recipientFingerprint } from "#adapters/age/age.ts";
 import { archived } from "./archiver.ts";
+import { ArchiveDirectory, type ArchivePlace } from "./directory.ts";
+import { ArchiveBucket } from "#adapters/publish/archives.ts";
+import { credentialsOf } from "#adapters/publish/open.ts";
 import { storeAddress } from "#adapters/db/address.ts";
 import { systemRandom } from "#adapters/system.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
@@ -30,7 +33,7 @@ export interface BackupParts extends Pick<AppOptions, "build" | "workerUrl"> {
 }
 
 /** Opens them. */
-export function backupsOf(deps: BackupParts): BackupHandlerDeps {
+export function backupsOf(deps: BackupParts): Omit<BackupHandlerDeps, "makeNow"> {
   const { store, keys, clock } = deps;
   const { envelopes } = deps.parts.sealing;
   const archiving = archivingOf(deps);
@@ -38,7 +41,7 @@ export function backupsOf(deps: BackupParts): BackupHandlerDeps {
     backups: new Backups({ store, keys, envelopes, clock, random: systemRandom, archiving }),
     configured: () => configuredProtection(deps),
     recipientFault,
-    recipientFingerprint,
+    openersOf,
   };
 }
 
@@ -57,6 +60,23 @@ function archivingOf({ config, inForce, secrets, build, workerUrl }: BackupParts
     yield* archived({ archive, protection: wish.protection }, host, workerUrl);
   };
 }
+
+/** Where archives go: a directory, a bucket, both, or nowhere. */
+export function configuredPlaces({
+  inForce,
+  secrets,
+}: Pick<BackupParts, "inForce" | "secrets">): readonly ArchivePlace[] {
+  const { dir, s3 } = inForce().backup;
+  const { bucket, access_key_id: keyId } = s3;
+  const places: ArchivePlace[] = dir === undefined ? [] : [new ArchiveDirectory(dir)];
+  if (bucket === undefined || keyId === undefined) return places;
+  const credentials = () => credentialsOf(keyId, { ...s3, bucket }, secrets, "backup.s3");
+  return [...places, new ArchiveBucket({ ...s3, bucket }, credentials)];
+}
+
+/** How events name those who can open an archive. */
+export const openersOf = (protection: Protection): readonly string[] =>
+  "passphrase" in protection ? ["passphrase"] : protection.recipients.map(recipientFingerprint);
 
 /** Recipients, or else the passphrase; undefined where there is neither. */
 export async function configuredProtection({

@@ -1,20 +1,13 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-} from "node:fs";
+import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { sidecarOf } from "#app/backup/directory.ts";
 import { syncDirectory } from "#adapters/keys/software/files.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
@@ -233,27 +226,16 @@ async function mustBeEmptyDatabase(target: StoreOptions): Promise<void> {
 
 /** History that a later archive of the same instance has would be forked. */
 function mustBeNewest(archive: string): void {
-  const own = sidecar(`${archive}.manifest.json`);
+  const own = sidecarOf(archive);
   if (own === undefined) return;
   for (const name of readdirSync(dirname(archive))) {
     if (!name.endsWith(".manifest.json") || name === `${basename(archive)}.manifest.json`) continue;
-    const other = sidecar(join(dirname(archive), name));
+    const other = sidecarOf(join(dirname(archive), name.replace(/\.manifest\.json$/, "")));
     if (other === undefined || other.instance_id !== own.instance_id) continue;
     if (Number(other.seq) <= Number(own.seq)) continue;
     throw new ArchiveUnfit(
       `${name.replace(/\.manifest\.json$/, "")} is a later archive of this instance; --older restores this one all the same.`,
     );
-  }
-}
-
-function sidecar(file: string): Readonly<Record<string, unknown>> | undefined {
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? sidecarMax) >= sidecarMax)
-    return undefined;
-  try {
-    const value: unknown = JSON.parse(readFileSync(file, "utf8"));
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined; // Only what says more than the archive is of use.
   }
 }
 
@@ -282,5 +264,3 @@ function reportOf(
     unsigned: found.unsigned,
   };
 }
-
-const sidecarMax = 1_048_576;

@@ -3,7 +3,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { archivePlace, poured, writeArchive, writeSidecar } from "#cli/archive-file.ts";
+import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
 import { many, number, required, toggle, value, word } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
@@ -56,6 +56,14 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
       await patiently(writeArchive(file, arriving(pieces), mustBe));
       writeSidecar(file, made);
       print({ ...made, file }, `${file}\n${toldText(made)}\n`);
+    },
+  }),
+  run: command({
+    summary: "Have the server make the backup of its schedule now.",
+    local: true,
+    run: async ({ client, print, patiently }) => {
+      const made = await patiently(client.untold().askLong("backup.make", {}));
+      print(made, `${textAt(made, "artifact")}\n`);
     },
   }),
   verify: command({

@@ -126,6 +126,15 @@ export const preflightChecks = {
   "publish.freshness": row(
     "manifest at the target", "older than 2 intervals; the last run failed; nothing published yet", "earliest_expiry past, digest mismatch, or the target cannot be read",
     "`pkid publish run`.", "config", "store", "network"),
+  "backup.freshness": row(
+    "last run, target", "older than 1.5 intervals; none yet; off", "failed, or older than 3",
+    "Read the event; run `pkid backup create`.", "config", "store"),
+  "backup.restore_verified": row(
+    "last drill", "older than 7 days; never", "failed",
+    "`pkid backup verify`.", "config", "store"),
+  "backup.recipients": row(
+    "who can open it", "one recipient only; identity stored on this host", "none valid",
+    "Add an offline recipient.", "config"),
   "retention.freshness": row(
     "last run", "older than 2 intervals; none yet", "failed",
     "Read the event.", "config", "store"),

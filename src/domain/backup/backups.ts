@@ -64,6 +64,30 @@ export interface DrillRecord {
   readonly fault: string;
 }
 
+/** What became of the last backup that was due. */
+export interface ScheduledRun {
+  readonly at: string;
+  readonly result: "success" | "error";
+  /** Empty when there is none. */
+  readonly artifact: string;
+  /** What was wrong; empty for a success. */
+  readonly fault: string;
+}
+
+/** The last one by schedule; undefined before the first. */
+export async function lastScheduled({
+  read,
+}: Pick<Store, "read">): Promise<ScheduledRun | undefined> {
+  const text = await read.instance.value(scheduledName);
+  return text === undefined ? undefined : JSON.parse(text); // Written by `remember` only.
+}
+
+/** How the last drill ended; undefined before the first. */
+export async function lastDrill({ read }: Pick<Store, "read">): Promise<DrillRecord | undefined> {
+  const text = await read.instance.value(drillName);
+  return text === undefined ? undefined : JSON.parse(text); // Written by `drilled` only.
+}
+
 /** Makes them, one at a time. */
 export class Backups {
   readonly #deps: BackupDeps;
@@ -76,12 +100,9 @@ export class Backups {
   /** The last one that was made, and the last drill; undefined for none. */
   async last(): Promise<{ backup: BackupRecord | undefined; drill: DrillRecord | undefined }> {
     const { store } = this.#deps;
-    const [backup, drill] = [
-      await store.read.instance.value(lastBackup),
-      await store.read.instance.value(lastDrill),
-    ];
-    // Both are written below, and by nobody else.
-    return { backup: backup && JSON.parse(backup), drill: drill && JSON.parse(drill) };
+    const backup = await store.read.instance.value(lastBackup);
+    // Written below, and by nobody else.
+    return { backup: backup && JSON.parse(backup), drill: await lastDrill(store) };
   }
 
   /**
@@ -102,6 +123,12 @@ export class Backups {
     return { artifact, pieces: this.#recorded(origin, { artifact, recipients }, wish) };
   }
 
+  /** Keeps what became of a backup that was due. */
+  async remember(run: ScheduledRun): Promise<void> {
+    const text = JSON.stringify(run);
+    await this.#deps.store.atomically((tx) => tx.instance.setValue(scheduledName, text));
+  }
+
   /** Records how a drill of an archive ended. */
   async drilled(origin: Origin, drill: Omit<DrillRecord, "at">): Promise<void> {
     const { store, clock } = this.#deps;
@@ -109,7 +136,7 @@ export class Backups {
     const record: DrillRecord = { ...drill, at: timestamp(now) };
     const { artifact, result, fault } = drill;
     await store.atomically(async (tx) => {
-      await tx.instance.setValue(lastDrill, JSON.stringify(record));
+      await tx.instance.setValue(drillName, JSON.stringify(record));
       const detail = { artifact, reason: fault || undefined };
       const draft = {
         action: "backup.verify",
@@ -130,6 +157,7 @@ export class Backups {
     this.#running = true;
     const hash = createHash("sha256");
     let [size, begun]: [number, Manifest | undefined] = [0, undefined];
+    let ended = false;
     try {
       const host = {
         begun: (manifest: Manifest) => {
@@ -143,11 +171,15 @@ export class Backups {
         size += piece.length;
         yield piece;
       }
+      ended = true;
     } catch (error) {
-      await this.#failed(origin, named.artifact, error);
+      ended = true;
+      await this.failed(origin, named.artifact, reasonOf(error));
       throw error;
     } finally {
       this.#running = false;
+      // Whoever read it has gone away.
+      if (!ended) await this.failed(origin, named.artifact, "abandoned");
     }
     // Whoever reads on has the whole of it.
     if (begun !== undefined) {
@@ -179,9 +211,9 @@ export class Backups {
     });
   }
 
-  async #failed(origin: Origin, artifact: string, error: unknown): Promise<void> {
+  /** Records that an archive came to nothing; `reason` is a word. */
+  async failed(origin: Origin, artifact: string, reason: string): Promise<void> {
     const { store, clock } = this.#deps;
-    const reason = error instanceof Problem ? error.code : "internal";
     const detail = { artifact, reason };
     const now = clock.now();
     const draft = {
@@ -224,9 +256,12 @@ export class Backups {
   }
 }
 
+const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
+
 /** `20261123T133000Z`. */
 const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
 
+const scheduledName = "backup_scheduled_last";
 const lastBackup = "backup_last";
-const lastDrill = "backup_drill_last";
+const drillName = "backup_drill_last";
 const pageRows = 200;

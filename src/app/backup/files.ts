@@ -3,22 +3,14 @@
  * under the name it is to have (BAK-2).
  */
 
-import {
-  closeSync,
-  createReadStream,
-  fsyncSync,
-  linkSync,
-  openSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { createReadStream, linkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
+import { syncDirectory } from "#adapters/keys/software/files.ts";
 import { createHash } from "#core/crypto.ts";
 
-import { Failure } from "./failure.ts";
+import { Failure } from "#cli/failure.ts";
 
 /** A file that has been written. */
 export interface WrittenArchive {
@@ -68,9 +60,9 @@ export async function writeArchive(
     syncDirectory(dirname(file));
     return { file, ...written };
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : undefined;
-    if (error instanceof Failure || code === undefined) throw error;
-    throw new Failure(`${file} cannot be written: ${code}.`);
+    // Only what the system says is the file's fault.
+    if (!(error instanceof Error && "syscall" in error && "code" in error)) throw error;
+    throw new Failure(`${file} cannot be written: ${String(error.code)}.`);
   } finally {
     rmSync(fresh, { force: true });
   }
@@ -82,30 +74,33 @@ export function writeSidecar(file: string, facts: Readonly<Record<string, unknow
   writeFileSync(`${file}.manifest.json`, text, { mode: 0o600, flush: true });
 }
 
+/** Not on this thread: a sync of gigabytes takes seconds. */
 async function pouredInto(fresh: string, pieces: AsyncIterable<Uint8Array>) {
-  const opened = openSync(fresh, "wx", 0o600);
+  const opened = await open(fresh, "wx", 0o600);
   let size = 0;
   try {
-    const sha256 = await poured(pieces, (piece) => {
-      for (let at = 0; at < piece.length; ) at += writeSync(opened, piece, at);
+    const sha256 = await poured(pieces, async (piece) => {
+      for (let at = 0; at < piece.length; ) {
+        at += (await opened.write(piece, at)).bytesWritten;
+      }
       size += piece.length;
     });
-    fsyncSync(opened);
+    await opened.sync();
     return { size, sha256 };
   } finally {
-    closeSync(opened);
+    await opened.close();
   }
 }
 
 /** Hands each piece on, and gives the lower hex SHA-256 of all of them. */
 export async function poured(
   pieces: AsyncIterable<Uint8Array>,
-  take: (piece: Uint8Array) => void,
+  take: (piece: Uint8Array) => void | Promise<void>,
 ): Promise<string> {
   const hash = createHash("sha256");
   for await (const piece of pieces) {
     hash.update(piece);
-    take(piece);
+    await take(piece);
   }
   return hash.digest("hex");
 }
@@ -116,13 +111,4 @@ export async function digestOf(file: string): Promise<string> {
   for await (const piece of createReadStream(file, { highWaterMark: 1_048_576 }))
     hash.update(piece);
   return hash.digest("hex");
-}
-
-function syncDirectory(path: string): void {
-  const directory = openSync(path, "r");
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
 }

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { archivePlace, digestOf, writeArchive, writeSidecar } from "#cli/archive-file.ts";
+import { archivePlace, digestOf, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { Failure } from "#cli/failure.ts";
 import { sha256Hex } from "#core/crypto.ts";
 
