@@ -27,35 +27,7 @@ export interface BackupHandlerDeps {
 export function backupHandlers(deps: BackupHandlerDeps) {
   const { backups } = deps;
   return {
-    "backup.run": operation({
-      summary: "Answers one encrypted archive of everything, as it is at this moment.",
-      target: thePlatform,
-      input: {
-        recipients: otherwise(list(text({ min: 1, max: 4096 }), 0, recipientsMax), []),
-        passphrase: optional(text({ min: 16, max: 1024 })),
-        include_config: otherwise(flag(), true),
-      },
-      output: { media: ["application/octet-stream"] },
-      refuses: ["conflicting_fields", "operation_running", "unprocessable", "key_unavailable"],
-      run: async ({ input, origin }) => {
-        const protection = (await given(deps, input)) ?? (await deps.configured());
-        if (protection === undefined) {
-          throw refuse(
-            "unprocessable",
-            {},
-            "Nobody could open the archive: name a recipient or a passphrase, or set backup.recipients.",
-          );
-        }
-        const asked = { protection, withConfiguration: input.include_config };
-        const { artifact, pieces } = await backups.begin(origin, asked, deps.openersOf(protection));
-        return new Document({
-          content: pieces,
-          type: "application/octet-stream",
-          fileName: artifact,
-          fleeting: true,
-        });
-      },
-    }),
+    "backup.run": archiveNow(deps),
     "backup.make": operation({
       summary: "Makes the backup that the schedule would make, now.",
       target: thePlatform,
@@ -88,6 +60,42 @@ export function backupHandlers(deps: BackupHandlerDeps) {
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
+}
+
+function archiveNow(deps: BackupHandlerDeps) {
+  return operation({
+    summary: "Answers one encrypted archive of everything, as it is at this moment.",
+    target: thePlatform,
+    input: {
+      recipients: otherwise(list(text({ min: 1, max: 4096 }), 0, recipientsMax), []),
+      passphrase: optional(text({ min: 16, max: 1024 })),
+      include_config: otherwise(flag(), true),
+    },
+    output: { media: ["application/octet-stream"] },
+    refuses: ["conflicting_fields", "operation_running", "unprocessable", "key_unavailable"],
+    run: async ({ input, origin }) => {
+      const protection = (await given(deps, input)) ?? (await deps.configured());
+      if (protection === undefined) {
+        throw refuse(
+          "unprocessable",
+          {},
+          "Nobody could open the archive: name a recipient or a passphrase, or set backup.recipients.",
+        );
+      }
+      const asked = { protection, withConfiguration: input.include_config };
+      const { artifact, pieces } = await deps.backups.begin(
+        origin,
+        asked,
+        deps.openersOf(protection),
+      );
+      return new Document({
+        content: pieces,
+        type: "application/octet-stream",
+        fileName: artifact,
+        fleeting: true,
+      });
+    },
+  });
 }
 
 async function given(

@@ -72,6 +72,14 @@ const depsOf = (workerUrl: string): CliDeps => ({
 /** Loaded by the few commands that need them. */
 const archives = (workerUrl: string): Archives => ({
   newIdentity: async () => (await import("#adapters/age/age.ts")).newIdentity(),
+  configuredOpener: async (config) => {
+    const { configuredOpener } = await import("#app/restore/look.ts");
+    return await configuredOpener(config);
+  },
+  lookAt: async (archive) => {
+    const { lookAt } = await import("#app/restore/look.ts");
+    return await told(() => lookAt(archive));
+  },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));

@@ -88,6 +88,10 @@ export interface SupportFacts {
 export interface Archives {
   /** A key pair of the age format. */
   newIdentity(): Promise<{ readonly identity: string; readonly recipient: string }>;
+  /** What opens the archives of an instance by its configuration; undefined where nothing does. */
+  configuredOpener(config: Config): Promise<Opener | undefined>;
+  /** Looks at one that nothing opens here: its digest, and the head of the format. */
+  lookAt(archive: string): Promise<ArchiveLook>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
   /** Makes it the instance that a configuration names. */
@@ -108,6 +112,17 @@ export interface RestoreAsked {
   readonly older: boolean;
   /** Lists that were published after the archive was made, PEM. */
   readonly crls: readonly { readonly file: string; readonly text: string }[];
+}
+/** What can be said of an archive without opening it. */
+export interface ArchiveLook {
+  readonly opened: false;
+  /** Lower hex. */
+  readonly sha256: string;
+  readonly size: number;
+  /** True when that is what stands beside it. */
+  readonly as_made: boolean;
+  /** Who can open it: so many recipients, or a passphrase. */
+  readonly openers: string;
 }
 interface ArchiveFacts {
   readonly instance_id: string;

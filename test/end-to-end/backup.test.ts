@@ -221,6 +221,36 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
   empty.remove();
 }, 120_000);
 
+test("a server makes its backup when it is asked to, and tries it without an identity as far as it can", async () => {
+  const home = newHome();
+  const dir = join(home, "archives");
+  const identity = join(home, "identity");
+  const recipient = (await runCli(home, ["backup", "keygen", "--out", identity])).stdout.trim();
+  const backup = { enabled: true, dir, recipients: [recipient] };
+  const instance = await Instance.start({ home, config: { backup } });
+  const preflight = async () => {
+    const only = ["--only", "backup.freshness,backup.restore_verified,backup.recipients", "--json"];
+    const { checks } = JSON.parse((await instance.cli("preflight", ...only)).stdout);
+    return checks.map(({ status }: { status: string }) => status);
+  };
+  expect(await preflight()).toEqual(["warn", "warn", "warn"]);
+  const made = await instance.cli("backup", "run");
+  expect([made.code, made.stderr]).toEqual([0, ""]);
+  expect(readdirSync(dir).sort()[0]).toBe(made.stdout.trim());
+  const drilled = await instance.cli("backup", "drill", "--json");
+  expect(JSON.parse(drilled.stdout)).toMatchObject({ opened: false, openers: "1 recipient" });
+  // One recipient is one person, who may be away.
+  expect(await preflight()).toEqual(["pass", "pass", "warn"]);
+  await instance.stop();
+  const secret = { ...backup, recipients: [], passphrase: "sixteen characters or more" };
+  const again = await Instance.start({ home, config: { backup: secret } });
+  await Bun.sleep(1000);
+  expect((await again.cli("backup", "run")).code).toBe(0);
+  const tried = await again.cli("backup", "drill", "--json");
+  expect(JSON.parse(tried.stdout)).toMatchObject({ revoked: true });
+  await again.dispose();
+}, 60_000);
+
 test("what root restores belongs to whoever the data directory was made for", async () => {
   const home = newHome();
   const instance = await Instance.start({ home });

@@ -74,6 +74,14 @@ function added(decrypter: Decrypter, identity: string): void {
   }
 }
 
+/** Who can open an archive, by its head, in words. Throws `ArchiveUnfit` for what has none. */
+export async function openersNamed(cipher: AsyncIterable<Uint8Array>): Promise<string> {
+  const { header } = await looked(cipher);
+  const stanzas = [...header.matchAll(/^-> (\S+)/gm)].map(([, word]) => word);
+  if (stanzas.includes("scrypt")) return "a passphrase";
+  return `${stanzas.length} recipient${stanzas.length === 1 ? "" : "s"}`;
+}
+
 async function opened(
   decrypter: Decrypter,
   cipher: AsyncIterable<Uint8Array>,

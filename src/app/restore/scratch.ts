@@ -190,8 +190,8 @@ export class Scratch {
   }
 }
 
-/** A directory opens, and reads as nothing. */
-function mustBeReadable(archive: string): void {
+/** Throws `Failure` for what is no file to read: a directory opens too, and reads as nothing. */
+export function mustBeReadable(archive: string): void {
   try {
     const file = openSync(archive, "r");
     const regular = fstatSync(file).isFile();

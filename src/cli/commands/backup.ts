@@ -161,14 +161,14 @@ async function tried(
 ): Promise<unknown> {
   const { args, deps, globals, io, patiently } = invocation;
   const { config } = loadedConfig(globals, io);
-  const configured = config.backup.verify.identity_file;
-  const files =
-    args.identity.length === 0 &&
-    configured !== undefined &&
-    args["passphrase-source"] === undefined
-      ? [configured]
-      : args.identity;
-  const opener = await openerFrom(io, files, args["passphrase-source"]);
+  const asked = args.identity.length > 0 || args["passphrase-source"] !== undefined;
+  const configured = asked ? undefined : await deps.archives.configuredOpener(config);
+  if (!asked && configured === undefined && io.ask === undefined) {
+    const look = await patiently(deps.archives.lookAt(archive));
+    if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
+    return look;
+  }
+  const opener = configured ?? (await openerFrom(io, args.identity, args["passphrase-source"]));
   const source = { archive, opener, ledgerKey: args["ledger-key"] };
   return await patiently(deps.archives.drill(config, source));
 }
@@ -204,6 +204,8 @@ const drillText = (drill: Readonly<Record<string, unknown>>): string =>
 
 const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
 const reported = [
+  "openers",
+  "sha256",
   "instance_id",
   "created_at",
   "audit_seq",

@@ -98,6 +98,10 @@ const idle: CliDeps = {
     newIdentity: async () => {
       throw new Error("no archives");
     },
+    configuredOpener: async () => undefined,
+    lookAt: async () => {
+      throw new Error("no archives");
+    },
     drill: async () => {
       throw new Error("no archives");
     },
