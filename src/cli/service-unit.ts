@@ -48,7 +48,7 @@ export function needsOfConfig({
   ];
   const outside = written.filter((path) => !own.some((one) => `${path}/`.startsWith(`${one}/`)));
   return {
-    stopSeconds: server.shutdown_timeout_seconds,
+    stopSeconds: server.shutdown_delay_seconds + server.shutdown_timeout_seconds,
     lowPort: ports.some((port) => port > 0 && port < 1024),
     writable: [...new Set(outside)],
   };
@@ -105,7 +105,7 @@ RestartSec=5
 RestartPreventExitStatus=2
 # Migrations and recovery of a large database take their time.
 TimeoutStartSec=30min
-# server.shutdown_timeout_seconds, and what a disk may take.
+# server.shutdown_delay_seconds and server.shutdown_timeout_seconds, and what a disk may take.
 TimeoutStopSec=${needs.stopSeconds + 15}
 # Restarted when the event loop stands still, or the database neither answers nor refuses.
 WatchdogSec=60
