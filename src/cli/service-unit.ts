@@ -2,6 +2,8 @@
 
 import type { Config } from "#config/schema.ts";
 
+import { type SocketNeed, socketFile } from "./service-sockets.ts";
+
 /** Where the service has its configuration, its data and its sockets. */
 export const serviceHome = {
   config: "/etc/pkid/pkid.yaml",
@@ -26,6 +28,8 @@ export interface ServiceNeeds {
   readonly writable: readonly string[];
   /** Device nodes, or classes such as `char-usb_device`, that an HSM needs. */
   readonly devices: readonly string[];
+  /** What systemd listens on for it; empty where it listens by itself. */
+  readonly sockets: readonly SocketNeed[];
 }
 
 /** What a configuration asks of the unit. */
@@ -63,6 +67,9 @@ ${boundsOf(needs)}
 WantedBy=multi-user.target
 `;
 
+/** The unit of a socket. */
+export const socketUnit = (need: SocketNeed): string => socketFile(need, ownLine);
+
 /** The user, for sysusers.d(5). */
 export const usersFile = `${ownLine}
 u pkid - "pkid certificate authority" /var/lib/pkid
@@ -95,7 +102,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=notify
 NotifyAccess=main
-User=pkid
+${socketLine(needs.sockets)}User=pkid
 Group=pkid
 ExecStart=${needs.binary} serve --config ${configFile}
 ExecReload=/bin/kill -HUP $MAINPID
@@ -137,7 +144,7 @@ LimitNOFILE=65536
 LimitCORE=0
 
 NoNewPrivileges=yes
-${capabilityLines(needs.lowPort)}
+${capabilityLines(needs.lowPort && needs.sockets.length === 0)}
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -164,6 +171,12 @@ SystemCallFilter=@chown
 SystemCallErrorNumber=EPERM
 # Which addresses it may reach is known to the operator only: IPAddressDeny= in a drop-in.
 `;
+
+function socketLine(sockets: readonly SocketNeed[]): string {
+  if (sockets.length === 0) return "";
+  const units = sockets.map(({ unit }) => unit).join(" ");
+  return `# They stay open while the service is replaced.\nSockets=${units}\n`;
+}
 
 function writableLines(writable: readonly string[]): string {
   if (writable.length === 0) return "";

@@ -43,7 +43,7 @@ interface World {
   readonly id: string;
   readonly csr: string;
   readonly token: string;
-  readonly request: Uint8Array;
+  readonly request: Uint8Array<ArrayBuffer>;
 }
 
 async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca">> {
