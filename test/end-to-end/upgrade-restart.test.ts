@@ -1,7 +1,7 @@
 /** A new binary over a running one, while clients ask without a pause: nobody is refused. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { createChain } from "#test/support/instances/first-certificate.ts";
@@ -141,6 +141,62 @@ for (const [name, asks] of [
     await instance.stop();
   }, 120_000);
 }
+
+test("another serving certificate takes over a socket that was handed over, and nobody is refused", async () => {
+  const main = heldSocket();
+  closing.push(main.close);
+  const home = newHome();
+  const pairs = await Promise.all(
+    ["before", "after"].map(async (name) => {
+      const [tls_cert, tls_key] = [join(home, `${name}.crt`), join(home, `${name}.key`)];
+      const made = ["-newkey", "ed25519", "-nodes", "-keyout", tls_key, "-out", tls_cert];
+      await openssl(["req", "-x509", ...made, "-subj", `/CN=${name}`]);
+      return { tls_cert, tls_key };
+    }),
+  );
+  const config = (pair = pairs[0]) => ({ server: { port: main.port, ...pair } });
+  const instance = await Instance.start({ home, config: config(), sockets: { main } });
+  closing.push(() => instance.dispose());
+  const load = new Load();
+  const ask = (keepalive: boolean) => async () =>
+    (await fetch(`${instance.url}/healthz`, { keepalive, tls: { rejectUnauthorized: false } }))
+      .status;
+  load.start("kept", ask(true));
+  load.start("anew", ask(false));
+  const shown = async () => {
+    const { text } = await openssl(["s_client", "-connect", `127.0.0.1:${main.port}`]);
+    return /^subject=CN ?= ?(.*)$/m.exec(text)?.[1];
+  };
+  for (const [index, name] of [
+    [1, "after"],
+    [0, "before"],
+    [1, "after"],
+  ] as const) {
+    await load.more(50);
+    writeConfig(home, config(pairs[index]));
+    instance.signal("SIGHUP");
+    while ((await shown()) !== name) await Bun.sleep(10);
+  }
+  await load.more(50);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+}, 60_000);
+
+test("a socket that no listener is configured for stops the start, which says so and founds nothing", async () => {
+  const socket = heldSocket();
+  closing.push(socket.close);
+  const home = newHome();
+  closing.push(() => rmSync(home, { recursive: true, force: true }));
+  const start = Instance.start({
+    home,
+    config: { server: { port: 1 } },
+    sockets: { main: socket },
+  });
+  const told = await start.then(String, String);
+  expect(told).toContain(`A socket for port ${socket.port} (main) was handed over`);
+  expect(told).toContain("server.port says 1; change one of them");
+  expect(existsSync(join(home, "data"))).toBe(false);
+}, 30_000);
 
 test("two replicas are replaced one after the other, behind a balancer that asks whether they are ready, without a failed request", async () => {
   const database = { driver: "postgres", dsn: await server.createDatabase() };
