@@ -72,6 +72,19 @@ describe("a socket that was handed over", () => {
     client.end();
   });
 
+  test("of IPv6 and IPv4 tells who comes by either", async () => {
+    const socket = heldSocket("both");
+    held.push(socket);
+    const script = `${serving}
+      const server = serve("from");
+      socket.adopt(server.port);
+      const six = await fetch("http://[::1]:" + socket.port).then((answer) => answer.text());
+      console.log(JSON.stringify([await ask(), six]));
+      process.exit();`;
+    const { stdout, stderr } = await child(script, ["main"], [socket.file]);
+    expect([stderr, JSON.parse(stdout)]).toEqual(["", ["from ::ffff:127.0.0.1", "from ::1"]]);
+  });
+
   test("is refused when it is no listening TCP socket", async () => {
     const file = openSync("/dev/null", "r");
     const { code, stderr } = await child("inheritedSockets(process.env)", ["main"], [file]);

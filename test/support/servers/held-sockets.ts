@@ -4,15 +4,18 @@
 
 import { dlopen, ptr } from "bun:ffi";
 
-/** One that listens on 127.0.0.1. */
+/** One that listens. */
 export interface HeldSocket {
   readonly file: number;
   readonly port: number;
   close(): void;
 }
 
-/** Opens one on a port that the system chooses. Nobody accepts from it here. */
-export function heldSocket(): HeldSocket {
+/**
+ * Opens one on 127.0.0.1, or on any address of IPv6 and IPv4, at a port that the system chooses.
+ * Nobody accepts from it here.
+ */
+export function heldSocket(family: "ipv4" | "both" = "ipv4"): HeldSocket {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
@@ -20,14 +23,15 @@ export function heldSocket(): HeldSocket {
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     close: { args: ["i32"], returns: "i32" },
   } as const);
-  const file = symbols.socket(2, 1 | 0o2000000, 0);
-  const address = new Uint8Array(16);
+  const [number, octets] = family === "ipv4" ? [2, 16] : [10, 28];
+  const file = symbols.socket(number, 1 | 0o2000000, 0);
+  const address = new Uint8Array(octets);
   const fields = new DataView(address.buffer);
-  fields.setUint16(0, 2, true);
-  fields.setUint32(4, 0x7f_00_00_01);
-  if (symbols.bind(file, ptr(address), 16) !== 0) throw new Error("a socket could not be bound");
+  fields.setUint16(0, number, true);
+  if (family === "ipv4") fields.setUint32(4, 0x7f_00_00_01);
+  if (symbols.bind(file, ptr(address), octets) !== 0) throw new Error("a socket is not bound");
   if (symbols.listen(file, 4096) !== 0) throw new Error("a socket does not listen");
-  symbols.getsockname(file, ptr(address), ptr(new Uint32Array([16])));
+  symbols.getsockname(file, ptr(address), ptr(new Uint32Array([octets])));
   return { file, port: fields.getUint16(2), close: () => symbols.close(file) };
 }
 
