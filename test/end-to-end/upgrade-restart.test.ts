@@ -8,6 +8,7 @@ import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { Load } from "#test/support/instances/load.ts";
 import { otherBuild } from "#test/support/instances/other-build.ts";
+import { PlainClient } from "#test/support/instances/plain-client.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { Balancer } from "#test/support/servers/balancer.ts";
 import { heldSocket } from "#test/support/servers/held-sockets.ts";
@@ -86,6 +87,11 @@ function started({ main, open, ca, id, csr, token, request }: World, serials: Se
   load.start("ocsp anew", read("ocsp", { ...ocsp, keepalive: false }));
   load.start("crl", read("crl", { keepalive: true }));
   load.start("crl anew", read("crl", { keepalive: false }));
+  for (let n = 1; n <= 8; n++) {
+    const client = new PlainClient(Number(new URL(open).port), `/api/ca/${id}/crl`);
+    load.start(`plain ${n}`, () => client.ask());
+    closing.push(() => client.close());
+  }
   return load;
 }
 

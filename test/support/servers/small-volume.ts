@@ -1,6 +1,6 @@
 /** A volume of a few megabytes, to run full. */
 
-import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
 import { newHome } from "#test/support/instances/instance.ts";
@@ -23,6 +23,13 @@ export class SmallVolume {
     mkdirSync(this.folder, { mode: 0o700 });
     const options = `size=${megabytes}m,mode=0700`;
     run("mount", "-t", "tmpfs", "-o", options, "tmpfs", this.folder);
+  }
+
+  /** Resolves when the instance has set room for revocations aside. */
+  async reserved(): Promise<void> {
+    const reserve = join(this.folder, "pkid.db-reserve");
+    const whole = 4 * 1_048_576;
+    while (!existsSync(reserve) || statSync(reserve).size < whole) await Bun.sleep(50);
   }
 
   /** Takes all that is left but so many octets. */
