@@ -33,6 +33,7 @@ import { openCallers } from "./access.ts";
 import { closeAll, type Closing } from "./closing.ts";
 import { openFourEyes } from "./four-eyes.ts";
 import { frontDoor } from "./front.ts";
+import type { HandedOver } from "./handed-over.ts";
 import type { AppOptions } from "./options.ts";
 import { domainParts } from "./parts.ts";
 import { type Running, type Schedules, startRunning } from "./running.ts";
@@ -49,6 +50,8 @@ export interface App {
 export interface ServeOptions {
   /** `PKID_ALLOW_INSECURE_HTTP` without an explicit `self_issue.enabled`. */
   readonly cleartext: boolean;
+  /** Sockets that this process was started with, and whose they are. */
+  readonly handed: HandedOver;
   /** Digest of the effective configuration, secrets excluded. */
   readonly digest: string;
   /** Loads the configuration again, for SIGHUP; throws when it is not valid. */

@@ -89,7 +89,7 @@ export function frontDoor(deps: FrontDeps) {
     {
       ...deps,
       roles: config.key_provider.roles,
-      draining: () => front.draining,
+      draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),
       preflight: (request) =>
         preflightRunning(
@@ -114,7 +114,7 @@ export function frontDoor(deps: FrontDeps) {
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
   const watch = loopWatch(deps);
-  const ready = async () => isReady(await probes.components(), front.draining);
+  const ready = async () => isReady(await probes.components(), front.traffic.leaving);
   const rpc = rpcDoor(config, catalog, perform, ready);
   const front: FrontDoor = new FrontDoor({
     perform,

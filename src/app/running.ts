@@ -5,7 +5,7 @@ import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { readFileSync } from "node:fs";
 
 import type { ScheduledBackups } from "#app/backup/scheduled.ts";
-import { following } from "#adapters/listening-sockets.ts";
+import { following } from "#adapters/sockets/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
 import { changedFiles, reload } from "#config/reload.ts";
@@ -29,6 +29,7 @@ import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
+import type { HandedOver } from "./handed-over.ts";
 import type { Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
 
@@ -54,6 +55,8 @@ export interface RunningDeps {
   /** Notices what holds the thread that serves requests. */
   readonly watch: Pick<LoopWatch, "start">;
   readonly cleartext: boolean;
+  /** Sockets that this process was started with. */
+  readonly handed: HandedOver;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
@@ -176,7 +179,7 @@ class Server implements Running {
   }
 
   async start(): Promise<void> {
-    const { config, front, cleartext } = this.#deps;
+    const { config, front, cleartext, handed } = this.#deps;
     const { server } = config;
     const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
@@ -190,7 +193,10 @@ class Server implements Running {
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
       following,
-      publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      handed: handed.main,
+      publicHttp: server.public_http.enabled
+        ? { ...splitAddress(server.public_http.address), handed: handed.public }
+        : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
     });
@@ -247,7 +253,8 @@ class Server implements Running {
 
   async stop(): Promise<void> {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
-    await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
+    const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
+    await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
     parts.revocation.bulk.halt();

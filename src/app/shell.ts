@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 
+import { inheritedSockets } from "#adapters/sockets/inherited-sockets.ts";
 import { newestSchema } from "#adapters/db/engine/migration-state.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
@@ -14,6 +15,7 @@ import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
 import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { openApp } from "#app";
+import { handedOver } from "./handed-over.ts";
 import { manualChapters } from "./manual.ts";
 import { migrate } from "./migration.ts";
 import { move } from "./move.ts";
@@ -118,7 +120,8 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
 
 async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
-  const signals = hearSignals(config.server.shutdown_timeout_seconds, log);
+  const { shutdown_delay_seconds, shutdown_timeout_seconds } = config.server;
+  const signals = hearSignals(shutdown_delay_seconds + shutdown_timeout_seconds, log);
   const supervisor = supervisorOf(process.env, log);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
@@ -140,16 +143,13 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     migrate: mayMigrate,
     read,
   };
+  const handed = handedOver(inheritedSockets(process.env), config.server);
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
+    handed,
     cleartext: request.cleartext,
     digest: request.digest,
-    reread: () => {
-      const again = request.reread();
-      if ("faults" in again) throw new Error(again.faults.join("\n"));
-      again.warnings.forEach(warn);
-      return again.config;
-    },
+    reread: () => reread(request, warn),
   });
   surviveBugs(log);
   signals.onReload(() => void supervisor.reloading(() => running.reload()));
@@ -172,6 +172,14 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   await running.stop();
   await app.close();
   log.write("info", "stopped");
+}
+
+/** The configuration as it is now; throws when it is not valid. */
+function reread(request: ServeRequest, warn: (warning: string) => void): Config {
+  const again = request.reread();
+  if ("faults" in again) throw new Error(again.faults.join("\n"));
+  again.warnings.forEach(warn);
+  return again.config;
 }
 
 /**
