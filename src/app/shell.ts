@@ -82,6 +82,10 @@ const archives = (workerUrl: string): Archives => ({
     const { lookAt } = await import("#app/restore/look.ts");
     return await told(() => lookAt(archive));
   },
+  drillPlaces: async (config) => {
+    const { drillPlaces } = await import("#app/restore/latest.ts");
+    return await drillPlaces(config);
+  },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));

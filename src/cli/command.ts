@@ -92,10 +92,23 @@ export interface Archives {
   configuredOpener(config: Config): Promise<Opener | undefined>;
   /** Looks at one that nothing opens here: its digest, and the head of the format. */
   lookAt(archive: string): Promise<ArchiveLook>;
+  /** The places archives go to, for the instance of a configuration. */
+  drillPlaces(config: Config): Promise<readonly DrillPlace[]>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
   /** Makes it the instance that a configuration names. */
   restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
+}
+/** Where archives go, and the newest is found. */
+export interface DrillPlace {
+  /** As the configuration calls it. */
+  readonly place: "dir" | "s3";
+  /** For people. */
+  readonly address: string;
+  /** Name of the newest; undefined where there is none. Throws `Failure`. */
+  newest(): Promise<string | undefined>;
+  /** Works with its file, which is there until the work has ended. Throws `Failure`. */
+  during<T>(artifact: string, work: (file: string) => Promise<T>): Promise<T>;
 }
 export interface ArchiveSource {
   /** File of the archive. */

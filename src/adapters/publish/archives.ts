@@ -6,6 +6,14 @@ import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
 
+/** What stands beside an archive, as far as it is needed to fetch it. */
+export interface KeptFacts extends Readonly<Record<string, unknown>> {
+  /** Octets. */
+  readonly size: number;
+  /** Lower hex. */
+  readonly sha256: string;
+}
+
 /** The bucket and prefix they go to. */
 export class ArchiveBucket {
   readonly name = "s3";
@@ -59,7 +67,8 @@ export class ArchiveBucket {
     const prefix = this.#key(`pkid-${instance}-`);
     const found: { artifact: string; created_at: string }[] = [];
     for (let startAfter: string | undefined; ; ) {
-      const page = await client.list({ prefix, maxKeys: 1000, ...(startAfter && { startAfter }) });
+      const asked = { prefix, maxKeys: 1000, ...(startAfter && { startAfter }) };
+      const page = await this.#within(prefix, () => client.list(asked));
       const keys = (page.contents ?? []).map(({ key }) => key);
       for (const key of keys.filter((one) => one.endsWith(sidecarSuffix))) {
         const facts: unknown = await client
@@ -83,9 +92,57 @@ export class ArchiveBucket {
     await client.delete(`${this.#key(artifact)}${sidecarSuffix}`);
   }
 
-  /** Its octets, piece by piece. */
-  async read(artifact: string): Promise<ReadableStream<Uint8Array>> {
-    return (await this.#client()).file(this.#key(artifact)).stream();
+  /** Bucket and prefix, for people. */
+  get address(): string {
+    const { bucket, prefix } = this.#place;
+    return `s3://${[bucket, prefix].filter((part) => part !== undefined).join("/")}`;
+  }
+
+  /** What stands beside one. Throws `TargetFault`, also for what pkid has not written. */
+  async facts(artifact: string): Promise<KeptFacts> {
+    const client = await this.#client();
+    const text = client.file(`${this.#key(artifact)}${sidecarSuffix}`).slice(0, sidecarMax);
+    const octets = await this.#within(artifact, () => text.text());
+    try {
+      const facts: unknown = JSON.parse(octets);
+      if (isObject(facts) && isSize(facts.size) && isDigest(facts.sha256)) {
+        return { ...facts, size: facts.size, sha256: facts.sha256 };
+      }
+    } catch {
+      // Told below.
+    }
+    throw new TargetFault(`${artifact}${sidecarSuffix} in the store is not what pkid writes.`);
+  }
+
+  /** Its octets, piece by piece. Throws `TargetFault`. */
+  async *pieces(artifact: string): AsyncGenerator<Uint8Array> {
+    const client = await this.#client();
+    const reader = client.file(this.#key(artifact)).stream().getReader();
+    try {
+      for (;;) {
+        const { done, value } = await this.#within(artifact, () => reader.read());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      // Whoever stops early ends what is upstream; the store may have ended it first.
+      await reader.cancel().catch(() => {});
+    }
+  }
+
+  /** Throws `TargetFault` for what the store says, and for one that says nothing. */
+  async #within<T>(artifact: string, ask: () => Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const silent = new TargetFault(`The store did not answer in time about ${artifact}.`);
+    const timer = setTimeout(() => late.reject(silent), silenceMaxMs);
+    try {
+      return await Promise.race([ask(), late.promise]);
+    } catch (error) {
+      if (error instanceof TargetFault) throw error;
+      throw new TargetFault(`The store failed on ${artifact}: ${faultCode(error)}.`);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #client() {
@@ -101,5 +158,13 @@ export class ArchiveBucket {
 const isStoreFault = (error: unknown): boolean =>
   error instanceof Error && "code" in error && !("facts" in error);
 
+const isSize = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0;
+const isDigest = (value: unknown): value is string =>
+  typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+
+/** Of a store that sends nothing more. */
+const silenceMaxMs = 60_000;
+const sidecarMax = 1_048_576;
 const sidecarSuffix = ".manifest.json";
 const partSize = 8 * 1024 * 1024;

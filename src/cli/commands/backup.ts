@@ -1,12 +1,9 @@
 /** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
 
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
-
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
-import { many, number, required, toggle, value, word } from "#cli/args.ts";
-import { type Command, command, type Invocation } from "#cli/command.ts";
+import { many, number, oneOf, required, toggle, value, word } from "#cli/args.ts";
+import { type Command, command, type DrillPlace, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 import { writeNewFile } from "#cli/io.ts";
@@ -76,23 +73,33 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   drill: command({
-    summary: "Verify the latest archive of backup.dir, and have the instance remember how it went.",
+    summary: "Verify the latest archive of backup.dir and of backup.s3, and remember how it went.",
     local: true,
-    args: openArgs(),
+    args: { ...openArgs(), from: oneOf("Only this place.", "place", ["dir", "s3"]) },
     run: async (invocation) => {
-      const { client, globals, io, print } = invocation;
+      const { args, client, deps, globals, io, print } = invocation;
       const { config } = loadedConfig(globals, io);
-      const archive = latestIn(config.backup.dir);
-      const artifact = archive.slice(archive.lastIndexOf("/") + 1);
-      try {
-        const report = await tried(invocation, archive);
-        await client.ask("backup.drilled", { artifact, result: "success" });
-        print({ ...rowOf(report), archive }, `${archive}\n${facts(rowOf(report), [...reported])}`);
-      } catch (error) {
-        const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
-        await client.ask("backup.drilled", { artifact, result: "error", fault });
-        throw error;
+      const all = await deps.archives.drillPlaces(config);
+      const places = all.filter(({ place }) => args.from === undefined || place === args.from);
+      if (places.length === 0) {
+        throw new Failure(`${missing[args.from ?? "any"]} there is no archive to try.`);
       }
+      const drills: Drilled[] = [];
+      // One that fails keeps nobody from trying the other.
+      for (const place of places) drills.push(await drilledFrom(place, invocation));
+      const succeeded = drills.filter(({ error }) => error === undefined);
+      const failed = drills.filter(({ error }) => error !== undefined);
+      // The last one is what is remembered.
+      for (const { artifact, error } of [...succeeded, ...failed]) {
+        const result = error === undefined ? "success" : "error";
+        await client.ask("backup.drilled", { artifact, result, fault: faultOf(error) });
+      }
+      for (const { error } of failed) throw error;
+      const texts = drills.map(
+        ({ archive, report }) => `${archive}\n${facts(report, [...reported])}`,
+      );
+      const rows = drills.map(({ archive, report }) => ({ ...report, archive }));
+      print(rows.length === 1 ? rows[0] : { items: rows }, texts.join("\n"));
     },
   }),
   status: command({
@@ -181,18 +188,42 @@ function openArgs() {
   };
 }
 
-/** The newest by the time in their names. */
-function latestIn(directory: string | undefined): string {
-  if (directory === undefined)
-    throw new Failure("backup.dir is not set; there is no archive to try.");
-  const found = statSync(directory, { throwIfNoEntry: false })?.isDirectory()
-    ? readdirSync(directory).filter((name) => archiveForm.test(name))
-    : [];
-  const stampOf = (name: string) => archiveForm.exec(name)?.[1] ?? "";
-  const [latest] = found.sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1));
-  if (latest === undefined) throw new Failure(`There is no archive in ${directory}.`);
-  return join(directory, latest);
+/** How the drill with the newest archive of a place went; `error` for one that failed. */
+interface Drilled {
+  /** The name of the place where the archive has none. */
+  readonly artifact: string;
+  readonly archive: string;
+  readonly report: Row;
+  readonly error?: unknown;
 }
+
+async function drilledFrom(
+  { place, address, newest, during }: DrillPlace,
+  invocation: Invocation<ReturnType<typeof openArgs>>,
+): Promise<Drilled> {
+  let artifact: string = place;
+  const archive = () => `${address}/${artifact}`;
+  try {
+    const found = await newest();
+    if (found === undefined) throw new Failure(`There is no archive in ${address}.`, "not_found");
+    artifact = found;
+    const report = rowOf(await during(found, (file) => tried(invocation, file)));
+    return { artifact, archive: archive(), report };
+  } catch (error) {
+    return { artifact, archive: archive(), report: {}, error };
+  }
+}
+
+const faultOf = (error: unknown): string => {
+  if (error === undefined) return "";
+  return error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+};
+
+const missing = {
+  any: "Neither backup.dir nor backup.s3 is set;",
+  dir: "backup.dir is not set;",
+  s3: "backup.s3 is not set;",
+} as const;
 
 const toldText = (backup: Readonly<Record<string, unknown>>): string =>
   `Backup of ${textAt(backup, "created_at")} to event ${textAt(backup, "seq")}, ${textAt(backup, "size")} octets, SHA-256 ${textAt(backup, "sha256")}.`;
@@ -202,7 +233,6 @@ const drillText = (drill: Readonly<Record<string, unknown>>): string =>
     ? `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} succeeded.`
     : `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} failed: ${textAt(drill, "fault")}`;
 
-const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
 const reported = [
   "openers",
   "sha256",

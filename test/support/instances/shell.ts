@@ -102,6 +102,7 @@ const idle: CliDeps = {
     lookAt: async () => {
       throw new Error("no archives");
     },
+    drillPlaces: async () => [],
     drill: async () => {
       throw new Error("no archives");
     },
