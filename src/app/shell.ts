@@ -41,6 +41,10 @@ const depsOf = (workerUrl: string): CliDeps => ({
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
   move,
+  verify: async (config, asked) => {
+    const { verify } = await import("#app/verify.ts");
+    return await verify(config, asked);
+  },
   preflight: async (read, env, request) => {
     mustBeSomething(read);
     const { inspect } = await import("#app/preflight/inspect.ts");

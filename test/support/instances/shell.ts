@@ -94,6 +94,9 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  verify: async () => {
+    throw new Error("nothing to prove");
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },

@@ -1,0 +1,216 @@
+/**
+ * PROVES A DATABASE by itself: every row and every signature in one snapshot, with no key, no
+ * network and no write, in memory that does not grow with its rows but for a few octets of each.
+ */
+
+import { requestArtefact } from "#core/audit/ledger-verification-artefacts.ts";
+import { EventWalk } from "#core/proofs/event-walk.ts";
+import { KeySet } from "#core/proofs/key-set.ts";
+import { LedgerWalk } from "#core/proofs/ledger-walk.ts";
+import { pairOfSignature } from "#core/proofs/pair.ts";
+import { emptyProofs, type ProofName, type ProofResult, proofs } from "#core/proofs/proofs.ts";
+import { SignatureKeys } from "#core/proofs/signature-keys.ts";
+import { fingerprint } from "#core/x509/public-keys.ts";
+import type { Random } from "#domain/ports.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
+import type { Engine } from "#adapters/db/engine/engine.ts";
+import type { Heads } from "#adapters/db/engine/journal.ts";
+import { auditReads, storedHeads } from "#adapters/db/stores/audit.ts";
+
+import { proveApprovals } from "./approvals.ts";
+import { Authorities } from "./authorities.ts";
+import { beginning } from "./beginning.ts";
+import { nameUntold, proveCertificates } from "./certificates.ts";
+import { Lists, nameUntoldLists, proveLists } from "./lists.ts";
+import type { Look } from "./look.ts";
+import { asked, numberOf, textOf } from "./look-rows.ts";
+import { nameUntoldChanges, proveRevocations } from "./revocations.ts";
+import { proveSealed } from "./sealed.ts";
+import { proveSerials } from "./serials.ts";
+import { proveStates } from "./states.ts";
+
+/** What to look at. */
+export interface ProofRequest {
+  /** The event behind which to begin; 0 for everything. */
+  readonly since: number;
+  readonly random: Pick<Random, "bytes">;
+  /** Told now and then how many rows were looked at, of about how many. */
+  readonly onProgress?: (rows: number, of: number) => void;
+}
+
+/** What was proven, and where both chains ended in the snapshot. */
+export interface Proven {
+  readonly results: readonly ProofResult[];
+  readonly heads: Readonly<Heads>;
+}
+
+/**
+ * Every proof but the one of the running server. Throws an Error that says so when there is no
+ * event `since`, or the database is of another schema.
+ */
+export async function prove(engine: Pick<Engine, "view">, request: ProofRequest): Promise<Proven> {
+  return await engine.view((connection) => proveView(connection, request));
+}
+
+async function proveView(connection: Connection, request: ProofRequest): Promise<Proven> {
+  const from = await beginning(connection, request.since);
+  if (typeof from === "string") throw new Error(from);
+  const heads = await storedHeads(connection);
+  const salt = request.random.bytes(16);
+  const newSet = () => new KeySet(salt);
+  const look: Look = {
+    connection,
+    proofs: emptyProofs(),
+    from,
+    authorities: await Authorities.read(connection),
+    keys: new SignatureKeys(),
+    pairs: newSet(),
+    certificates: newSet(),
+    newSet,
+    advanced: counting(await rowsToLookAt(connection, heads, from), request.onProgress),
+  };
+  await proveStates(look);
+  await proveCertificates(look);
+  await proveSerials(look);
+  proveRequests(look);
+  const lists = await Lists.read(look);
+  await proveLists(look, lists);
+  const changes = newSet();
+  await proveRevocations(look, lists, changes);
+  await proveLedger(look, lists, heads);
+  const events = await proveEvents(look, { lists, changes, heads });
+  if (look.pairs.unmarked > 0 || look.certificates.unmarked > 0) await nameUntold(look);
+  await nameUntoldLists(look, lists, events.lists);
+  await nameUntoldChanges(look, changes, from.whole ? 0 : events.leastChange);
+  for (const ca of look.authorities.unknown) {
+    if (!from.whole || events.deleted.has(ca)) continue;
+    look.proofs.schema.violated(`There is no CA ${ca}, and no event that deleted it.`);
+  }
+  await proveApprovals(look, events.effects);
+  await proveSealed(look);
+  const names = Object.keys(proofs) as ProofName[]; // Its own keys.
+  const offline = names.filter((name) => name !== "running");
+  return { results: offline.map((name) => look.proofs[name].result), heads };
+}
+
+/** Requests of CAs that others were to certify. */
+function proveRequests({ authorities, keys, pairs, proofs: { signatures } }: Look): void {
+  for (const { id, csr, spki, label } of authorities.byId.values()) {
+    if (csr === undefined) continue;
+    signatures.checked += 1;
+    const artefact = requestArtefact(csr);
+    const signature = typeof artefact === "string" ? undefined : artefact.signatures[0];
+    if (signature === undefined || !keys.verifies(spki, signature)) {
+      signatures.violated(`The request of CA ${label} does not verify under its key.`);
+      continue;
+    }
+    const by = { purpose: "csr", caId: id, artifact: id, signerFingerprint: fingerprint(spki) };
+    pairs.add(pairOfSignature(by, signature));
+  }
+}
+
+async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Promise<void> {
+  const { connection, proofs: found, keys, pairs, from, authorities, newSet } = look;
+  const opIds = newSet();
+  const earlier = "select distinct signer_fingerprint from ledger where kind = 'key' and number <= %1";
+  const announced = from.whole ? [] : await asked(connection, earlier, [from.entry.number]);
+  const walk = new LedgerWalk({
+    proofs: found,
+    keys,
+    pairs,
+    opIds,
+    before: from.entry,
+    announced: announced.map(([key]) => textOf(key)),
+    since: from.at,
+    newestList: (ca, scope) => lists.newest(ca, scope),
+    isStoredList: (ca, artifact) => {
+      const at = artifact.lastIndexOf("#");
+      return lists.named(ca, artifact.slice(0, at), Number(artifact.slice(at + 1))) !== undefined;
+    },
+    isKnownCa: (ca) => authorities.byId.has(ca),
+  });
+  for await (const page of entries(look)) for (const one of page) walk.take(one);
+  const open = await asked(
+    connection,
+    "select number, op_id from open_intents where number is not null",
+  );
+  walk.finish(new Map(open.map(([number, opId]) => [Number(number), textOf(opId)])));
+  const { number, hash } = walk.end;
+  if (number !== heads.ledgerNumber || hash !== heads.ledgerHash) {
+    found.ledger.violated(`The ledger ends with ${number}, and its head is ${heads.ledgerNumber} (V1).`);
+  }
+  if (opIds.repeated === 0) return;
+  const seen = new Set<string>();
+  for await (const page of entries(look)) {
+    for (const { kind, opId, number: at } of page) {
+      if (kind !== "intent" || !opIds.isRepeated(opId)) continue;
+      if (seen.has(opId)) found.ledger.violated(`Entry ${at}: an earlier intent has its op_id (V3).`);
+      seen.add(opId);
+    }
+  }
+}
+
+async function* entries({ connection, from, advanced }: Look) {
+  const audit = auditReads(connection, 0);
+  for (let after = from.entry.number; ; ) {
+    const page = await audit.ledgerAfter(after, chainRows);
+    if (page.length === 0) return;
+    yield page;
+    advanced(page.length);
+    after = page.at(-1)?.number ?? after;
+  }
+}
+
+async function proveEvents(
+  look: Look,
+  { lists, changes, heads }: { lists: Lists; changes: KeySet; heads: Readonly<Heads> },
+): Promise<EventWalk> {
+  const { connection, proofs: found, certificates, from, advanced } = look;
+  const walk = new EventWalk({
+    proofs: found,
+    before: from.event,
+    certificates,
+    changes,
+    listDigest: (ca, scope, number) => lists.named(ca, scope, number)?.sha256,
+  });
+  const audit = auditReads(connection, 0);
+  for (let after = from.event.seq; ; ) {
+    const page = await audit.eventsAfter(after, chainRows);
+    if (page.length === 0) break;
+    for (const one of page) walk.take(one);
+    advanced(page.length);
+    after = page.at(-1)?.seq ?? after;
+  }
+  walk.finish();
+  const { seq, hash } = walk.end;
+  if (seq !== heads.eventSeq || hash !== heads.eventHash) {
+    found.audit.violated(`The chain ends with event ${seq}, and its head is ${heads.eventSeq}.`);
+  }
+  if (walk.greatestChange > heads.revocationSequence) {
+    const last = heads.revocationSequence;
+    found.revocations.violated(`Changes go to ${walk.greatestChange}, and the head says ${last}.`);
+  }
+  return walk;
+}
+
+async function rowsToLookAt(
+  connection: Connection,
+  heads: Readonly<Heads>,
+  from: Look["from"],
+): Promise<number> {
+  const [row] = await asked(connection, "select max(ordinal) from certificates");
+  const [revoked] = await asked(connection, "select count(*) from revocations");
+  const certificates = Math.max(0, (numberOf(row?.[0]) ?? 0) - from.ordinal);
+  const chains = heads.eventSeq - from.event.seq + heads.ledgerNumber - from.entry.number;
+  return certificates + chains + Number(revoked?.[0]);
+}
+
+function counting(of: number, tell: ProofRequest["onProgress"]): (rows: number) => void {
+  let rows = 0;
+  return (more) => {
+    rows += more;
+    tell?.(Math.min(rows, of), of);
+  };
+}
+
+const chainRows = 500;
