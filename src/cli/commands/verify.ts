@@ -20,7 +20,8 @@ export const verify = command({
   run: async ({ args, globals, io, deps, print, note }) => {
     refuseElsewhere(globals, io);
     const { config, fileName } = loadedConfig(globals, io);
-    const write = args.report === undefined ? undefined : openOut(io, args.report, "a JSON document");
+    const write =
+      args.report === undefined ? undefined : openOut(io, args.report, "a JSON document");
     let seen: string | undefined;
     const onProgress = (rows: number, of: number) => {
       seen = bar(rows, of);
@@ -56,7 +57,7 @@ function proofLines(proof: ProofResult): readonly string[] {
   const { says, checked, counts, violations, first, notes } = proof;
   const status = violations === 0 ? "ok" : "FAIL";
   const told = violations === 0 ? "" : `${violations} wrong`;
-  const line = `${status.padEnd(6)}${says.padEnd(saysRoom)}${`${checked} ${counts}`.padEnd(checkedRoom)}${told}`;
+  const line = `${status.padEnd(8)}${says.padEnd(saysRoom)}${`${checked} ${counts}`.padEnd(checkedRoom)}${told}`;
   const more = violations - first.length;
   return [
     line.trimEnd(),
@@ -67,12 +68,12 @@ function proofLines(proof: ProofResult): readonly string[] {
 }
 
 const indented = (text: string): readonly string[] =>
-  wrapped(text, width - 6).map((line) => `      ${line}`);
+  wrapped(text, width - 8).map((line) => `        ${line}`);
 
 const width = 80;
 const saysRoom = 41;
 const checkedRoom = 22;
-const head = `${"STATUS".padEnd(6)}${"PROOF".padEnd(saysRoom)}CHECKED`;
+const head = `${"STATUS".padEnd(8)}${"PROOF".padEnd(saysRoom)}CHECKED`;
 
 /** What no look at the database can tell. */
 const notProvable = [

@@ -8,7 +8,7 @@ import { type AuditEvent, violation } from "#core/audit/chain.ts";
 import { detailValues } from "#core/audit/detail.ts";
 import { parseTimestamp } from "#core/time.ts";
 
-import { entryText, releaseText } from "./change-texts.ts";
+import { certificateText, entryText, grantText, releaseText, tokenText } from "./told-texts.ts";
 import type { KeySet } from "./key-set.ts";
 import type { Proofs } from "./proofs.ts";
 
@@ -17,7 +17,7 @@ export interface EventPremises {
   readonly proofs: Proofs;
   /** The event before the first one; sequence 0 for the whole chain. */
   readonly before: { readonly seq: number; readonly hash: string };
-  /** SHA-256 of each certificate, lower hex. */
+  /** `certificateText` of each certificate. */
   readonly certificates: KeySet;
   /** `entryText` and `releaseText` of each change that the store remembers. */
   readonly changes: KeySet;
@@ -33,9 +33,13 @@ export class EventWalk {
   readonly lists = new Set<string>();
   /** CAs that were deleted. */
   readonly deleted = new Set<string>();
+  /** Rights that were given: what a token or a grant must have been told to be. */
+  readonly rights = new Map<string, "given" | "ended">();
   /** The least number of the revocation sequence that was met. */
   leastChange = Number.POSITIVE_INFINITY;
   greatestChange = 0;
+  /** The greatest of each CA. */
+  readonly lastChanges = new Map<string, number>();
   readonly #premises: EventPremises;
   /** Changes that the store no longer remembers, until a later one of the serial explains it. */
   readonly #undone = new Map<string, number>();
@@ -67,6 +71,7 @@ export class EventWalk {
     if (issuing.has(event.action)) this.#issued(event, detail);
     else if (changing.has(event.action)) this.#changed(event, detail);
     else if (event.action === "crl.publish") this.#published(event, detail);
+    else if (rightsTold.has(event.action)) this.#toldRights(event, detail);
     else if (event.action === "ca.delete") this.deleted.add(event.caId);
   }
 
@@ -81,14 +86,18 @@ export class EventWalk {
     }
   }
 
-  #issued({ seq, action }: AuditEvent, detail: ReadonlyMap<string, string>): void {
+  #issued({ seq, action, tenant }: AuditEvent, detail: ReadonlyMap<string, string>): void {
     const { proofs, certificates } = this.#premises;
     const digest = detail.get("sha256");
     // A rotation that only names the new CA, and older releases, bind no octets.
     if (digest === undefined) return;
-    const found = certificates.mark(digest);
+    const leaf = action.startsWith("cert.");
+    const facts = leaf ? { profile: detail.get("profile") ?? "", tenant } : undefined;
+    const found = certificates.mark(certificateText(digest, facts));
     if (found === "absent") {
-      proofs.inventory.violated(`Event ${seq} (${action}) tells of a certificate that is nowhere.`);
+      proofs.inventory.violated(
+        `Event ${seq} (${action}) tells of a certificate that is nowhere, or another.`,
+      );
     } else if (found === "again") {
       proofs.inventory.violated(`Event ${seq} (${action}) tells of a certificate a second time.`);
     }
@@ -105,19 +114,32 @@ export class EventWalk {
     }
     this.leastChange = Math.min(this.leastChange, sequence);
     this.greatestChange = Math.max(this.greatestChange, sequence);
+    this.lastChanges.set(caId, Math.max(sequence, this.lastChanges.get(caId) ?? 0));
     const name = `${caId}|${serial}`;
     this.#undone.delete(name);
     const at = parseTimestamp(detail.get("revoked_at") ?? event.timestamp) ?? 0;
+    const since = parseTimestamp(detail.get("held_since") ?? "") ?? 0;
     const reason = detail.get("reason") ?? "";
     const text =
       action === "cert.release"
-        ? releaseText(caId, serial, sequence)
+        ? releaseText(caId, serial, { sequence, since })
         : entryText(caId, serial, { sequence, reason, at });
     const found = changes.mark(text);
     if (found === "absent") this.#undone.set(name, seq);
     if (found === "again") {
       proofs.revocations.violated(`Event ${seq} tells of change ${sequence} a second time.`);
     }
+  }
+
+  #toldRights(
+    { action, target, targetName, caId, tenant }: AuditEvent,
+    detail: ReadonlyMap<string, string>,
+  ): void {
+    const text = action.startsWith("token.")
+      ? tokenText(target, tenant, detail)
+      : grantText(caId, targetName, detail);
+    const given = action === "token.create" || action === "resource.grant";
+    this.rights.set(text, given ? "given" : "ended");
   }
 
   #published({ seq, caId, targetName }: AuditEvent, detail: ReadonlyMap<string, string>): void {
@@ -156,4 +178,10 @@ const issuing: ReadonlySet<string> = new Set([
 ]);
 const changing: ReadonlySet<string> = new Set(["cert.revoke", "cert.suspend", "cert.release"]);
 
+const rightsTold: ReadonlySet<string> = new Set([
+  "token.create",
+  "token.revoke",
+  "resource.grant",
+  "resource.revoke",
+]);
 const isEffect = (action: string): boolean => (effectActions as ReadonlySet<string>).has(action);

@@ -37,10 +37,13 @@ export interface LedgerPremises {
 
 /** One walk. */
 export class LedgerWalk {
+  /** Keys by fingerprint, as they were announced last. */
+  readonly announcedKeys = new Map<string, LedgerEntry>();
+  /** What was counted of each key in all. */
+  readonly totals = new Map<string, number>();
   readonly #premises: LedgerPremises;
   readonly #open = new Map<string, LedgerEntry>();
   readonly #announced: Set<string>;
-  readonly #totals = new Map<string, number>();
   /** CA and artefact of operations that came to nothing. */
   readonly #failed = new Set<string>();
   /** Outcomes of success without artefact, until the last entry tells why. */
@@ -66,6 +69,7 @@ export class LedgerWalk {
     const { kind } = entry;
     if (kind === "key" && announcing.has(entry.operation)) {
       this.#announced.add(entry.signerFingerprint);
+      this.announcedKeys.set(entry.signerFingerprint, entry);
     }
     if (kind !== "intent" && kind !== "outcome" && kind !== "count") return;
     if (!this.#announced.has(entry.signerFingerprint)) {
@@ -91,7 +95,8 @@ export class LedgerWalk {
       else ledger.violated(`Entry ${number} is held open and is no open intent (V3).`);
     }
     for (const entry of this.#absent) {
-      if (this.#failed.has(nameOf(entry))) artefacts.noted("signed, and thrown away after a failure");
+      if (this.#failed.has(nameOf(entry)))
+        artefacts.noted("signed, and thrown away after a failure");
       else artefacts.violated(absentText(entry));
     }
     this.#absent = [];
@@ -164,7 +169,8 @@ export class LedgerWalk {
       proofs.artefacts.noted("requests of CAs that were deleted");
       return;
     }
-    const list = purpose === "crl" || purpose === "delta_crl" ? /^(.*)#(\d+)$/.exec(artifact) : null;
+    const list =
+      purpose === "crl" || purpose === "delta_crl" ? /^(.*)#(\d+)$/.exec(artifact) : null;
     if (list !== null && !isStoredList(caId, artifact)) {
       const newest = newestList(caId, list[1] ?? "");
       if (newest !== undefined && Number(list[2]) < newest) {
@@ -185,8 +191,8 @@ export class LedgerWalk {
 
   #counted({ number, signerFingerprint: key, count, total, result }: LedgerEntry): void {
     const { proofs, before } = this.#premises;
-    const previous = this.#totals.get(key) ?? (before.number === 0 ? 0 : undefined);
-    this.#totals.set(key, Number(total));
+    const previous = this.totals.get(key) ?? (before.number === 0 ? 0 : undefined);
+    this.totals.set(key, Number(total));
     if (previous === undefined) proofs.ledger.noted("counts with nothing before to add to");
     else if (result !== "" || count === "" || previous + Number(count) !== Number(total)) {
       proofs.ledger.violated(`Entry ${number}: its total is not ${previous} and ${count} (V7).`);

@@ -14,6 +14,7 @@ export const proofs = {
   crls:        { says: "CRLs and the revocation table",       counts: "entries" },
   partitions:  { says: "CRL partitions",                      counts: "entries" },
   approvals:   { says: "Approvals, once and by distinct people", counts: "requests" },
+  rights:      { says: "Tokens and grants, and their events", counts: "rights" },
   sealed:      { says: "Sealed values, well-formed",          counts: "values" },
   running:     { says: "The running server",                  counts: "answers" },
 } as const satisfies Record<string, { readonly says: string; readonly counts: string }>;

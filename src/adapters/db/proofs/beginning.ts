@@ -23,7 +23,10 @@ export interface Beginning {
  * that hour counts as the other half of what came later. Gives a sentence where there is no such
  * event.
  */
-export async function beginning(connection: Connection, since: number): Promise<Beginning | string> {
+export async function beginning(
+  connection: Connection,
+  since: number,
+): Promise<Beginning | string> {
   if (since === 0) return { whole: true, ...start, ordinal: 0, at: Number.NEGATIVE_INFINITY };
   const event = "select hash, timestamp from events where seq = %1";
   const [found] = await asked(connection, event, [since]);

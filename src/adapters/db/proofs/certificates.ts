@@ -11,8 +11,12 @@ import {
 import { sha256Hex } from "#core/crypto.ts";
 import { pairOfSignature } from "#core/proofs/pair.ts";
 import type { Proofs } from "#core/proofs/proofs.ts";
-import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
-import { nameText } from "#core/x509/names.ts";
+import { certificateText } from "#core/proofs/told-texts.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
+import { commonName, nameText } from "#core/x509/names.ts";
+import { pointersOf } from "#core/x509/pointers.ts";
 import { fingerprint, spkiSha256 } from "#core/x509/public-keys.ts";
 
 import type { Authority } from "./authorities.ts";
@@ -36,6 +40,11 @@ export interface CertificateRow {
   readonly crlPartition: number | undefined;
   readonly crlUrl: string;
   readonly createdAt: number;
+  readonly commonName: string;
+  /** JSON. */
+  readonly sans: string;
+  readonly profile: string;
+  readonly tenant: string;
   readonly der: Uint8Array;
   /** Of the revocation table; undefined without an entry. */
   readonly entry: { readonly at: number; readonly reason: string } | undefined;
@@ -66,13 +75,14 @@ export async function nameUntold(look: Look): Promise<void> {
     for (const row of page) {
       if (row.createdAt < from.at) continue;
       const name = nameOf(row);
-      if (certificates.isUnmarked(sha256Hex(row.der))) {
+      if (told.has(row.kind) && certificates.isUnmarked(toldOf(row))) {
         proofs.inventory.violated(`${name} has no event.`);
       }
       const artefact = readable(row.der);
       if (artefact === undefined) continue;
       for (const pair of pairsOf(look, row, artefact)) {
-        if (pairs.isUnmarked(pair)) proofs.artefacts.violated(`${name} is in no ledger entry (V8).`);
+        if (pairs.isUnmarked(pair))
+          proofs.artefacts.violated(`${name} is in no ledger entry (V8).`);
       }
     }
   }
@@ -101,11 +111,12 @@ function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): void
     proofs.inventory.violated(`${name} cannot be read: ${read}.`);
     return;
   }
-  for (const fault of rowFaults(row, read.parsed)) proofs.inventory.violated(`${name}: ${fault}.`);
+  for (const fault of faultsOrUnread(row, read.parsed))
+    proofs.inventory.violated(`${name}: ${fault}.`);
   const serialFault = faultOfSerial(row.serial);
   if (serialFault !== undefined) proofs.serials.violated(`${name} ${serialFault}.`);
   verified(look, { ...row, name }, read);
-  if (told.has(row.kind)) certificates.add(sha256Hex(row.der));
+  if (told.has(row.kind)) certificates.add(toldOf(row));
   for (const pair of pairsOf(look, row, read.artefact)) pairs.add(pair);
 }
 
@@ -197,7 +208,8 @@ function signerOf(
 function standing({ revocations }: Proofs, row: CertificateRow): void {
   const { status, entry, reason, revokedAt } = row;
   const name = nameOf(row);
-  const due = entry === undefined ? "good" : entry.reason === "certificateHold" ? "held" : "revoked";
+  const due =
+    entry === undefined ? "good" : entry.reason === "certificateHold" ? "held" : "revoked";
   if (status !== due) {
     revocations.violated(`${name} is called ${status}, and the revocation table says ${due}.`);
     return;
@@ -215,19 +227,41 @@ function stamped({ partitions }: Proofs, row: CertificateRow, stamps: Stamps): v
   partitions.violated(`${nameOf(row)} names partition ${row.crlPartition}, which is not kept.`);
 }
 
+/** An extension that is not what it says is a fault like another. */
+function faultsOrUnread(row: CertificateRow, parsed: ParsedCertificate): readonly string[] {
+  try {
+    return rowFaults(row, parsed);
+  } catch (error) {
+    return [`it cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
 function rowFaults(row: CertificateRow, parsed: ParsedCertificate): readonly string[] {
   const faults: string[] = [];
   const own = (what: string, same: boolean) => {
     if (!same) faults.push(`its ${what} is not that of its octets`);
   };
   own("serial", parsed.serial === row.serial);
-  own("hexadecimal serial", BigInt(row.serial).toString(16) === row.serialHex);
+  own("hexadecimal serial", BigInt(parsed.serial).toString(16) === row.serialHex);
   own("subject", nameText(parsed.subject) === row.subject);
+  own("names", namesOf(parsed) === row.sans);
+  own("common name", commonName(parsed.subject) === row.commonName);
+  const { crls } = pointersOf(parsed);
+  // Without it, an older release or a CA certificate, whose pointer is that of the full list.
+  own("CRL", row.crlUrl === "" ? row.crlPartition === undefined : crls.includes(row.crlUrl));
   own("notBefore", parsed.notBefore === row.notBefore);
   own("notAfter", parsed.notAfter === row.notAfter);
   own("key", spkiSha256(parsed.spki) === row.spkiSha256);
   if (!kinds.has(row.kind)) faults.push(`its kind is ${row.kind}`);
   return faults;
+}
+
+/** As the column has them. */
+function namesOf(parsed: ParsedCertificate): string {
+  const names = extensionOf(parsed, oids.subjectAltName)?.value;
+  return JSON.stringify(
+    names === undefined ? [] : parseGeneralNames(names).names.map(generalNameText),
+  );
 }
 
 /** REC-1: 127 bits are drawn; one of a million serials of an honest source is under 107 bits. */
@@ -269,6 +303,7 @@ const stampName = (ca: string, partition: number, url: string) => `${ca}|${parti
 function rowOf(values: readonly unknown[]): CertificateRow {
   const [ordinal, caId, serial, kind, status, revokedAt, reason, notBefore, notAfter] = values;
   const [spki, serialHex, subject, partition, url, createdAt, der, entryAt, why] = values.slice(9);
+  const [name, profile, tenant, sans] = values.slice(18);
   const at = numberOf(entryAt);
   return {
     ordinal: Number(ordinal),
@@ -286,6 +321,10 @@ function rowOf(values: readonly unknown[]): CertificateRow {
     crlPartition: numberOf(partition),
     crlUrl: textOf(url),
     createdAt: Number(createdAt),
+    commonName: textOf(name),
+    sans: textOf(sans),
+    profile: textOf(profile),
+    tenant: textOf(tenant),
     der: octetsOf(der),
     entry: at === undefined ? undefined : { at, reason: textOf(why) },
   };
@@ -299,6 +338,12 @@ const precertificateRow = ([ca, serial, octets, createdAt]: readonly unknown[]) 
   kind: "precertificate",
 });
 
+/** Leaves are told of with profile and tenant, CAs with their own tenant. */
+function toldOf({ der, kind, profile, tenant }: CertificateRow): string {
+  const leaf = kind === "leaf" || kind === "serving";
+  return certificateText(sha256Hex(der), leaf ? { profile, tenant } : undefined);
+}
+
 const nameOf = ({ serial, caId }: Pick<CertificateRow, "serial" | "caId">): string =>
   `Certificate ${serial} of CA ${caId}`;
 
@@ -307,14 +352,14 @@ const isSame = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
 
 const everyCertificate = `select c.ordinal, c.ca_id, c.serial, c.kind, c.status, c.revoked_at, c.reason,
   c.not_before, c.not_after, c.spki_sha256, c.serial_hex, c.subject, c.crl_partition, c.crl_url,
-  c.created_at, c.certificate, r.revoked_at, r.reason
+  c.created_at, c.certificate, r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans
 from certificates c left join revocations r on r.ca_id = c.ca_id and r.serial = c.serial
 where c.ordinal > %1 order by c.ordinal limit %2`;
 const everyPrecertificate = `select ca_id, serial, certificate, created_at from precertificates
 where (ca_id, serial) > (%1, %2) order by ca_id, serial limit %3`;
 
 /** Kinds that issuance tells of; those of responders are the ledger's alone. */
-const told: ReadonlySet<string> = new Set(["leaf", "ca", "cross"]);
+const told: ReadonlySet<string> = new Set(["leaf", "ca", "cross", "serving"]);
 const kinds: ReadonlySet<string> = new Set(["leaf", "ca", "cross", "responder", "serving"]);
 /** What the ledger calls the signing of a kind. */
 const purposes: ReadonlyMap<string, string> = new Map([

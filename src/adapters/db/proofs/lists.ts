@@ -4,7 +4,10 @@ import { listArtefact } from "#core/audit/ledger-verification-artefacts.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { pairOfSignature } from "#core/proofs/pair.ts";
 import type { Proof } from "#core/proofs/proofs.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { extensionOf } from "#core/x509/certificate.ts";
 import { type OpenedCrl, openCrl } from "#core/x509/crl.ts";
+import { parseIssuingDistributionPoint } from "#core/x509/crl-extensions.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 
 import type { Look } from "./look.ts";
@@ -24,6 +27,7 @@ export interface ListRow {
   readonly size: number;
   readonly sha256: string;
   readonly modulus: number;
+  readonly urls: string;
   readonly prior: { readonly thisUpdate: number; readonly sequence: number } | undefined;
 }
 
@@ -129,6 +133,10 @@ async function proveList(look: Look, list: ListRow): Promise<void> {
       thisUpdate === list.thisUpdate &&
       nextUpdate === list.nextUpdate;
     if (!same) proof.violated(`${name} says another number, time or count than its row.`);
+    if (urlsOf(opened) !== list.urls) proof.violated(`${name} names other URLs than its row.`);
+    const { prior } = list;
+    const late = prior !== undefined && prior.sequence > list.sequence;
+    if (late) proof.violated(`${name} left entries out by a base that is later.`);
     verified(look, list, der, opened.issuer);
     for (const pair of await pairsOfList(look, list)) look.pairs.add(pair);
   } catch (error) {
@@ -163,11 +171,19 @@ async function pairsOfList(look: Look, list: ListRow): Promise<readonly string[]
   const purpose = kind === "base" ? "crl" : "delta_crl";
   return signatures.map((signature, at) => {
     const candidates = issuers.map(({ spki, alternative }) => (at === 0 ? spki : alternative));
-    const signer = candidates.find((key) => key !== undefined && look.keys.verifies(key, signature));
+    const signer = candidates.find(
+      (key) => key !== undefined && look.keys.verifies(key, signature),
+    );
     const signerFingerprint = signer === undefined ? "" : fingerprint(signer);
     const by = { purpose, caId, artifact: `${scope}#${number}`, signerFingerprint };
     return pairOfSignature(by, signature);
   });
+}
+
+/** As the column has them. */
+function urlsOf(opened: OpenedCrl): string {
+  const point = extensionOf(opened, oids.issuingDistributionPoint)?.value;
+  return JSON.stringify(point === undefined ? [] : parseIssuingDistributionPoint(point));
 }
 
 /** A delta names a base that was published: one that is stored, or one that was pruned. */
@@ -205,7 +221,7 @@ async function octetsOfList(
 
 function listRow(values: readonly unknown[]): ListRow {
   const [caId, scope, kind, number, base, thisUpdate, nextUpdate, sequence, entries] = values;
-  const [size, digest, modulus, priorUpdate, priorSequence] = values.slice(9);
+  const [size, digest, modulus, priorUpdate, priorSequence, urls] = values.slice(9);
   const [update, before] = [numberOf(priorUpdate), numberOf(priorSequence)];
   const prior =
     update === undefined || before === undefined
@@ -224,6 +240,7 @@ function listRow(values: readonly unknown[]): ListRow {
     size: Number(size),
     sha256: textOf(digest),
     modulus: Number(modulus),
+    urls: textOf(urls),
     prior,
   };
 }
@@ -232,7 +249,7 @@ const listName = ({ caId, scope, number }: Pick<ListRow, "caId" | "scope" | "num
   `${caId}|${scope}|${number}`;
 
 const everyList = `select ca_id, scope, kind, number, base, this_update, next_update, sequence, entries,
-  size, sha256, modulus, prior_update, prior_sequence
+  size, sha256, modulus, prior_update, prior_sequence, urls
 from crl_heads order by ca_id, scope, number`;
 const onePiece =
   "select octets from crl_pieces where ca_id = %1 and scope = %2 and number = %3 and position = %4";

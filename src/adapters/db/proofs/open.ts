@@ -13,7 +13,8 @@ import type { StoreOptions } from "#adapters/db/open.ts";
  */
 export async function openForProof(options: StoreOptions): Promise<Engine> {
   if (options.driver === "sqlite") {
-    if (!existsSync(options.path)) throw new StoreUnfit("unreachable", "There is no database file.");
+    if (!existsSync(options.path))
+      throw new StoreUnfit("unreachable", "There is no database file.");
     return openSqlite({ ...options, readOnly: true });
   }
   const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");

@@ -3,7 +3,10 @@
  * network and no write, in memory that does not grow with its rows but for a few octets of each.
  */
 
-import { requestArtefact } from "#core/audit/ledger-verification-artefacts.ts";
+import {
+  type ArtefactSignature,
+  requestArtefact,
+} from "#core/audit/ledger-verification-artefacts.ts";
 import { EventWalk } from "#core/proofs/event-walk.ts";
 import { KeySet } from "#core/proofs/key-set.ts";
 import { LedgerWalk } from "#core/proofs/ledger-walk.ts";
@@ -19,12 +22,14 @@ import { auditReads, storedHeads } from "#adapters/db/stores/audit.ts";
 
 import { proveApprovals } from "./approvals.ts";
 import { Authorities } from "./authorities.ts";
+import { proveAuthorities } from "./authority-rows.ts";
 import { beginning } from "./beginning.ts";
 import { nameUntold, proveCertificates } from "./certificates.ts";
 import { Lists, nameUntoldLists, proveLists } from "./lists.ts";
 import type { Look } from "./look.ts";
 import { asked, numberOf, textOf } from "./look-rows.ts";
 import { nameUntoldChanges, proveRevocations } from "./revocations.ts";
+import { proveRights } from "./rights.ts";
 import { proveSealed } from "./sealed.ts";
 import { proveSerials } from "./serials.ts";
 import { proveStates } from "./states.ts";
@@ -55,6 +60,8 @@ export async function prove(engine: Pick<Engine, "view">, request: ProofRequest)
 async function proveView(connection: Connection, request: ProofRequest): Promise<Proven> {
   const from = await beginning(connection, request.since);
   if (typeof from === "string") throw new Error(from);
+  const [row] = await asked(connection, "select count(*) from heads where id = 1");
+  if (Number(row?.[0]) !== 1) throw new Error("The head row is gone: no chain says where it ends.");
   const heads = await storedHeads(connection);
   const salt = request.random.bytes(16);
   const newSet = () => new KeySet(salt);
@@ -77,7 +84,8 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
   await proveLists(look, lists);
   const changes = newSet();
   await proveRevocations(look, lists, changes);
-  await proveLedger(look, lists, heads);
+  const ledger = await proveLedger(look, lists, heads);
+  await proveAuthorities(look, ledger.announcedKeys);
   const events = await proveEvents(look, { lists, changes, heads });
   if (look.pairs.unmarked > 0 || look.certificates.unmarked > 0) await nameUntold(look);
   await nameUntoldLists(look, lists, events.lists);
@@ -87,6 +95,7 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
     look.proofs.schema.violated(`There is no CA ${ca}, and no event that deleted it.`);
   }
   await proveApprovals(look, events.effects);
+  await proveRights(look, events.rights);
   await proveSealed(look);
   const names = Object.keys(proofs) as ProofName[]; // Its own keys.
   const offline = names.filter((name) => name !== "running");
@@ -98,8 +107,7 @@ function proveRequests({ authorities, keys, pairs, proofs: { signatures } }: Loo
   for (const { id, csr, spki, label } of authorities.byId.values()) {
     if (csr === undefined) continue;
     signatures.checked += 1;
-    const artefact = requestArtefact(csr);
-    const signature = typeof artefact === "string" ? undefined : artefact.signatures[0];
+    const signature = signatureOn(csr);
     if (signature === undefined || !keys.verifies(spki, signature)) {
       signatures.violated(`The request of CA ${label} does not verify under its key.`);
       continue;
@@ -109,10 +117,20 @@ function proveRequests({ authorities, keys, pairs, proofs: { signatures } }: Loo
   }
 }
 
-async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Promise<void> {
+function signatureOn(csr: Uint8Array): ArtefactSignature | undefined {
+  try {
+    const artefact = requestArtefact(csr);
+    return typeof artefact === "string" ? undefined : artefact.signatures[0];
+  } catch {
+    return undefined; // No request at all.
+  }
+}
+
+async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Promise<LedgerWalk> {
   const { connection, proofs: found, keys, pairs, from, authorities, newSet } = look;
   const opIds = newSet();
-  const earlier = "select distinct signer_fingerprint from ledger where kind = 'key' and number <= %1";
+  const earlier =
+    "select distinct signer_fingerprint from ledger where kind = 'key' and number <= %1";
   const announced = from.whole ? [] : await asked(connection, earlier, [from.entry.number]);
   const walk = new LedgerWalk({
     proofs: found,
@@ -137,14 +155,37 @@ async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Pr
   walk.finish(new Map(open.map(([number, opId]) => [Number(number), textOf(opId)])));
   const { number, hash } = walk.end;
   if (number !== heads.ledgerNumber || hash !== heads.ledgerHash) {
-    found.ledger.violated(`The ledger ends with ${number}, and its head is ${heads.ledgerNumber} (V1).`);
+    found.ledger.violated(
+      `The ledger ends with ${number}, and its head is ${heads.ledgerNumber} (V1).`,
+    );
   }
-  if (opIds.repeated === 0) return;
+  await proveCounts(look, walk);
+  if (opIds.repeated > 0) await nameRepeated(look, opIds);
+  return walk;
+}
+
+/** What is counted on is what was counted; an export without a count since needs none. */
+async function proveCounts({ connection, proofs: found, from }: Look, walk: LedgerWalk) {
+  const names = "select name, value from instance where name like 'signatures/%'";
+  const totals = new Map(
+    (await asked(connection, names)).map(([name, value]) => [textOf(name), Number(value)]),
+  );
+  for (const [key, total] of walk.totals) {
+    if (totals.get(`signatures/${key}`) === total) continue;
+    found.ledger.violated(`The total of key ${key} is not that of its last entry (V7).`);
+  }
+  if (from.whole && totals.size !== walk.totals.size) {
+    found.ledger.violated("There are totals of keys that no entry counts (V7).");
+  }
+}
+
+async function nameRepeated(look: Look, opIds: KeySet): Promise<void> {
   const seen = new Set<string>();
   for await (const page of entries(look)) {
     for (const { kind, opId, number: at } of page) {
       if (kind !== "intent" || !opIds.isRepeated(opId)) continue;
-      if (seen.has(opId)) found.ledger.violated(`Entry ${at}: an earlier intent has its op_id (V3).`);
+      if (seen.has(opId))
+        look.proofs.ledger.violated(`Entry ${at}: an earlier intent has its op_id (V3).`);
       seen.add(opId);
     }
   }
@@ -186,11 +227,33 @@ async function proveEvents(
   if (seq !== heads.eventSeq || hash !== heads.eventHash) {
     found.audit.violated(`The chain ends with event ${seq}, and its head is ${heads.eventSeq}.`);
   }
-  if (walk.greatestChange > heads.revocationSequence) {
-    const last = heads.revocationSequence;
-    found.revocations.violated(`Changes go to ${walk.greatestChange}, and the head says ${last}.`);
-  }
+  await proveSequence(look, walk, heads.revocationSequence);
   return walk;
+}
+
+/** Where the revocation sequence ends, in all and for each CA, is what the last event says. */
+async function proveSequence(
+  { connection, proofs: found, from }: Look,
+  walk: EventWalk,
+  last: number,
+): Promise<void> {
+  const { greatestChange, lastChanges } = walk;
+  const differs = from.whole ? greatestChange !== last : greatestChange > last;
+  if (differs)
+    found.revocations.violated(`Changes go to ${greatestChange}, the head says ${last}.`);
+  const rows = await asked(connection, "select ca_id, sequence from revocation_changes");
+  for (const [id, sequence] of rows) {
+    const ca = textOf(id);
+    const told = lastChanges.get(ca) ?? (from.whole ? 0 : Number(sequence));
+    if (told === Number(sequence)) continue;
+    found.revocations.violated(
+      `The last change of CA ${ca} is ${told}, and not what its row says.`,
+    );
+  }
+  for (const ca of lastChanges.keys()) {
+    if (rows.some(([id]) => id === ca)) continue;
+    found.revocations.violated(`The last change of CA ${ca} is kept nowhere.`);
+  }
 }
 
 async function rowsToLookAt(

@@ -4,12 +4,12 @@
  */
 
 import type { CaId, Serial } from "#core/ids.ts";
-import { entryText, releaseText } from "#core/proofs/change-texts.ts";
+import { entryText, releaseText } from "#core/proofs/told-texts.ts";
 import type { KeySet } from "#core/proofs/key-set.ts";
 import { instant } from "#core/time.ts";
 import type { CrlEntry } from "#core/x509/crl.ts";
 import { departed } from "#domain/revocation/crl-entries.ts";
-import { belongs, partitionNumber } from "#domain/revocation/scopes.ts";
+import { belongs, fullScope, memberships, partitionNumber } from "#domain/revocation/scopes.ts";
 import type { EntryPlace } from "#domain/revocation/store.ts";
 
 import { type ListRow, type Lists, openedList, proofOf, textOfList } from "./lists.ts";
@@ -24,6 +24,8 @@ interface EntryRow extends EntryPlace {
   readonly known: boolean;
   readonly expiresAt: number | undefined;
   readonly sequence: number;
+  /** Of its certificate. */
+  readonly notAfter: number | undefined;
 }
 
 /** The newest base of a scope with its newest delta: what relying parties are told. */
@@ -44,24 +46,42 @@ export async function proveRevocations(look: Look, lists: Lists, changes: KeySet
     cas.add(textOf(ca));
   }
   const everUsed = await shardsEverUsed(look);
+  for (const { caId, scope, modulus, ...list } of lists.all) {
+    const known = scope === fullScope ? modulus === 0 : modulus === 0 || everUsed.includes(modulus);
+    if (known) continue;
+    const fault = `was made for ${modulus} partitions, which there never were.`;
+    proofOf(look, { scope }).violated(`CRL ${list.number} of ${scope}, CA ${caId}, ${fault}`);
+  }
   for (const ca of cas) {
     const unions = await unionsOf(look, lists, ca);
+    const index = await partitionIndex(look, ca);
     for await (const page of entryRows(look, ca)) {
       for (const row of page) {
         const { serial, sequence, reason, at } = row;
         changes.add(entryText(ca, serial, { sequence, reason, at }));
-        if (row.known !== (row.kind !== undefined)) {
-          look.proofs.revocations.noted("entries older than their certificate");
+        const fault = faultOf(row);
+        if (fault !== undefined) {
+          look.proofs.revocations.violated(`Serial ${serial} of CA ${ca} ${fault}.`);
         }
         for (const union of unions) listed(look, union, row, everUsed);
+        indexed(look, index, row);
       }
       look.advanced(page.length);
     }
     for (const union of unions) await explained(look, union);
   }
   for await (const page of releases(look)) {
-    for (const { caId, serial, sequence } of page) changes.add(releaseText(caId, serial, sequence));
+    for (const { caId, serial, ...release } of page) {
+      changes.add(releaseText(caId, serial, release));
+    }
   }
+}
+
+/** CRL-7: a known entry leaves the lists with its certificate, not earlier. */
+function faultOf({ known, kind, expiresAt, notAfter }: EntryRow): string | undefined {
+  if (known && kind === undefined) return "is called known, and has no certificate";
+  if (known && expiresAt !== notAfter) return "would leave the lists at another time than it ends";
+  return undefined;
 }
 
 /** Names the changes that no event tells of, of those the events that were walked could tell of. */
@@ -79,8 +99,9 @@ export async function nameUntoldChanges(look: Look, changes: KeySet, least: numb
     }
   }
   for await (const page of releases(look)) {
-    for (const { caId, serial, sequence } of page) {
-      if (sequence < least || !changes.isUnmarked(releaseText(caId, serial, sequence))) continue;
+    for (const { caId, serial, sequence, since } of page) {
+      if (sequence < least) continue;
+      if (!changes.isUnmarked(releaseText(caId, serial, { sequence, since }))) continue;
       revocations.violated(`Serial ${serial} of CA ${caId} was released without event.`);
     }
   }
@@ -177,21 +198,60 @@ async function explained(look: Look, union: Union): Promise<void> {
   }
 }
 
+/** What the next list of a partition is made from. */
+interface PartitionIndex {
+  readonly members: KeySet;
+  /** How far it was filled, by the number of partitions. */
+  readonly filled: readonly (readonly [modulus: number, sequence: number])[];
+}
+
+async function partitionIndex(look: Look, ca: string): Promise<PartitionIndex> {
+  const { connection } = look;
+  const members = look.newSet();
+  for await (const page of paged(connection, everyMember, [ca, -1, "", -1])) {
+    for (const [, partition, serial, modulus] of page) {
+      members.add(`${Number(partition)}|${textOf(serial)}|${Number(modulus)}`);
+    }
+  }
+  const rows = await asked(connection, partitionIndexes, [ca]);
+  return {
+    members,
+    filled: rows.map(([modulus, sequence]) => [Number(modulus), Number(sequence)]),
+  };
+}
+
+/**
+ * A serial nobody knows may have been indexed before `crl.shards` was what it is, and is added when
+ * the list is made.
+ */
+function indexed({ proofs }: Look, { members, filled }: PartitionIndex, row: EntryRow): void {
+  if (row.kind === undefined) return;
+  for (const [modulus, sequence] of filled) {
+    if (row.sequence > sequence) continue;
+    for (const place of memberships(row, modulus, [])) {
+      if (members.has(`${place.number}|${row.serial}|${place.modulus}`)) continue;
+      proofs.partitions.violated(
+        `Serial ${row.serial} of CA ${row.caId} is not in the index of partition ${place.number}.`,
+      );
+    }
+  }
+}
+
 const textOfEntry = ({ serial, revokedAt, reason }: CrlEntry): string =>
   `${serial}|${Math.floor(revokedAt / 1000)}|${reason}`;
 
-const textOfRow = (row: { readonly serial: string; readonly at: number; readonly reason: string }) =>
-  `${row.serial}|${Math.floor(row.at / 1000)}|${row.reason}`;
+const textOfRow = (row: {
+  readonly serial: string;
+  readonly at: number;
+  readonly reason: string;
+}) => `${row.serial}|${Math.floor(row.at / 1000)}|${row.reason}`;
 
-async function* entryRows(
-  { connection }: Look,
-  ca: string,
-): AsyncGenerator<readonly EntryRow[]> {
+async function* entryRows({ connection }: Look, ca: string): AsyncGenerator<readonly EntryRow[]> {
   for await (const page of paged(connection, everyEntry, [ca, ""])) yield page.map(entryRow);
 }
 
 function entryRow(values: readonly unknown[]): EntryRow {
-  const [ca, serial, at, reason, known, expiresAt, sequence, kind, shard] = values;
+  const [ca, serial, at, reason, known, expiresAt, sequence, kind, shard, notAfter] = values;
   return {
     caId: textOf(ca) as CaId,
     serial: textOf(serial) as Serial, // Only compared with others of its kind.
@@ -202,30 +262,41 @@ function entryRow(values: readonly unknown[]): EntryRow {
     sequence: Number(sequence),
     kind: (kind ?? undefined) as EntryPlace["kind"], // Held against the legal ones elsewhere.
     namedShard: numberOf(shard),
+    notAfter: numberOf(notAfter),
   };
 }
 
 async function* releases({ connection }: Look) {
   for await (const page of paged(connection, everyRelease, ["", -1])) {
-    yield page.map(([ca, sequence, serial]) => ({
+    yield page.map(([ca, sequence, serial, since]) => ({
       caId: textOf(ca),
       serial: textOf(serial),
       sequence: Number(sequence),
+      since: Number(since),
     }));
   }
 }
 
-async function shardsEverUsed({ connection }: Look): Promise<readonly number[]> {
+async function shardsEverUsed({ connection, proofs }: Look): Promise<readonly number[]> {
   const text = "select value from instance where name = 'crl_shards_used'";
   const [row] = await asked(connection, text);
-  return row === undefined || row[0] === "" ? [] : textOf(row[0]).split(",").map(Number);
+  const words = row === undefined || row[0] === "" ? [] : textOf(row[0]).split(",");
+  const counts = words.map(Number).filter((count) => Number.isSafeInteger(count) && count > 1);
+  if (counts.length < words.length) {
+    proofs.partitions.violated("The record of every crl.shards there was cannot be read.");
+  }
+  return counts;
 }
 
-const everyEntry = `select r.ca_id, r.serial, r.revoked_at, r.reason, r.known, r.expires_at, r.sequence, c.kind, c.crl_partition
+const everyEntry = `select r.ca_id, r.serial, r.revoked_at, r.reason, r.known, r.expires_at, r.sequence, c.kind, c.crl_partition, c.not_after
 from revocations r left join certificates c on c.ca_id = r.ca_id and c.serial = r.serial
 where r.ca_id = %1 and r.serial > %2 order by r.serial limit %3`;
-const everyRelease = `select ca_id, sequence, serial from revocation_releases
+const everyRelease = `select ca_id, sequence, serial, revoked_at from revocation_releases
 where (ca_id, sequence) > (%1, %2) order by ca_id, sequence limit %3`;
+const everyMember = `select ca_id, partition, serial, modulus from crl_members
+where ca_id = %1 and (partition, serial, modulus) > (%2, %3, %4)
+order by partition, serial, modulus limit %5`;
+const partitionIndexes = "select modulus, sequence from crl_indexes where ca_id = %1";
 const oneEntry =
   "select revoked_at, reason, sequence from revocations where ca_id = %1 and serial = %2";
 const oneRelease = `select 1 from revocation_releases

@@ -19,7 +19,8 @@ export async function proveSealed(look: Look): Promise<void> {
       const place = textOf(key);
       const envelope = parseEnvelope(textOf(text));
       if (envelope === undefined) sealed.violated(`${place} is no envelope.`);
-      else if (envelope.context !== place) sealed.violated(`${place} was sealed for another place.`);
+      else if (envelope.context !== place)
+        sealed.violated(`${place} was sealed for another place.`);
       else if (envelope.kekVersion !== Number(version)) {
         sealed.violated(`${place} is under another KEK version than its row says.`);
       } else if (families.get(envelope.kekVersion) !== envelope.kek) {

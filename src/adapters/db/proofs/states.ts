@@ -1,6 +1,11 @@
 /** Schema, references and states: what the tables promise of their rows by themselves. */
 
-import { appliedMigrations, embeddedMigrations } from "#adapters/db/engine/migrations.ts";
+import { StoreUnfit } from "#adapters/db/engine/faults.ts";
+import {
+  appliedMigrations,
+  embeddedMigrations,
+  pendingMigrations,
+} from "#adapters/db/engine/migrations.ts";
 import { approvalStatuses } from "#core/approvals/classes.ts";
 import { caStatuses } from "#domain/authorities/store.ts";
 import { kekStatuses } from "#domain/envelopes/store.ts";
@@ -31,9 +36,14 @@ export async function proveStates(look: Look): Promise<void> {
 }
 
 async function migrated({ connection, proofs }: Look): Promise<void> {
-  const known = embeddedMigrations(connection.dialect).length;
-  const applied = (await appliedMigrations(connection)).length;
-  if (applied !== known) proofs.schema.violated(`The schema is ${applied}, and not ${known}.`);
+  try {
+    const applied = await appliedMigrations(connection);
+    const pending = pendingMigrations(embeddedMigrations(connection.dialect), applied);
+    for (const { version } of pending) proofs.schema.violated(`Migration ${version} is pending.`);
+  } catch (error) {
+    if (!(error instanceof StoreUnfit)) throw error;
+    proofs.schema.violated(error.message);
+  }
 }
 
 /** The rules of one table; of each the first rows that break it are named. */
@@ -43,7 +53,10 @@ async function followed({ connection, proofs, advanced }: Look, table: string): 
   schema.checked += Number(row?.[0]);
   advanced(0);
   for (const [name, broken, says] of rules[table] ?? []) {
-    const rows = await asked(connection, `select ${name} from ${table} t where ${broken} limit ${countedMax}`);
+    const rows = await asked(
+      connection,
+      `select ${name} from ${table} t where ${broken} limit ${countedMax}`,
+    );
     for (const [found] of rows.slice(0, namedMax)) {
       schema.violated(`${table} ${textOf(found)}: ${says}.`);
     }
@@ -78,7 +91,7 @@ const rules: Readonly<Record<string, readonly Rule[]>> = {
   intents: [["serial", words("state", ["abandoned", "orphaned"]), stateText]],
   open_intents: [["op_id", `t.number is not null and ${refers("ledger", "o.number = t.number and o.kind = 'intent' and o.op_id = t.op_id")}`, "the ledger has no such intent"]],
   responders: [["serial", refers("certificates", "o.ca_id = t.ca_id and o.serial = t.serial and o.kind = 'responder'"), "it has no certificate"]],
-  crl_heads: [["number", `(t.base is null) <> (t.kind = 'base')`, "it is neither base nor delta"]],
+  crl_heads: [["number", words("kind", ["base", "delta"]), "it is neither base nor delta"], ["number", `(t.base is null) <> (t.kind = 'base')`, "it is neither base nor delta"]],
   grants: [["id", ofCa, "its CA does not exist"]],
   bulk_items: [["serial", `${refers("certificates", "o.ca_id = t.ca_id and o.serial = t.serial")}`, "it has no certificate"]],
   bulk_runs: [["id", words("state", ["selecting", "running", "stopped", "finished"]), stateText]],
