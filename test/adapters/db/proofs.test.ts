@@ -119,7 +119,7 @@ test("every cell is bound by a proof, but for those that are known not to be", a
 
 /** True when an edit of one of a few rows is found. */
 async function isBound(cell: Cell): Promise<boolean> {
-  for (const row of [0, 18, 29]) {
+  for (const row of [29, 0, 18, 7]) {
     if (Object.keys(await failing([edit(cell, another(cell.column), row)])).length > 0) return true;
   }
   return false;

@@ -18,16 +18,16 @@ export async function proveSealed(look: Look): Promise<void> {
       sealed.checked += 1;
       const place = textOf(key);
       const envelope = parseEnvelope(textOf(text));
-      if (envelope === undefined) sealed.violated(`${place} is no envelope.`);
+      if (envelope === undefined) sealed.violated(`The value at ${place} is no envelope.`);
       else if (envelope.context !== place)
-        sealed.violated(`${place} was sealed for another place.`);
+        sealed.violated(`The value at ${place} was sealed for another place.`);
       else if (envelope.kekVersion !== Number(version)) {
-        sealed.violated(`${place} is under another KEK version than its row says.`);
+        sealed.violated(`The value at ${place} is under another KEK version than its row says.`);
       } else if (families.get(envelope.kekVersion) !== envelope.kek) {
-        sealed.violated(`${place} is under a KEK that is not known.`);
+        sealed.violated(`The value at ${place} is under a KEK that is not known.`);
       }
       if (place.startsWith("approvals/") && secret !== "sealed") {
-        sealed.violated(`${place} belongs to no approval that keeps a secret.`);
+        sealed.violated(`The value at ${place} belongs to no approval that keeps a secret.`);
       }
     }
     look.advanced(page.length);
