@@ -42,8 +42,12 @@ const depsOf = (workerUrl: string): CliDeps => ({
   migrate,
   move,
   verify: async (config, asked) => {
-    const { verify } = await import("#app/verify.ts");
+    const { verify } = await import("./verify.ts");
     return await verify(config, asked);
+  },
+  verifySample: async (config, asked) => {
+    const { verifySample } = await import("./verify.ts");
+    return await verifySample(config, asked);
   },
   preflight: async (read, env, request) => {
     mustBeSomething(read);

@@ -31,6 +31,11 @@ export interface CliDeps {
   readonly move: (config: Config, to: Config, asked: MoveAsked) => Promise<MoveReport>;
   /** Proves the database of this configuration, beside a server that runs on it or without one. */
   readonly verify: (config: Config, asked: VerifyAsked) => Promise<VerifyReport>;
+  /** Reads what a running server is held against: an event, and what is new behind another. */
+  readonly verifySample: (
+    config: Config,
+    asked: { readonly since: number; readonly event: number },
+  ) => Promise<VerifySample>;
   /**
    * Looks at what there is of an instance nobody serves; throws an Error whose message names who
    * holds it, and `NoInstance` where there is neither a configuration file nor a data directory to
@@ -124,6 +129,29 @@ export interface VerifyReport {
   readonly ledger_hash: string;
   readonly revocation_sequence: number;
   readonly proofs: readonly ProofResult[];
+}
+/** What is held against a running server; certificates are DER. */
+export interface VerifySample {
+  /** Hash of the event that was asked for. */
+  readonly eventHash: string | undefined;
+  /** Certificates of CAs that answer, by id. */
+  readonly cas: ReadonlyMap<string, Uint8Array>;
+  readonly lists: readonly {
+    readonly caId: string;
+    readonly scope: string;
+    readonly delta: boolean;
+    readonly number: number;
+    readonly sha256: string;
+    readonly nextUpdate: number;
+  }[];
+  readonly serials: readonly {
+    readonly caId: string;
+    readonly serial: string;
+    readonly status: "good" | "revoked";
+    readonly certificate: Uint8Array | undefined;
+  }[];
+  /** Revoked serials beyond those. */
+  readonly left: number;
 }
 export interface VersionFacts {
   readonly version: string;

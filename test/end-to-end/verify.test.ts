@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 
 /** Answers are read member by member. */
@@ -20,9 +21,17 @@ type Json = any;
 describe("on a file", () => {
   let instance: Instance;
   let lived: Lived;
+  let config: typeof livedConfig;
 
   beforeAll(async () => {
-    instance = await Instance.start({ config: livedConfig });
+    const port = await freePort();
+    const { server } = livedConfig;
+    config = {
+      ...livedConfig,
+      server: { ...server, public_http: { enabled: true, address: `127.0.0.1:${port}` } },
+      crl: { ...livedConfig.crl, base_url: `http://127.0.0.1:${port}` },
+    };
+    instance = await Instance.start({ config });
     lived = await live(instance);
   }, 120_000);
   afterAll(() => instance.dispose());
@@ -55,6 +64,27 @@ describe("on a file", () => {
     });
   }, 60_000);
 
+  test("the running server, its keys, its lists and its answers are proven too", async () => {
+    const { code, stdout } = await instance.cli("verify", "--online", "--json");
+    const report = JSON.parse(stdout) as Json;
+    const running = report.proofs.find(({ name }: Json) => name === "running");
+    expect([code, running]).toMatchObject([0, { violations: 0, notes: [] }]);
+    expect(running.checked).toBeGreaterThan(30);
+  }, 60_000);
+
+  test("lists and answers that nobody gets are named", async () => {
+    const { crl } = config;
+    const elsewhere = {
+      ...config,
+      crl: { ...crl, base_url: `http://127.0.0.1:${await freePort()}` },
+    };
+    writeConfig(instance.home, elsewhere);
+    const { code, stdout } = await instance.cli("verify", "--online");
+    writeConfig(instance.home, config);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^FAIL +The running server/m)]);
+    expect(stdout).toMatch(/CRL \d+ of full, CA \S+\s+cannot\s+be had at/);
+  }, 60_000);
+
   test("a report never takes the place of something else", async () => {
     const key = join(instance.dataDir, "serving-ca.pem");
     const { code, stderr } = await instance.cli("verify", "--report", key);
@@ -65,6 +95,8 @@ describe("on a file", () => {
     await instance.stop();
     const run = (...flags: string[]) => runCli(instance.home, ["verify", ...flags]);
     expect((await run()).code).toBe(0);
+    const online = await run("--online");
+    expect([online.code, online.stderr]).toEqual([1, expect.stringContaining("needs a running")]);
     const database = new Database(join(instance.dataDir, "pkid.db"));
     database.run("update revocations set revoked_at = revoked_at - 86400000");
     database.close();

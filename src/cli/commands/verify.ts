@@ -1,19 +1,24 @@
 /** `pkid verify`: proves what is stored, row by row and signature by signature. */
 
-import { number, value } from "#cli/args.ts";
+import { number, toggle, value } from "#cli/args.ts";
 import { command, type VerifyReport } from "#cli/command.ts";
-import { NoInstance } from "#cli/failure.ts";
+import { Client } from "#cli/client.ts";
+import { Failure, NoInstance } from "#cli/failure.ts";
 import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
 import { openOut } from "#cli/out-file.ts";
 import { bar, watched } from "#cli/progress.ts";
+import { socketReach } from "#cli/reach.ts";
 import { printable } from "#cli/rows.ts";
+import { proveRunning } from "#cli/running-proof.ts";
 import { wrapped } from "#cli/wrapped.ts";
+import type { Config } from "#config/schema.ts";
 import type { ProofResult } from "#core/proofs/proofs.ts";
 
 export const verify = command({
   summary: "Prove what is stored: chains, signatures, lists; exit 1 when something is wrong.",
   local: true,
   args: {
+    online: toggle("Also hold the running server and what it publishes against the database."),
     since: number("Begin behind this event, which an earlier run has reached.", "seq"),
     report: value("Also write the report there, as JSON.", "file"),
   },
@@ -26,11 +31,26 @@ export const verify = command({
     const onProgress = (rows: number, of: number) => {
       seen = bar(rows, of);
     };
-    const work = deps.verify(config, { since: args.since ?? 0, onProgress }).catch((error) => {
+    const since = args.since ?? 0;
+    const client = args.online ? await clientOf(config) : undefined;
+    const work = deps.verify(config, { since, onProgress }).catch((error) => {
       if (!(error instanceof NoInstance)) throw error;
       throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
     });
-    const report = await (globals.quiet ? work : watched(io, work, async () => seen));
+    const told = <T>(long: Promise<T>) =>
+      globals.quiet ? long : watched(io, long, async () => seen);
+    const offline = await told(work);
+    const running = client && [
+      await told(
+        proveRunning({
+          client,
+          sample: (event) => deps.verifySample(config, { since, event }),
+          crlBase: config.crl.base_url,
+          onProgress,
+        }),
+      ),
+    ];
+    const report = { ...offline, proofs: [...offline.proofs, ...(running ?? [])] };
     const violations = report.proofs.reduce((sum, proof) => sum + proof.violations, 0);
     const document = { valid: violations === 0, ...report, not_provable: notProvable };
     write?.(`${JSON.stringify(document, null, 2)}\n`);
@@ -41,6 +61,14 @@ export const verify = command({
   },
 });
 
+/** The running server, whose every answer is asked for at its own time. */
+async function clientOf(config: Config): Promise<Client> {
+  const reach = await socketReach(config, answerMs);
+  if (reach !== undefined) return new Client(async () => reach);
+  const sentence = "--online needs a running server, and none answers here.";
+  throw new Failure(`${sentence} Start it, or leave the flag out.`, "unreachable");
+}
+
 /** A line for each proof, what is wrong below it, and where the next run may begin. */
 function reportText(report: VerifyReport, violations: number): string {
   const { event_seq, ledger_number, since } = report;
@@ -49,7 +77,7 @@ function reportText(report: VerifyReport, violations: number): string {
   const ends = `Looked at ${begun} to event ${event_seq} and ledger entry ${ledger_number}.`;
   const open = notProvable.flatMap((sentence) => wrapped(`Not provable here: ${sentence}`, width));
   const next = `Next time \`pkid verify --since ${event_seq}\` looks at what is new.`;
-  const below = [`${verdict}. ${ends}`, ...open, next];
+  const below = [...wrapped(`${verdict}. ${ends}`, width), ...open, next];
   return [head, ...report.proofs.flatMap(proofLines), "", ...below].map((l) => `${l}\n`).join("");
 }
 
@@ -70,6 +98,8 @@ function proofLines(proof: ProofResult): readonly string[] {
 const indented = (text: string): readonly string[] =>
   wrapped(text, width - 8).map((line) => `        ${line}`);
 
+/** Every key of the server signs a test meanwhile. */
+const answerMs = 300_000;
 const width = 80;
 const saysRoom = 41;
 const checkedRoom = 22;

@@ -1,6 +1,6 @@
 /**
  * Walks the audit chain once, oldest event first: its links, and what events say of certificates,
- * revocations, lists and approvals against what is stored (behaviour §16, REV-6).
+ * revocations, lists and approvals against what is stored (REV-6).
  */
 
 import { effectActions } from "#core/approvals/effects.ts";
@@ -146,12 +146,16 @@ export class EventWalk {
     const { proofs, listDigest } = this.#premises;
     const scope = `${caId}|${targetName}`;
     const number = Number(detail.get("number"));
-    const last = this.#numbers.get(scope) ?? 0;
+    const kind = detail.get("kind") ?? "";
     const proof = targetName.startsWith("partition-") ? proofs.partitions : proofs.crls;
-    if (!(number > last)) {
-      proof.violated(`Event ${seq}: CRL number ${number} of ${targetName} follows ${last}.`);
+    // A base and a delta that are made at a time may become visible in either order (CRL-1).
+    const last = this.#numbers.get(`${scope}|${kind}`) ?? 0;
+    const other = this.#numbers.get(`${scope}|${kind === "base" ? "delta" : "base"}`);
+    if (!(number > last) || number === other) {
+      const before = number === other ? other : last;
+      proof.violated(`Event ${seq}: CRL number ${number} of ${targetName} follows ${before}.`);
     }
-    this.#numbers.set(scope, number);
+    this.#numbers.set(`${scope}|${kind}`, number);
     const stored = listDigest(caId, targetName, number);
     if (stored === undefined) return;
     this.lists.add(`${scope}|${number}`);
@@ -184,4 +188,5 @@ const rightsTold: ReadonlySet<string> = new Set([
   "resource.grant",
   "resource.revoke",
 ]);
-const isEffect = (action: string): boolean => (effectActions as ReadonlySet<string>).has(action);
+const effects = new Set<string>(effectActions);
+const isEffect = (action: string): boolean => effects.has(action);

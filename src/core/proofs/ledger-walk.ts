@@ -1,6 +1,6 @@
 /**
  * Walks the sign ledger once, oldest entry first: rules V1, V3, V7 and V9 over the entries, V4 to
- * V6 and V8 against the artefacts (http-api §10.3).
+ * V6 and V8 against the artefacts (LED-4).
  */
 
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
@@ -80,7 +80,7 @@ export class LedgerWalk {
     else this.#counted(entry);
   }
 
-  /** After the last one: `open` are the op_ids that the store holds open, by number of the intent. */
+  /** After the last one: `open` are the op_ids that the store holds open, by intent. */
   finish(open: ReadonlyMap<number, string>): void {
     const { ledger, artefacts } = this.#premises.proofs;
     const left = new Set(open.keys());
@@ -145,20 +145,22 @@ export class LedgerWalk {
   }
 
   #signed(entry: LedgerEntry): void {
-    const { proofs, pairs, since } = this.#premises;
-    const { artefacts } = proofs;
+    const { artefacts } = this.#premises.proofs;
     artefacts.checked += 1;
-    if (entry.purpose === "self_test") return this.#selfTested(entry);
-    if (!paired.has(entry.purpose)) {
-      artefacts.noted(`of purpose ${entry.purpose || entry.role}, whose octets are not kept`);
-      return;
-    }
+    if (entry.purpose === "self_test") this.#selfTested(entry);
+    else if (paired.has(entry.purpose)) this.#pair(entry);
+    else artefacts.noted(`of purpose ${entry.purpose || entry.role}, whose octets are not kept`);
+  }
+
+  #pair(entry: LedgerEntry): void {
+    const { proofs, pairs, since } = this.#premises;
     const found = pairs.mark(pairOfEntry(entry));
     if (found === "first") return;
     const at = parseTimestamp(entry.timestamp);
     if (at !== undefined && at < since) return;
     if (found === "again") {
-      artefacts.violated(`Entry ${entry.number}: an earlier one has signed this artefact (V8).`);
+      const fault = "an earlier one has signed this artefact (V8)";
+      proofs.artefacts.violated(`Entry ${entry.number}: ${fault}.`);
     } else this.#missing(entry);
   }
 

@@ -5,6 +5,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
+import fc from "fast-check";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -93,8 +94,8 @@ function cellsOf(path: string): readonly Cell[] {
   return cells;
 }
 
-/** Another value of the same type in one cell, or the one given. */
-function edit({ table, column, key }: Cell, value = another(column), row = 0): string {
+/** Another value in one cell. */
+function edit({ table, column, key }: Cell, value: string, row: number): string {
   const names = key.length === 0 ? "rowid" : key.map((name) => `"${name}"`).join(", ");
   const one = `select ${names} from "${table}" order by ${names} limit 1
     offset (select ${row} % count(*) from "${table}")`;
@@ -109,7 +110,9 @@ const another = (column: string) =>
 test("every cell is bound by a proof, but for those that are known not to be", async () => {
   const unbound = new Map<string, string[]>();
   for (const cell of cellsOf(honest)) {
-    if (await isBound(cell)) continue;
+    // In every row of the table, for the first may hold nothing there.
+    const edited = `update or ignore "${cell.table}" set "${cell.column}" = ${another(cell.column)}`;
+    if (Object.keys(await failing([edited])).length > 0) continue;
     unbound.set(cell.table, [...(unbound.get(cell.table) ?? []), cell.column]);
   }
   expect(
@@ -117,13 +120,26 @@ test("every cell is bound by a proof, but for those that are known not to be", a
   ).toEqual(known);
 }, 300_000);
 
-/** True when an edit of one of a few rows is found. */
-async function isBound(cell: Cell): Promise<boolean> {
-  for (const row of [29, 0, 18, 7]) {
-    if (Object.keys(await failing([edit(cell, another(cell.column), row)])).length > 0) return true;
-  }
-  return false;
-}
+test("whatever stands in a cell, proofs go on to their end and say what is wrong", async () => {
+  const cells = cellsOf(honest).filter(({ table }) => table !== "heads" && table !== "events");
+  const value = fc.oneof(
+    fc.constantFrom("null", "''", "x''", "-1", "'-'", "9007199254740993", "'é'", "1e300"),
+    fc.uint8Array({ maxLength: 20 }).map((octets) => `x'${octets.toHex()}'`),
+    fc.string({ unit: "grapheme-ascii" }).map((text) => `'${text.replaceAll("'", "''")}'`),
+  );
+  const cell = fc.constantFrom(...cells);
+  await fc.assert(
+    fc.asyncProperty(cell, value, fc.nat(40), async (at, its, row) => {
+      const found = failing([edit(at, its, row)]).catch((error) => {
+        // Numbers of rows are the one thing that SQLite itself holds to their type.
+        if (!/datatype mismatch/.test(String(error))) throw error;
+        return {};
+      });
+      expect(typeof (await found)).toBe("object");
+    }),
+    { numRuns: 150 },
+  );
+}, 120_000);
 
 const tampered: Readonly<Record<string, readonly [statements: readonly string[], by: string]>> = {
   "a certificate that is gone": [
@@ -177,11 +193,11 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
       "update events set seq = 20 where seq = 21",
       "update events set seq = 21 where seq = -20",
     ],
-    "audit crls",
+    "audit …",
   ],
   "a tail of events that was cut off": [
     ["delete from events where seq > (select max(seq) - 3 from events)"],
-    "audit inventory approvals rights",
+    "audit …",
   ],
   "an entry of the ledger that is gone": [["delete from ledger where number = 40"], "ledger"],
   "a key that was never announced": [
@@ -267,7 +283,9 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
 for (const [what, [statements, by]] of Object.entries(tampered)) {
   test(`${what} is named by: ${by}`, async () => {
     const found = await failing(statements.map(named));
-    expect(Object.keys(found).join(" ")).toBe(by);
+    const names = Object.keys(found).join(" ");
+    if (by.endsWith("…")) expect(names).toStartWith(by.slice(0, -2));
+    else expect(names).toBe(by);
     for (const sentences of Object.values(found)) expect(sentences[0]).toMatch(/^[A-Z].*\.$/);
   });
 }
@@ -288,20 +306,19 @@ const known = {
   cas: "tenant label key_id alt_key_id retire_after created_at internal search",
   certificate_counts: "ca_id status day profile number",
   certificates: "ordinal folded id search requested_by created_at marker identity ct",
-  crl_heads: "prior_update prior_sequence published_at",
+  crl_heads: "prior_update published_at",
   crl_indexes: "ca_id sequence",
   crl_reservations: "number this_update sequence reserved_at",
   crl_stamps: "not_after",
   cross_signs: "id subject_ca subject_key_id source created_at",
-  events: "seq folded request_id at certificate_ordinal",
+  events: "folded request_id at certificate_ordinal",
   folds: "name through removed",
   heads: "rows_version",
   kek_versions: "key_provider key_label key_id device_serial spki_sha256 created_at",
-  ledger: "number",
+  schema_migrations: "version",
   responders: "key_label key_id key_provider",
   revocation_counts: "ca_id number",
   revocation_releases: "since expires_at",
-  revocations: "known",
   tenant_counts: "tenant kind slot number",
   tenants:
     "id slug name created_at kek_label max_certs_per_day max_active_certs rate_limit_per_second rate_limit_burst",

@@ -97,6 +97,9 @@ const idle: CliDeps = {
   verify: async () => {
     throw new Error("nothing to prove");
   },
+  verifySample: async () => {
+    throw new Error("nothing to sample");
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },

@@ -1,7 +1,7 @@
 /** Where a look begins: at the genesis, or behind what an earlier run has proven (`--since`). */
 
 import { genesis } from "#core/audit/chain.ts";
-import { parseTimestamp, timestamp, instant } from "#core/time.ts";
+import { instant, parseTimestamp, timestamp } from "#core/time.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 
 import { asked, numberOf, textOf } from "./look-rows.ts";

@@ -68,7 +68,7 @@ export async function* certificateRows(
   for await (const page of paged(connection, everyCertificate, [after])) yield page.map(rowOf);
 }
 
-/** Names those that no event or no entry of the ledger tells of, by another walk: only when there are any. */
+/** Names those that no event or no entry of the ledger tells of, by another walk. */
 export async function nameUntold(look: Look): Promise<void> {
   const { pairs, certificates, proofs, from } = look;
   for await (const page of certificateRows(look, from.ordinal)) {

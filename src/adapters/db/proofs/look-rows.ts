@@ -41,7 +41,9 @@ export async function* paged(
 const plain = (value: unknown): Value =>
   typeof value === "bigint" ? Number(value) : (value as Value); // Texts and numbers of a key.
 
-export const textOf = (value: unknown): string => (value === null ? "" : String(value));
+/** Of octets where a text should be, their digits. */
+export const textOf = (value: unknown): string =>
+  value instanceof Uint8Array ? value.toHex() : value === null ? "" : String(value);
 export const numberOf = (value: unknown): number | undefined =>
   value === null || value === undefined ? undefined : Number(value);
 /** Octets as every reader of DER expects them. */

@@ -196,10 +196,17 @@ async function* entries({ connection, from, advanced }: Look) {
   for (let after = from.entry.number; ; ) {
     const page = await audit.ledgerAfter(after, chainRows);
     if (page.length === 0) return;
-    yield page;
+    yield page.map(texted);
     advanced(page.length);
     after = page.at(-1)?.number ?? after;
   }
+}
+
+/** What SQLite holds in place of a text is one whose hash is another. */
+function texted<T extends object>(row: T): T {
+  const odd = Object.entries(row).filter(([, value]) => typeof value === "object");
+  if (odd.length === 0) return row;
+  return { ...row, ...Object.fromEntries(odd.map(([name, value]) => [name, textOf(value)])) };
 }
 
 async function proveEvents(
@@ -218,7 +225,7 @@ async function proveEvents(
   for (let after = from.event.seq; ; ) {
     const page = await audit.eventsAfter(after, chainRows);
     if (page.length === 0) break;
-    for (const one of page) walk.take(one);
+    for (const one of page) walk.take(texted(one));
     advanced(page.length);
     after = page.at(-1)?.seq ?? after;
   }
@@ -271,9 +278,14 @@ async function rowsToLookAt(
 function counting(of: number, tell: ProofRequest["onProgress"]): (rows: number) => void {
   let rows = 0;
   return (more) => {
+    // Garbage of a million rows is not worth its memory.
+    if (Math.floor((rows + more) / rowsPerCollection) > Math.floor(rows / rowsPerCollection)) {
+      Bun.gc(false);
+    }
     rows += more;
     tell?.(Math.min(rows, of), of);
   };
 }
 
 const chainRows = 500;
+const rowsPerCollection = 25_000;

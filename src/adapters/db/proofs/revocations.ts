@@ -3,7 +3,7 @@
  * events must tell of.
  */
 
-import type { CaId, Serial } from "#core/ids.ts";
+import type { Serial } from "#core/ids.ts";
 import { entryText, releaseText } from "#core/proofs/told-texts.ts";
 import type { KeySet } from "#core/proofs/key-set.ts";
 import { instant } from "#core/time.ts";
@@ -58,6 +58,10 @@ export async function proveRevocations(look: Look, lists: Lists, changes: KeySet
     for await (const page of entryRows(look, ca)) {
       for (const row of page) {
         const { serial, sequence, reason, at } = row;
+        if (!/^[1-9][0-9]*$/.test(serial)) {
+          look.proofs.revocations.violated(`CA ${ca} has an entry of no serial: ${serial}.`);
+          continue;
+        }
         changes.add(entryText(ca, serial, { sequence, reason, at }));
         const fault = faultOf(row);
         if (fault !== undefined) {
@@ -253,7 +257,7 @@ async function* entryRows({ connection }: Look, ca: string): AsyncGenerator<read
 function entryRow(values: readonly unknown[]): EntryRow {
   const [ca, serial, at, reason, known, expiresAt, sequence, kind, shard, notAfter] = values;
   return {
-    caId: textOf(ca) as CaId,
+    caId: textOf(ca),
     serial: textOf(serial) as Serial, // Only compared with others of its kind.
     at: Number(at),
     reason: textOf(reason),

@@ -17,7 +17,7 @@ export async function proveRights(
     for (const [id, tenant, scope, roles, expires, revoked, created] of page) {
       rights.checked += 1;
       const end = numberOf(expires);
-      const expiresAt = end === undefined ? "" : timestamp(instant(end));
+      const expiresAt = end === undefined ? "" : timeText(end);
       const list = rolesOf(textOf(roles));
       const detail = new Map([
         ["scope", textOf(scope)],
@@ -50,6 +50,11 @@ export async function proveRights(
   }
 }
 
+/** What is no time matches none. */
+function timeText(at: number): string {
+  return Math.abs(at) <= timeMax ? timestamp(instant(at)) : "never";
+}
+
 /** As the event has them; what is no list of them matches none. */
 function rolesOf(text: string): string {
   try {
@@ -60,6 +65,8 @@ function rolesOf(text: string): string {
   }
 }
 
+/** ECMA-262 §21.4.1.1: 100,000,000 days. */
+const timeMax = 8.64e15;
 const everyToken = `select id, tenant, scope, roles, expires_at, revoked_at, created_at from api_tokens
 where id > %1 order by id limit %2`;
 const everyGrant = `select id, ca_id, entity_type, entity_id, role, scope, created_at from grants

@@ -6,6 +6,8 @@ import {
   embeddedMigrations,
   pendingMigrations,
 } from "#adapters/db/engine/migrations.ts";
+import { getTableConfig } from "drizzle-orm/sqlite-core";
+
 import { approvalStatuses } from "#core/approvals/classes.ts";
 import { caStatuses } from "#domain/authorities/store.ts";
 import { kekStatuses } from "#domain/envelopes/store.ts";
@@ -26,6 +28,7 @@ export async function proveStates(look: Look): Promise<void> {
     for (const [table] of await asked(connection, "pragma foreign_key_check")) {
       schema.violated(`A row of ${textOf(table)} refers to none.`);
     }
+    await typed(look);
   } else {
     const unproven = "select conname from pg_constraint where not convalidated";
     for (const [name] of await asked(connection, unproven)) {
@@ -34,6 +37,31 @@ export async function proveStates(look: Look): Promise<void> {
   }
   for (const table of Object.keys(rules)) await followed(look, table);
 }
+
+/** SQLite keeps values of any type in any column; whoever wrote through pkid wrote those of its own. */
+async function typed({ connection, proofs: { schema } }: Look): Promise<void> {
+  // The access log is a file of its own.
+  const { accessLog: _apart, ...tables } = connection.t;
+  for (const table of Object.values(tables)) {
+    const { name, columns } = getTableConfig(table);
+    const wrong = columns.map((column) => {
+      const types = typesOf.get(column.getSQLType()) ?? [];
+      const legal = column.notNull || column.primary ? types : types.concat("null");
+      const list = legal.map((type) => `'${type}'`).join(", ");
+      return `typeof("${column.name}") not in (${list})`;
+    });
+    const text = `select count(*) from "${name}" where ${wrong.join(" or ")}`;
+    const [row] = await asked(connection, text);
+    const count = Number(row?.[0]);
+    if (count > 0) schema.violated(`${count} rows of ${name} hold values of another type.`);
+  }
+}
+
+const typesOf: ReadonlyMap<string, string[]> = new Map([
+  ["text", ["text"]],
+  ["integer", ["integer"]],
+  ["blob", ["blob"]],
+]);
 
 async function migrated({ connection, proofs }: Look): Promise<void> {
   try {
