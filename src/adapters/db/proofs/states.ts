@@ -38,7 +38,7 @@ export async function proveStates(look: Look): Promise<void> {
   for (const table of Object.keys(rules)) await followed(look, table);
 }
 
-/** SQLite keeps values of any type in any column; whoever wrote through pkid wrote those of its own. */
+/** SQLite keeps values of any type in any column; pkid writes those of the column only. */
 async function typed({ connection, proofs: { schema } }: Look): Promise<void> {
   // The access log is a file of its own.
   const { accessLog: _apart, ...tables } = connection.t;
