@@ -5,6 +5,7 @@ import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { ProofResult } from "#core/proofs/proofs.ts";
@@ -48,6 +49,8 @@ export interface CliDeps {
   ) => Promise<PreflightReport>;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;
+  /** What is done with archives beside the instance they are of. */
+  readonly archives: Archives;
   /** The chapters of the operator's manual. */
   readonly manual: () => readonly Chapter[];
   readonly version: VersionFacts;
@@ -87,6 +90,77 @@ export interface SupportFacts {
   database(config: Config): Promise<unknown>;
   /** The newest first, with everything that stands in them. */
   events(config: Config, max: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
+}
+
+/** What opens archives, and what becomes of them; each throws `ArchiveUnfit` and `Failure`. */
+export interface Archives {
+  /** A key pair of the age format. */
+  newIdentity(): Promise<{ readonly identity: string; readonly recipient: string }>;
+  /** What opens the archives of an instance by its configuration; undefined where nothing does. */
+  configuredOpener(config: Config): Promise<Opener | undefined>;
+  /** Looks at one that nothing opens here: its digest, and the head of the format. */
+  lookAt(archive: string): Promise<ArchiveLook>;
+  /** Tries an archive in a throw-away instance. */
+  drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
+  /** Makes it the instance that a configuration names. */
+  restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
+}
+export interface ArchiveSource {
+  /** File of the archive. */
+  readonly archive: string;
+  readonly opener: Opener;
+  /** Fingerprint of the ledger key that must vouch for it; undefined takes the archive's word. */
+  readonly ledgerKey: string | undefined;
+}
+export interface RestoreAsked {
+  readonly dryRun: boolean;
+  /** Also when keys of CAs are missing. */
+  readonly allowMissingKeys: boolean;
+  /** Also when a later archive lies beside it. */
+  readonly older: boolean;
+  /** Lists that were published after the archive was made, PEM. */
+  readonly crls: readonly { readonly file: string; readonly text: string }[];
+}
+/** What can be said of an archive without opening it. */
+export interface ArchiveLook {
+  readonly opened: false;
+  /** Lower hex. */
+  readonly sha256: string;
+  readonly size: number;
+  /** True when that is what stands beside it. */
+  readonly as_made: boolean;
+  /** Who can open it: so many recipients, or a passphrase. */
+  readonly openers: string;
+}
+interface ArchiveFacts {
+  readonly instance_id: string;
+  readonly created_at: string;
+  readonly audit_seq: number;
+  readonly ledger_number: number;
+  /** Of all tables. */
+  readonly rows: number;
+  /** Lower hex SubjectPublicKeyInfo of the ledger key that vouches for it. */
+  readonly ledger_key: string;
+}
+export interface RestoreReport extends ArchiveFacts {
+  readonly dry_run: boolean;
+  readonly version: string;
+  readonly database: string;
+  /** Between the archive and now. */
+  readonly lost_seconds: number;
+  readonly authorities: number;
+  readonly keys: { readonly status: string; readonly detail: string };
+  /** Revocations that CRLs brought. */
+  readonly imported: number;
+  readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
+}
+export interface DrillReport extends ArchiveFacts {
+  readonly keys: string;
+  /** CAs whose list was served. */
+  readonly lists: number;
+  /** Serial of what was issued and revoked. */
+  readonly issued: string;
+  readonly revoked: boolean;
 }
 
 export type MigrationMode = "apply" | "status" | "dry-run";

@@ -14,19 +14,7 @@ import { loadText } from "#test/support/config.ts";
  * What is said of each key that belongs to a feature to come; a key that means something leaves the
  * list.
  */
-const toCome = [
-  "acme",
-  "audit",
-  "backup",
-  "canary",
-  "cmp",
-  "est",
-  "monitor",
-  "retention",
-  "scep",
-  "tsa",
-  "webhook",
-];
+const toCome = ["acme", "audit", "canary", "cmp", "est", "monitor", "scep", "tsa", "webhook"];
 
 test.each([["small"], ["production"]])(
   "the %s example has no other fault than sections of features to come",

@@ -100,6 +100,21 @@ const idle: CliDeps = {
   verifySample: async () => {
     throw new Error("nothing to sample");
   },
+  archives: {
+    newIdentity: async () => {
+      throw new Error("no archives");
+    },
+    configuredOpener: async () => undefined,
+    lookAt: async () => {
+      throw new Error("no archives");
+    },
+    drill: async () => {
+      throw new Error("no archives");
+    },
+    restore: async () => {
+      throw new Error("no archives");
+    },
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },

@@ -352,8 +352,10 @@ const isSame = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
 
 const everyCertificate = `select c.ordinal, c.ca_id, c.serial, c.kind, c.status, c.revoked_at, c.reason,
   c.not_before, c.not_after, c.spki_sha256, c.serial_hex, c.subject, c.crl_partition, c.crl_url,
-  c.created_at, c.certificate, r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans
+  c.created_at, case when length(c.certificate) > 0 then c.certificate else a.certificate end,
+  r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans
 from certificates c left join revocations r on r.ca_id = c.ca_id and r.serial = c.serial
+left join certificate_archive a on a.ca_id = c.ca_id and a.serial = c.serial
 where c.ordinal > %1 order by c.ordinal limit %2`;
 const everyPrecertificate = `select ca_id, serial, certificate, created_at from precertificates
 where (ca_id, serial) > (%1, %2) order by ca_id, serial limit %3`;
