@@ -8,7 +8,14 @@ import { type AuditEvent, violation } from "#core/audit/chain.ts";
 import { detailValues } from "#core/audit/detail.ts";
 import { parseTimestamp } from "#core/time.ts";
 
-import { certificateText, entryText, grantText, releaseText, tokenText } from "./told-texts.ts";
+import {
+  certificateText,
+  entryText,
+  grantText,
+  prunedText,
+  releaseText,
+  tokenText,
+} from "./told-texts.ts";
 import type { KeySet } from "./key-set.ts";
 import type { Proofs } from "./proofs.ts";
 
@@ -19,6 +26,8 @@ export interface EventPremises {
   readonly before: { readonly seq: number; readonly hash: string };
   /** `certificateText` of each certificate. */
   readonly certificates: KeySet;
+  /** `prunedText` of each certificate that retention has left a tombstone of. */
+  readonly pruned: KeySet;
   /** `entryText` and `releaseText` of each change that the store remembers. */
   readonly changes: KeySet;
   /** SHA-256 of a stored list by its name; undefined where none is stored. */
@@ -86,15 +95,20 @@ export class EventWalk {
     }
   }
 
-  #issued({ seq, action, tenant }: AuditEvent, detail: ReadonlyMap<string, string>): void {
-    const { proofs, certificates } = this.#premises;
+  #issued(
+    { seq, action, tenant, caId, serial }: AuditEvent,
+    detail: ReadonlyMap<string, string>,
+  ): void {
+    const { proofs, certificates, pruned } = this.#premises;
     const digest = detail.get("sha256");
     // A rotation that only names the new CA, and older releases, bind no octets.
     if (digest === undefined) return;
     const leaf = action.startsWith("cert.");
     const facts = leaf ? { profile: detail.get("profile") ?? "", tenant } : undefined;
     const found = certificates.mark(certificateText(digest, facts));
-    if (found === "absent") {
+    if (found === "absent" && pruned.has(prunedText(caId, serial))) {
+      proofs.inventory.noted("events of pruned certificates, unproven");
+    } else if (found === "absent") {
       proofs.inventory.violated(
         `Event ${seq} (${action}) tells of a certificate that is nowhere, or another.`,
       );

@@ -14,6 +14,7 @@ import type { KeySet } from "./key-set.ts";
 import { pairOfEntry } from "./pair.ts";
 import type { Proofs } from "./proofs.ts";
 import type { SignatureKeys } from "./signature-keys.ts";
+import { prunedText } from "./told-texts.ts";
 
 /** What is known of the artefacts when the walk begins. */
 export interface LedgerPremises {
@@ -33,6 +34,8 @@ export interface LedgerPremises {
   readonly newestList: (caId: string, scope: string) => number | undefined;
   readonly isStoredList: (caId: string, artifact: string) => boolean;
   readonly isKnownCa: (caId: string) => boolean;
+  /** `prunedText` of each certificate that retention has left a tombstone of. */
+  readonly pruned: KeySet;
 }
 
 /** One walk. */
@@ -165,8 +168,12 @@ export class LedgerWalk {
   }
 
   #missing(entry: LedgerEntry): void {
-    const { proofs, newestList, isStoredList, isKnownCa } = this.#premises;
+    const { proofs, newestList, isStoredList, isKnownCa, pruned } = this.#premises;
     const { caId, artifact, purpose } = entry;
+    if (ofCertificates.has(purpose) && pruned.has(prunedText(caId, artifact))) {
+      proofs.artefacts.noted("pruned certificates, unproven");
+      return;
+    }
     if (purpose === "csr" && !isKnownCa(caId)) {
       proofs.artefacts.noted("requests of CAs that were deleted");
       return;
@@ -237,5 +244,13 @@ const paired: ReadonlySet<string> = new Set([
   "crl",
   "delta_crl",
   "csr",
+]);
+/** Purposes whose artefact a tombstone may have been. */
+const ofCertificates: ReadonlySet<string> = new Set([
+  "certificate",
+  "precertificate",
+  "ca_certificate",
+  "cross_certificate",
+  "responder_certificate",
 ]);
 const absentMax = 10_000;

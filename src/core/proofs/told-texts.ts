@@ -40,3 +40,6 @@ export const grantText = (
   entity: string,
   detail: Pick<ReadonlyMap<string, string>, "get">,
 ): string => ["grant", caId, entity, detail.get("role"), detail.get("scope")].join("|");
+
+/** A certificate whose octets retention has pruned, by its CA and serial. */
+export const prunedText = (caId: string, serial: string): string => `${caId}|${serial}`;

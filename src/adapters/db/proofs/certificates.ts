@@ -11,7 +11,7 @@ import {
 import { sha256Hex } from "#core/crypto.ts";
 import { pairOfSignature } from "#core/proofs/pair.ts";
 import type { Proofs } from "#core/proofs/proofs.ts";
-import { certificateText } from "#core/proofs/told-texts.ts";
+import { certificateText, prunedText } from "#core/proofs/told-texts.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
@@ -73,7 +73,7 @@ export async function nameUntold(look: Look): Promise<void> {
   const { pairs, certificates, proofs, from } = look;
   for await (const page of certificateRows(look, from.ordinal)) {
     for (const row of page) {
-      if (row.createdAt < from.at) continue;
+      if (row.createdAt < from.at || isPruned(row)) continue;
       const name = nameOf(row);
       if (told.has(row.kind) && certificates.isUnmarked(toldOf(row))) {
         proofs.inventory.violated(`${name} has no event.`);
@@ -106,6 +106,12 @@ function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): void
   standing(proofs, row);
   stamped(proofs, row, stamps);
   const name = nameOf(row);
+  if (isPruned(row)) {
+    // RET-2 leaves a tombstone: what was signed under it can no longer be held against it (V6).
+    proofs.inventory.noted("pruned certificates, unproven");
+    look.pruned.add(prunedText(row.caId, row.serial));
+    return;
+  }
   const read = readCertificate(row.der);
   if (typeof read === "string") {
     proofs.inventory.violated(`${name} cannot be read: ${read}.`);
@@ -346,6 +352,9 @@ function toldOf({ der, kind, profile, tenant }: CertificateRow): string {
 
 const nameOf = ({ serial, caId }: Pick<CertificateRow, "serial" | "caId">): string =>
   `Certificate ${serial} of CA ${caId}`;
+
+/** No octets, neither in its row nor in the archive table. */
+const isPruned = ({ der }: Pick<CertificateRow, "der">): boolean => der.length === 0;
 
 const isSame = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
   one !== undefined && Buffer.from(one).equals(other);

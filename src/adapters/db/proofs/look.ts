@@ -19,6 +19,8 @@ export interface Look {
   readonly pairs: KeySet;
   /** SHA-256 of each certificate that an event must tell of. */
   readonly certificates: KeySet;
+  /** `prunedText` of each tombstone that retention has left. */
+  readonly pruned: KeySet;
   /** A set of texts of this run. */
   readonly newSet: () => KeySet;
   /** Tells that so many rows were looked at. */

@@ -74,6 +74,7 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
     keys: new SignatureKeys(),
     pairs: newSet(),
     certificates: newSet(),
+    pruned: newSet(),
     newSet,
     advanced: counting(await rowsToLookAt(connection, heads, from), request.onProgress),
   };
@@ -141,6 +142,7 @@ async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Pr
     before: from.entry,
     announced: announced.map(([key]) => textOf(key)),
     since: from.at,
+    pruned: look.pruned,
     newestList: (ca, scope) => lists.newest(ca, scope),
     isStoredList: (ca, artifact) => {
       const at = artifact.lastIndexOf("#");
@@ -214,11 +216,12 @@ async function proveEvents(
   look: Look,
   { lists, changes, heads }: { lists: Lists; changes: KeySet; heads: Readonly<Heads> },
 ): Promise<EventWalk> {
-  const { connection, proofs: found, certificates, from, advanced } = look;
+  const { connection, proofs: found, certificates, pruned, from, advanced } = look;
   const walk = new EventWalk({
     proofs: found,
     before: from.event,
     certificates,
+    pruned,
     changes,
     listDigest: (ca, scope, number) => lists.named(ca, scope, number)?.sha256,
   });

@@ -117,13 +117,13 @@ const listOf = ([caId, scope, kind, number, digest, next]: readonly unknown[]): 
   nextUpdate: Number(next),
 });
 
-const revokedOf = ([caId, serial, reason, der]: readonly unknown[]): SampledSerial => ({
-  caId: textOf(caId),
-  serial: textOf(serial),
-  status: "revoked",
-  reason: textOf(reason),
-  certificate: der === null ? undefined : octetsOf(der),
-});
+function revokedOf([caId, serial, reason, der]: readonly unknown[]): SampledSerial {
+  // Retention may have taken them from the row; its serial is asked for without.
+  const octets = octetsOf(der);
+  const certificate = octets.length === 0 ? undefined : octets;
+  const facts = { caId: textOf(caId), serial: textOf(serial), reason: textOf(reason) };
+  return { ...facts, status: "revoked", certificate };
+}
 
 const answering = "a.certificate is not null and a.not_after > ";
 const validCas = `select a.id, a.certificate from cas a where ${answering} %1`;
