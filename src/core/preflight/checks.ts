@@ -188,7 +188,7 @@ export const preflightChecks = {
     "Remove the stale socket.", "config"),
   "process.limits": row(
     "open files, memory, writable directories", "open files < 8,192; memory < 512 MiB", "open files < 1,024; memory < 256 MiB; a directory not writable, or not executable while a PKCS#11 module is configured",
-    "Raise the limit (`LimitNOFILE=` and `MemoryMax=` of a unit); set a private temp directory.", "config"),
+    "Raise the limit (LimitNOFILE and MemoryMax of a unit); set a private temp directory.", "config"),
 } as const satisfies Record<string, CheckRow>;
 
 export type CheckName = keyof typeof preflightChecks;
