@@ -45,6 +45,14 @@ const depsOf = (workerUrl: string): CliDeps => ({
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
   move,
+  verify: async (config, asked) => {
+    const { verify } = await import("./verify.ts");
+    return await verify(config, asked);
+  },
+  verifySample: async (config, asked) => {
+    const { verifySample } = await import("./verify.ts");
+    return await verifySample(config, asked);
+  },
   preflight: async (read, env, request) => {
     mustBeSomething(read);
     const { inspect } = await import("#app/preflight/inspect.ts");

@@ -36,6 +36,7 @@ import { serviceVerbs } from "#cli/commands/service.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { supportBundle } from "#cli/commands/support-bundle.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
+import { verify } from "#cli/commands/verify.ts";
 import { trustVerbs } from "#cli/commands/trust.ts";
 import { apiTokenVerbs } from "#cli/commands/token.ts";
 
@@ -75,6 +76,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  verify,
   backup: { summary: "Archives of everything, and drills with them.", verbs: backupVerbs },
   restore,
   retention: { summary: "What leaves the inventory.", verbs: retentionVerbs },

@@ -318,6 +318,12 @@ async function holds(
   const verified = await back.cli("audit", "verify", "--json");
   expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
   expect((await back.cli("db", "check", "--deep")).code).toBe(0);
+  const proven = await back.cli("verify");
+  expect([proven.code, proven.stderr, proven.stdout]).toEqual([
+    0,
+    "",
+    expect.stringContaining("Every proof holds"),
+  ]);
   type Events = { readonly items: readonly { readonly detail: string }[] };
   const told = await back.admin<Events>("GET", "/api/events?action=system.restore");
   expect(told.items[0]?.detail).toMatch(/^archive=pkid-.*\.tar\.age seq=\d+ created_at=.* ledger/);

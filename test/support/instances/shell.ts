@@ -94,6 +94,12 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  verify: async () => {
+    throw new Error("nothing to prove");
+  },
+  verifySample: async () => {
+    throw new Error("nothing to sample");
+  },
   archives: {
     newIdentity: async () => {
       throw new Error("no archives");
