@@ -94,6 +94,10 @@ const archives = (workerUrl: string): Archives => ({
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));
   },
+  verify: async (config, source, asked) => {
+    const { verifyArchive } = await import("#app/restore/prove-archive.ts");
+    return await told(() => verifyArchive(config, source, asked, workerUrl));
+  },
   restore: async (config, source, asked) => {
     const { restore } = await import("#app/restore/restore.ts");
     return await told(() =>

@@ -102,6 +102,8 @@ export interface Archives {
   lookAt(archive: string): Promise<ArchiveLook>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
+  /** Proves what is in an archive, as `verify` does an instance. */
+  verify(config: Config, source: ArchiveSource, asked: VerifyAsked): Promise<VerifyReport>;
   /** Makes it the instance that a configuration names. */
   restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
 }
@@ -155,6 +157,8 @@ export interface RestoreReport extends ArchiveFacts {
   readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
 }
 export interface DrillReport extends ArchiveFacts {
+  /** How many of `pkid verify` were made; all of them hold. */
+  readonly proofs: number;
   readonly keys: string;
   /** CAs whose list was served. */
   readonly lists: number;
@@ -195,6 +199,8 @@ export interface VerifyAsked {
 export interface VerifyReport {
   readonly checked_at: string;
   readonly driver: string;
+  /** What was looked at, where that is an archive. */
+  readonly archive?: Pick<ArchiveFacts, "instance_id" | "created_at" | "ledger_key">;
   readonly since: number;
   /** Where the chains ended: what `--since` of a later run takes. */
   readonly event_seq: number;

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
@@ -85,6 +85,50 @@ describe("on a file", () => {
     expect(stdout).toMatch(/CRL \d+ of full, CA \S+\s+cannot\s+be had at/);
   }, 60_000);
 
+  test("an archive is proven as the instance is, by whoever can open it", async () => {
+    const { archive, identity } = await archived(instance);
+    const elsewhere = newHome();
+    writeConfig(elsewhere, {});
+    const run = (...flags: string[]) => runCli(elsewhere, ["verify", "--archive", ...flags]);
+    const { code, stdout, stderr } = await run(archive, "--identity", identity);
+    expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("Every proof holds.")]);
+    const lines = stdout.split("\n");
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.filter((line) => line.startsWith("ok"))).toHaveLength(14);
+    expect(stdout).toMatch(/^ok +Archive: members, digests, signature +\d+ members$/m);
+    const told = JSON.parse((await instance.cli("verify", "--json")).stdout) as Json;
+    const report = JSON.parse(
+      (await run(archive, "--identity", identity, "--json")).stdout,
+    ) as Json;
+    expect(report).toMatchObject({ valid: true, ledger_hash: told.ledger_hash });
+    expect(report.archive.ledger_key).toMatch(/^[0-9a-f]+$/);
+    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+  }, 60_000);
+
+  test("an archive that is cut off, or that nothing opens, is not proven", async () => {
+    const { archive, identity } = await archived(instance);
+    const run = (...flags: string[]) => runCli(instance.home, ["verify", ...flags]);
+    const cut = join(instance.home, "cut.age");
+    writeFileSync(cut, readFileSync(archive).subarray(0, -100));
+    const damaged = await run("--archive", cut, "--identity", identity);
+    expect([damaged.code, damaged.stdout]).toEqual([1, ""]);
+    expect(damaged.stderr).toContain("it was altered, cut off");
+    expect(await run("--archive", archive)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("give --identity or --passphrase-source"),
+    });
+    expect(await run("--archive", archive, "--online")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("exclude each other"),
+    });
+    expect(await run("--identity", identity)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("go with --archive"),
+    });
+    const other = await run("--archive", archive, "--identity", identity, "--ledger-key", "00");
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("vouches for it")]);
+  }, 60_000);
+
   test("a report never takes the place of something else", async () => {
     const key = join(instance.dataDir, "serving-ca.pem");
     const { code, stderr } = await instance.cli("verify", "--report", key);
@@ -105,6 +149,20 @@ describe("on a file", () => {
     expect(stdout).toMatch(/^FAIL +Revocations and their events/m);
     expect(stdout).toContain(`Certificate ${lived.serials.revoked}`);
     expect(stderr).toContain("pkid manual incident");
+    // Nor does an archive of it pass, whose every digest fits.
+    const { archive, identity } = await archived(instance);
+    const inside = await run("--archive", archive, "--identity", identity);
+    expect([inside.code, inside.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^FAIL +Revocations and their events/m),
+    ]);
+    const drilled = await instance.cli("backup", "verify", archive, "--identity", identity);
+    expect([drilled.code, drilled.stderr]).toEqual([
+      1,
+      expect.stringContaining(
+        "What the archive holds is not proven. Revocations and their events:",
+      ),
+    ]);
     const document = JSON.parse((await run("--json")).stdout) as Json;
     expect(document.valid).toBe(false);
     expect(document.not_provable.length).toBeGreaterThan(0);
@@ -142,3 +200,13 @@ describe("on PostgreSQL with keys in a token", () => {
     }
   }, 180_000);
 });
+
+/** An archive of it as it is now, and what opens it. */
+async function archived(instance: Instance): Promise<{ archive: string; identity: string }> {
+  const directory = mkdtempSync(join(instance.home, "archive-"));
+  const identity = join(directory, "identity");
+  const made = await instance.cli("backup", "keygen", "--out", identity);
+  const recipient = ["--recipient", made.stdout.trim()];
+  const { stdout } = await instance.cli("backup", "create", "--out", directory, ...recipient);
+  return { archive: stdout.split("\n")[0] ?? "", identity };
+}

@@ -4,7 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
-import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
+import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
 import { many, number, required, toggle, value, word } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
@@ -161,24 +161,15 @@ async function tried(
 ): Promise<unknown> {
   const { args, deps, globals, io, patiently } = invocation;
   const { config } = loadedConfig(globals, io);
-  const asked = args.identity.length > 0 || args["passphrase-source"] !== undefined;
-  const configured = asked ? undefined : await deps.archives.configuredOpener(config);
-  if (!asked && configured === undefined && io.ask === undefined) {
-    const look = await patiently(deps.archives.lookAt(archive));
+  const { archives } = deps;
+  const opener = await openerOf({ archives, io, config }, args);
+  if (opener === undefined) {
+    const look = await patiently(archives.lookAt(archive));
     if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
     return look;
   }
-  const opener = configured ?? (await openerFrom(io, args.identity, args["passphrase-source"]));
   const source = { archive, opener, ledgerKey: args["ledger-key"] };
-  return await patiently(deps.archives.drill(config, source));
-}
-
-function openArgs() {
-  return {
-    identity: many("File with an identity, or with shares of one.", "file"),
-    "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
-    "ledger-key": value("Fingerprint of the ledger key that must vouch for it.", "fingerprint"),
-  };
+  return await patiently(archives.drill(config, source));
 }
 
 /** The newest by the time in their names. */
@@ -211,6 +202,7 @@ const reported = [
   "audit_seq",
   "ledger_number",
   "rows",
+  "proofs",
   "keys",
   "lists",
   "issued",

@@ -3,6 +3,7 @@
 /** Columns: what is proven, what is counted. A row is a line of the report, in this order. */
 // biome-ignore format: the table is read by column.
 export const proofs = {
+  archive:     { says: "Archive: members, digests, signature", counts: "members" },
   schema:      { says: "Schema, references, states",          counts: "rows" },
   audit:       { says: "Audit chain, genesis to head",        counts: "events" },
   ledger:      { says: "Sign ledger, rules V1 V3 V7 V9",      counts: "entries" },

@@ -108,6 +108,9 @@ const idle: CliDeps = {
     lookAt: async () => {
       throw new Error("no archives");
     },
+    verify: async () => {
+      throw new Error("no archives");
+    },
     drill: async () => {
       throw new Error("no archives");
     },
