@@ -1,7 +1,5 @@
 /** A database that an archive is read into: a file of its own, which nobody else opens. */
 
-import { rmSync } from "node:fs";
-
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
@@ -82,13 +80,7 @@ export class ScratchStore {
       ]);
     }
     await load.end();
-    const known = embeddedMigrations("sqlite");
-    await migrated(this.#options, known);
-    // Of an older schema: what is restored is not what was before the restore.
-    const copies = known.map((_, at) => `${this.#options.path}.before-${at + 1}`);
-    for (const copy of [...copies, `${this.#options.path}.before-${known.length + 1}`]) {
-      rmSync(copy, { force: true });
-    }
+    await migrated(this.#options, embeddedMigrations("sqlite"));
   }
 
   /** Ends it before its end. */
@@ -103,7 +95,8 @@ async function migrated(
 ): Promise<void> {
   const engine = openSqlite(options);
   try {
-    await migrateSqlite(engine, options, () => filled(engine), known);
+    // From the archive it can be made again.
+    await migrateSqlite(engine, options, () => filled(engine), known, true);
   } finally {
     await engine.close();
   }
