@@ -90,6 +90,10 @@ const archives = (workerUrl: string): Archives => ({
     const { lookAt } = await import("#app/restore/look.ts");
     return await told(() => lookAt(archive));
   },
+  withNewest: async (config, instance, work) => {
+    const { withNewest } = await import("#app/restore/newest.ts");
+    await withNewest(config, instance, work);
+  },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));

@@ -100,6 +100,15 @@ export interface Archives {
   configuredOpener(config: Config): Promise<Opener | undefined>;
   /** Looks at one that nothing opens here: its digest, and the head of the format. */
   lookAt(archive: string): Promise<ArchiveLook>;
+  /**
+   * Works on the newest archive of an instance, where its configuration sends them; what had to be
+   * fetched for that is gone afterwards.
+   */
+  withNewest(
+    config: Config,
+    instance: string | undefined,
+    work: (archive: string) => Promise<void>,
+  ): Promise<void>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
   /** Proves what is in an archive, as `verify` does an instance. */

@@ -1,7 +1,6 @@
 /** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
 
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename } from "node:path";
 
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
@@ -76,23 +75,27 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   drill: command({
-    summary: "Verify the latest archive of backup.dir, and have the instance remember how it went.",
+    summary: "Verify the latest archive of backup.dir or the bucket, and remember how it went.",
     local: true,
     args: openArgs(),
     run: async (invocation) => {
-      const { client, globals, io, print } = invocation;
+      const { client, deps, globals, io, print } = invocation;
       const { config } = loadedConfig(globals, io);
-      const archive = latestIn(config.backup.dir);
-      const artifact = archive.slice(archive.lastIndexOf("/") + 1);
-      try {
-        const report = await tried(invocation, archive);
-        await client.ask("backup.drilled", { artifact, result: "success" });
-        print({ ...rowOf(report), archive }, `${archive}\n${facts(rowOf(report), [...reported])}`);
-      } catch (error) {
-        const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
-        await client.ask("backup.drilled", { artifact, result: "error", fault });
-        throw error;
-      }
+      const { backup } = await client.untold().ask("backup.status");
+      const instance = textAt(rowOf(backup ?? {}), "instance_id") || undefined;
+      await deps.archives.withNewest(config, instance, async (archive) => {
+        const artifact = basename(archive);
+        try {
+          const report = await tried(invocation, archive);
+          await client.ask("backup.drilled", { artifact, result: "success" });
+          const told = `${artifact}\n${facts(rowOf(report), [...reported])}`;
+          print({ ...rowOf(report), archive: artifact }, told);
+        } catch (error) {
+          const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+          await client.ask("backup.drilled", { artifact, result: "error", fault });
+          throw error;
+        }
+      });
     },
   }),
   status: command({
@@ -172,19 +175,6 @@ async function tried(
   return await patiently(archives.drill(config, source));
 }
 
-/** The newest by the time in their names. */
-function latestIn(directory: string | undefined): string {
-  if (directory === undefined)
-    throw new Failure("backup.dir is not set; there is no archive to try.");
-  const found = statSync(directory, { throwIfNoEntry: false })?.isDirectory()
-    ? readdirSync(directory).filter((name) => archiveForm.test(name))
-    : [];
-  const stampOf = (name: string) => archiveForm.exec(name)?.[1] ?? "";
-  const [latest] = found.sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1));
-  if (latest === undefined) throw new Failure(`There is no archive in ${directory}.`);
-  return join(directory, latest);
-}
-
 const toldText = (backup: Readonly<Record<string, unknown>>): string =>
   `Backup of ${textAt(backup, "created_at")} to event ${textAt(backup, "seq")}, ${textAt(backup, "size")} octets, SHA-256 ${textAt(backup, "sha256")}.`;
 
@@ -193,7 +183,6 @@ const drillText = (drill: Readonly<Record<string, unknown>>): string =>
     ? `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} succeeded.`
     : `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} failed: ${textAt(drill, "fault")}`;
 
-const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
 const reported = [
   "openers",
   "sha256",

@@ -111,6 +111,9 @@ const idle: CliDeps = {
     verify: async () => {
       throw new Error("no archives");
     },
+    withNewest: async () => {
+      throw new Error("no archives");
+    },
     drill: async () => {
       throw new Error("no archives");
     },
