@@ -38,6 +38,8 @@ export interface CliDeps {
     env: Environment,
     request: PreflightRequest,
   ) => Promise<PreflightReport>;
+  /** Seals a private key for the key store at `address`; whatever lies in between cannot read it. */
+  readonly sealFor: (address: Uint8Array, content: Uint8Array) => Uint8Array;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;
   /** The chapters of the operator's manual. */

@@ -3,15 +3,17 @@
  * it fail.
  */
 
-import { createHash, sign } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 
 import { piecesIn } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { SignTicket } from "#domain/signing/ticket.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
+import { Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import { keyPair } from "#test/support/encodings/x509.ts";
 
 import { memoryKeks } from "./keks.ts";
@@ -29,6 +31,7 @@ export interface MemoryKeys extends Keys {
 export function openMemoryKeys(): MemoryKeys {
   const held = new Map<string, KeyHandle>();
   const secrets = new Map<string, Signer>();
+  const mailbox = new Mailbox();
   const keys: MemoryKeys = {
     signed: [],
     held,
@@ -59,6 +62,29 @@ export function openMemoryKeys(): MemoryKeys {
       secrets.delete(ref.id);
     },
     keks: memoryKeks(),
+    intake: {
+      address: async () => mailbox.address,
+      take: async ({ label, box }) => {
+        const key = createPrivateKey({
+          key: Buffer.from(mailbox.open(box)),
+          format: "der",
+          type: "pkcs8",
+        });
+        const spki = new Uint8Array(createPublicKey(key).export({ type: "spki", format: "der" }));
+        const { keyType } = parsePublicKey(spki);
+        assert(keyType !== undefined, "a test brings keys of the table");
+        const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
+        const ref = { provider: "software", label, id } as const;
+        const handle = { ref, keyType, spki, deviceSerial: "software:memory" };
+        held.set(id, handle);
+        secrets.set(
+          id,
+          (algorithm, message) =>
+            new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, key)),
+        );
+        return handle;
+      },
+    },
     list: async () =>
       [...held.values()].map(({ ref, keyType }) => ({
         ...ref,

@@ -22,7 +22,13 @@ import {
 type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "shardUrls">;
 type CrlWrites = Pick<
   RevocationWrites,
-  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  | "keepShardUrl"
+  | "indexPartitions"
+  | "reserveCrl"
+  | "raiseCrlNumber"
+  | "putCrlPiece"
+  | "publishCrl"
+  | "pruneCrls"
 >;
 
 /** Reads of the committed state. */
@@ -92,6 +98,19 @@ export function crlWrites(connection: Connection): CrlWrites {
       const resetFrom = left ? instant(before.thisUpdate) : undefined;
       const given = { thisUpdate: instant(row.thisUpdate), madeAt: instant(row.reservedAt ?? at) };
       return { number: row.number, ...given, resetFrom };
+    },
+    raiseCrlNumber: async (caId, scope, number) => {
+      const c = t.crlReservations;
+      const raised = await db
+        .insert(c)
+        .values({ caId, scope, number, thisUpdate: 0, sequence: 0, reservedAt: 0 })
+        .onConflictDoUpdate({
+          target: [c.caId, c.scope],
+          set: { number },
+          setWhere: sql`${c.number} < ${number}`,
+        })
+        .returning({ number: c.number });
+      return raised.length === 1;
     },
     putCrlPiece: async ({ caId, scope, number }, position, octets) => {
       await insertPiece({ caId, scope, number, position, octets });
