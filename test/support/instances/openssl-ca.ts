@@ -47,8 +47,9 @@ export class OpensslCa {
   }
 
   /** Issues for a name; gives the serial as the index has it. The key stays in `<cn>.key`. */
-  async issue(cn: string, more: { readonly extensions?: string } = {}): Promise<string> {
+  async issue(cn: string, more: { readonly extensions?: string; readonly strings?: string } = {}): Promise<string> {
     const serial = this.read("serial").trim();
+    this.write("openssl.cnf", configuration(this.directory, more.strings));
     await this.openssl([
       "req", "-new", "-nodes", "-config", "openssl.cnf", "-newkey", "ec",
       "-pkeyopt", "ec_paramgen_curve:P-256", "-subj", `/O=Old Company/CN=${cn}`,
@@ -79,7 +80,7 @@ export class OpensslCa {
   }
 }
 
-const configuration = (directory: string) => `[ca]
+const configuration = (directory: string, strings = "utf8only") => `[ca]
 default_ca = this
 [this]
 dir = ${directory}
@@ -99,6 +100,7 @@ unique_subject = no
 organizationName = optional
 commonName = supplied
 [req]
+string_mask = ${strings}
 distinguished_name = dn
 [dn]
 [v3_ca]
