@@ -1,6 +1,7 @@
 /**
  * Builds the console and then the one binary that embeds it: `dist/pkid`, the same bytes for the
- * same commit.
+ * same commit. With a file and a version it makes that binary beside it, of the console that is
+ * there.
  */
 
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
@@ -10,7 +11,7 @@ import { buildConsole } from "./lib/console.ts";
 
 const root = join(import.meta.dir, "..");
 
-async function buildBinary(outfile: string): Promise<void> {
+async function buildBinary(outfile: string, version?: string): Promise<void> {
   mkdirSync(join(root, "dist"), { recursive: true });
   rmSync(outfile, { force: true });
   await Bun.build({
@@ -25,7 +26,7 @@ async function buildBinary(outfile: string): Promise<void> {
     // Error classes are told apart by name in logs, so names stay.
     minify: { whitespace: true, syntax: true, identifiers: true, keepNames: true },
     sourcemap: "inline",
-    define: await buildConstants(),
+    define: await buildConstants(version),
     plugins: hasAddon() ? [] : [withoutPkcs11],
     compile: {
       outfile,
@@ -66,8 +67,8 @@ function stagedMigrations(): string {
 }
 
 /** What `pkid --version` says; the commit is absent outside a checkout. */
-async function buildConstants(): Promise<Record<string, string>> {
-  const { version } = await Bun.file(join(root, "package.json")).json();
+async function buildConstants(named?: string): Promise<Record<string, string>> {
+  const version = named ?? (await Bun.file(join(root, "package.json")).json()).version;
   const commit = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], { cwd: root });
   return {
     BUILD_VERSION: JSON.stringify(version),
@@ -97,6 +98,9 @@ const withoutPkcs11: BunPlugin = {
 };
 
 process.chdir(root);
-const pages = await buildConsole(join(root, "dist/console"));
-console.log(`dist/console: ${pages.length} files`);
-await buildBinary(join(root, "dist/pkid"));
+const [file, version] = process.argv.slice(2);
+if (file === undefined) {
+  const pages = await buildConsole(join(root, "dist/console"));
+  console.log(`dist/console: ${pages.length} files`);
+}
+await buildBinary(file ?? join(root, "dist/pkid"), version);

@@ -38,6 +38,7 @@ const table: Readonly<Record<string, Layer>> = {
 /** Packages that live in one adapter only. */
 // biome-ignore format: the table is read by column.
 const adapterPackages: Readonly<Record<string, readonly string[]>> = {
+  "adapters/age":       ["age-encryption"],
   "adapters/db":        ["drizzle-orm"],
   "adapters/directory": ["ldapts"],
   "adapters/keys":      ["pkcs11js", ...asn1],
@@ -82,6 +83,8 @@ const nouns: readonly string[] = [
   "inclusion",
   "publishing",
   "approvals",
+  "backup",
+  "retention",
   "preflight",
   "instance",
 ];

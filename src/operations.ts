@@ -149,6 +149,17 @@ export const operations = {
   // watching
   "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
+
+  // retention
+  "retention.run":         { route: "POST /api/retention:run",                           needs: "ca:manage", on: "platform", writes: true, action: "inventory.retention", limit: "exempt" },
+  "retention.status":      { route: "GET /api/retention",                                needs: "read", on: "platform" },
+
+  // backup
+  "backup.run":            { route: "POST /api/backup",                                  needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
+  "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "backup.make":           { route: "POST /api/backup:run",                              needs: "ca:manage", on: "platform", writes: true, action: "backup.run", local: true, limit: "exempt" },
+  "backup.drilled":        { route: "POST /api/backup:drilled",                          needs: "ca:manage", on: "platform", writes: true, action: "backup.verify", local: true, limit: "exempt" },
+
   // tenants
   "tenant.list":           { route: "GET /api/tenants",                                  needs: "any" },
   "tenant.create":         { route: "POST /api/tenants",                                 needs: "tenant:manage", on: "platform", writes: true, grows: true },

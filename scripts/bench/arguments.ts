@@ -20,6 +20,7 @@ export const scenarioNames = {
   bulk: "a bulk issue of ten thousand",
   "bulk-revocation": "a bulk revocation of a hundred thousand",
   crl: "CRLs of a million entries",
+  backup: "backup and restore of a million certificates",
   starts: "starts with a million certificates",
   inventory: "questions to a million certificates, SQLite",
   "inventory-postgres": "the same on PostgreSQL",

@@ -4,6 +4,7 @@ import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { access } from "./access.ts";
 import { answers } from "./answers.ts";
 import type { ScenarioName } from "./arguments.ts";
+import { backup } from "./backup.ts";
 import { bulk } from "./bulk.ts";
 import { bulkRevocation } from "./bulk-revocation.ts";
 import { crls } from "./crl.ts";
@@ -47,6 +48,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   bulk: { byItself: true, run: (bench) => bulk(bench) },
   "bulk-revocation": { byItself: true, run: (bench) => bulkRevocation(bench) },
   crl: { byItself: true, run: (bench) => crls(bench) },
+  backup: { byItself: false, run: backup },
   starts: { byItself: false, run: starts },
   inventory: { byItself: true, run: (bench) => inventory(bench, "SQLite") },
   "inventory-postgres": { byItself: false, run: (bench) => inventory(bench, "PostgreSQL") },

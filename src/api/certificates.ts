@@ -141,7 +141,9 @@ const certificateShape = shape({
   common_name: words(),
   sans: many(words()),
   profile: words(),
+  /** Empty for one that was pruned. */
   certificate: pemText,
+  pruned: optional(flag()),
   not_before: time,
   not_after: time,
   status: oneOf(["good", "revoked", "held", "expired"]),
@@ -172,7 +174,7 @@ function certificateJson(
     common_name: record.commonName,
     sans: record.sans,
     profile: record.profile,
-    certificate: certificatePem(record.certificate),
+    ...derMembers(record),
     not_before: timestamp(record.notBefore),
     not_after: timestamp(record.notAfter),
     status: status === "good" && record.notAfter < now ? "expired" : status,
@@ -187,6 +189,12 @@ function certificateJson(
     ...(record.crlPartition === undefined ? {} : { crl_partition: record.crlPartition }),
   };
 }
+
+/** Of a tombstone there is no DER to show, and it says so (RET-1). */
+const derMembers = ({ certificate }: CertificateRecord) =>
+  certificate.length === 0
+    ? { certificate: "", pruned: true }
+    : { certificate: certificatePem(certificate) };
 
 const orphanShape = shape({
   serial: serialText,

@@ -20,7 +20,7 @@ export interface HealthDeps {
   readonly store: Pick<Store, "ping">;
   readonly keys: Pick<Keys, "facts">;
   readonly build: Build;
-  /** True from the start of the drain. */
+  /** True once the process is on its way out. */
   readonly draining: () => boolean;
   readonly exposition: () => Promise<{ readonly type: string; readonly text: string }>;
 }

@@ -28,10 +28,12 @@ import type { Store } from "#domain/store.ts";
 import type { Tenants } from "#domain/tenants/tenants.ts";
 import { RateLimits } from "#http/rate-limits.ts";
 
+import { openBackups } from "#app/backup/scheduled.ts";
 import { openCallers } from "./access.ts";
 import { closeAll, type Closing } from "./closing.ts";
 import { openFourEyes } from "./four-eyes.ts";
 import { frontDoor } from "./front.ts";
+import type { HandedOver } from "./handed-over.ts";
 import type { AppOptions } from "./options.ts";
 import { domainParts } from "./parts.ts";
 import { type Running, type Schedules, startRunning } from "./running.ts";
@@ -48,6 +50,8 @@ export interface App {
 export interface ServeOptions {
   /** `PKID_ALLOW_INSECURE_HTTP` without an explicit `self_issue.enabled`. */
   readonly cleartext: boolean;
+  /** Sockets that this process was started with, and whose they are. */
+  readonly handed: HandedOver;
   /** Digest of the effective configuration, secrets excluded. */
   readonly digest: string;
   /** Loads the configuration again, for SIGHUP; throws when it is not valid. */
@@ -128,6 +132,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   });
   closing.push(() => fourEyes.executions.halt());
 
+  const backup = openBackups({ ...deps, ...options, parts });
+
   // 4. The door that all of them come through.
   const { front, perform, catalog, watch } = frontDoor({
     ...deps,
@@ -139,6 +145,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     paths,
     schedules,
     parts,
+    backup: backup.asked,
     probes,
     access,
     governance: { ...access, tenants: ground.tenants },
@@ -168,6 +175,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
         watch,
         files: new ServingFiles(config.data_dir),
         lookAtKeys: () => signers.again(),
+        backups: backup.scheduled,
         prepare,
       }),
     close: () => closeAll(closing),

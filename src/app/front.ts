@@ -6,6 +6,7 @@ import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { processorMs } from "#adapters/telemetry/resources.ts";
+import type { BackupHandlerDeps } from "#api/backups.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
 import { pipeline } from "#domain/access/perform.ts";
@@ -52,6 +53,7 @@ export interface FrontDeps extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly parts: Parts;
+  readonly backup: BackupHandlerDeps;
   readonly probes: Probes;
   readonly access: Access;
   readonly governance: Governance;
@@ -87,7 +89,7 @@ export function frontDoor(deps: FrontDeps) {
     {
       ...deps,
       roles: config.key_provider.roles,
-      draining: () => front.draining,
+      draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),
       preflight: (request) =>
         preflightRunning(
@@ -112,7 +114,7 @@ export function frontDoor(deps: FrontDeps) {
     onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
   });
   const watch = loopWatch(deps);
-  const ready = async () => isReady(await probes.components(), front.draining);
+  const ready = async () => isReady(await probes.components(), front.traffic.leaving);
   const rpc = rpcDoor(config, catalog, perform, ready);
   const front: FrontDoor = new FrontDoor({
     perform,

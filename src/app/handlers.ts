@@ -9,6 +9,7 @@ import { accessLogHandlers } from "#api/access-log.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
+import { type BackupHandlerDeps, backupHandlers } from "#api/backups.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
@@ -35,6 +36,7 @@ import { sessionHandlers } from "#api/sessions.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { publishHandlers } from "#api/publish.ts";
 import { presignHandlers } from "#api/presign.ts";
+import { retentionHandlers } from "#api/retention.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
@@ -75,6 +77,7 @@ export interface HandlerDeps {
   readonly draining: () => boolean;
   /** Judges chains that strangers bring. */
   readonly paths: PathWork;
+  readonly backup: BackupHandlerDeps;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
@@ -106,6 +109,8 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: deps.preflight }),
+    ...backupHandlers(deps.backup),
+    ...retentionHandlers(parts),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),

@@ -35,6 +35,7 @@ import type { Sealing } from "#domain/envelopes/open.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
+import { Retention } from "#domain/retention/retention.ts";
 import { openPublishing } from "#domain/publishing/open.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
 import { openRevocation, type Revocation, type RevocationDeps } from "#domain/revocation/open.ts";
@@ -79,6 +80,7 @@ export interface Parts {
   readonly revocation: Revocation;
   readonly publishing: Publishing;
   readonly transparency: Transparency;
+  readonly retention: Retention;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
@@ -131,6 +133,7 @@ export function domainParts(deps: PartsDeps): Parts {
     authorities,
     revocation,
     transparency,
+    retention: new Retention({ store, clock, config: deps.inForce }),
     counts,
     profiles,
     issuance,

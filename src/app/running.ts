@@ -4,7 +4,8 @@ import { systemPrincipal } from "#core/access/principal.ts";
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { readFileSync } from "node:fs";
 
-import { following } from "#adapters/listening-sockets.ts";
+import type { ScheduledBackups } from "#app/backup/scheduled.ts";
+import { following } from "#adapters/sockets/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
 import { changedFiles, reload } from "#config/reload.ts";
@@ -28,6 +29,7 @@ import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
+import type { HandedOver } from "./handed-over.ts";
 import type { Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
 
@@ -53,11 +55,14 @@ export interface RunningDeps {
   /** Notices what holds the thread that serves requests. */
   readonly watch: Pick<LoopWatch, "start">;
   readonly cleartext: boolean;
+  /** Sockets that this process was started with. */
+  readonly handed: HandedOver;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
   readonly reread: () => Config;
   /** Has key providers that do not serve looked at again. */
   readonly lookAtKeys: () => void;
+  readonly backups: Pick<ScheduledBackups, "runDue" | "drillDue">;
   /**
    * Reads what the configuration names, which may throw; what it gives puts the reloadable keys
    * into force (RLD-1).
@@ -124,6 +129,8 @@ class Server implements Running {
       bulkRevocations: revocation.bulk,
       config: deps.config,
       publishing: deps.parts.publishing,
+      retention: deps.parts.retention,
+      backups: deps.backups,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
@@ -172,7 +179,7 @@ class Server implements Running {
   }
 
   async start(): Promise<void> {
-    const { config, front, cleartext } = this.#deps;
+    const { config, front, cleartext, handed } = this.#deps;
     const { server } = config;
     const tls = await this.#certificates.material(server, cleartext);
     this.#shown = tls?.certificate;
@@ -186,7 +193,10 @@ class Server implements Running {
       clientAuthorities: this.#authorities,
       privateDirectory: config.data_dir,
       following,
-      publicHttp: server.public_http.enabled ? splitAddress(server.public_http.address) : undefined,
+      handed: handed.main,
+      publicHttp: server.public_http.enabled
+        ? { ...splitAddress(server.public_http.address), handed: handed.public }
+        : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
     });
@@ -243,10 +253,12 @@ class Server implements Running {
 
   async stop(): Promise<void> {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
-    await this.#listeners?.close(drainMs(this.#config.server.shutdown_timeout_seconds));
+    const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
+    await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
     parts.revocation.bulk.halt();
+    parts.retention.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
     const last = {

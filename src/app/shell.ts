@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 
+import { inheritedSockets } from "#adapters/sockets/inherited-sockets.ts";
 import { newestSchema } from "#adapters/db/engine/migration-state.ts";
 import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
@@ -9,10 +10,13 @@ import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { StandardError } from "#adapters/telemetry/standard-error.ts";
 import { runCli } from "#cli/cli.ts";
-import type { CliDeps, ServeRequest } from "#cli/command.ts";
+import type { Archives, CliDeps, ServeRequest } from "#cli/command.ts";
+import { Failure } from "#cli/failure.ts";
 import type { Io } from "#cli/io.ts";
 import type { Config } from "#config/schema.ts";
+import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { openApp } from "#app";
+import { handedOver } from "./handed-over.ts";
 import { manualChapters } from "./manual.ts";
 import { migrate } from "./migration.ts";
 import { move } from "./move.ts";
@@ -42,6 +46,14 @@ const depsOf = (workerUrl: string): CliDeps => ({
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
   move,
+  verify: async (config, asked) => {
+    const { verify } = await import("./verify.ts");
+    return await verify(config, asked);
+  },
+  verifySample: async (config, asked) => {
+    const { verifySample } = await import("./verify.ts");
+    return await verifySample(config, asked);
+  },
   preflight: async (read, env, request) => {
     mustBeSomething(read);
     const { inspect } = await import("#app/preflight/inspect.ts");
@@ -58,6 +70,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
       events: facts.newestEvents,
     };
   },
+  archives: archives(workerUrl),
   manual: manualChapters,
   version: {
     version: build.version,
@@ -67,6 +80,43 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   osUser: osUser(),
 });
+
+/** Loaded by the few commands that need them. */
+const archives = (workerUrl: string): Archives => ({
+  newIdentity: async () => (await import("#adapters/age/age.ts")).newIdentity(),
+  configuredOpener: async (config) => {
+    const { configuredOpener } = await import("#app/restore/look.ts");
+    return await configuredOpener(config);
+  },
+  lookAt: async (archive) => {
+    const { lookAt } = await import("#app/restore/look.ts");
+    return await told(() => lookAt(archive));
+  },
+  drill: async (config, source) => {
+    const { drill } = await import("#app/restore/drill.ts");
+    return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));
+  },
+  verify: async (config, source, asked) => {
+    const { verifyArchive } = await import("#app/restore/prove-archive.ts");
+    return await told(() => verifyArchive(config, source, asked, workerUrl));
+  },
+  restore: async (config, source, asked) => {
+    const { restore } = await import("#app/restore/restore.ts");
+    return await told(() =>
+      restore(config, source, asked, { log: logFor(config, "error"), workerUrl }),
+    );
+  },
+});
+
+/** What is wrong with an archive, as a command tells it. */
+async function told<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof ArchiveUnfit) throw new Failure(error.message, "bad_archive");
+    throw error;
+  }
+}
 
 /**
  * Serves until SIGTERM or SIGINT; a second signal exits at once (PRC-2). However it ends, the log
@@ -84,7 +134,8 @@ async function serveUntilStopped(request: ServeRequest, workerUrl: string): Prom
 
 async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog): Promise<void> {
   const { config } = request;
-  const signals = hearSignals(config.server.shutdown_timeout_seconds, log);
+  const { shutdown_delay_seconds, shutdown_timeout_seconds } = config.server;
+  const signals = hearSignals(shutdown_delay_seconds + shutdown_timeout_seconds, log);
   const supervisor = supervisorOf(process.env, log);
   const warn = (warning: string) => log.write("warn", "config_warning", { warning });
   request.warnings.forEach(warn);
@@ -106,16 +157,13 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     migrate: mayMigrate,
     read,
   };
+  const handed = handedOver(inheritedSockets(process.env), config.server);
   const app = await openApp({ config, build, log, ...ways });
   const running = await app.serve({
+    handed,
     cleartext: request.cleartext,
     digest: request.digest,
-    reread: () => {
-      const again = request.reread();
-      if ("faults" in again) throw new Error(again.faults.join("\n"));
-      again.warnings.forEach(warn);
-      return again.config;
-    },
+    reread: () => reread(request, warn),
   });
   surviveBugs(log);
   signals.onReload(() => void supervisor.reloading(() => running.reload()));
@@ -138,6 +186,14 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
   await running.stop();
   await app.close();
   log.write("info", "stopped");
+}
+
+/** The configuration as it is now; throws when it is not valid. */
+function reread(request: ServeRequest, warn: (warning: string) => void): Config {
+  const again = request.reread();
+  if ("faults" in again) throw new Error(again.faults.join("\n"));
+  again.warnings.forEach(warn);
+  return again.config;
 }
 
 /**

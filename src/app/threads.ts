@@ -2,6 +2,7 @@
 
 import { workerData } from "node:worker_threads";
 
+import { isArchiveJob, isOpeningJob } from "#app/backup/thread-data.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
@@ -21,6 +22,12 @@ export async function runThread(): Promise<void> {
   } else if (isIntegrityJob(workerData)) {
     const { runIntegrityJob } = await import("#adapters/db/engine/integrity-job.ts");
     await runIntegrityJob(workerData);
+  } else if (isArchiveJob(workerData)) {
+    const { runArchiveJob } = await import("#app/backup/job.ts");
+    await runArchiveJob(workerData);
+  } else if (isOpeningJob(workerData)) {
+    const { runOpeningJob } = await import("#app/backup/job.ts");
+    await runOpeningJob(workerData);
   } else if (isPathJob(workerData)) {
     const { runPathJob } = await import("#adapters/paths/job.ts");
     runPathJob();

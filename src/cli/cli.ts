@@ -54,7 +54,8 @@ async function dispatch(
     return found.code;
   }
   const { command, path, rest } = found;
-  const line = readLine(rest, { ...globalArgs, ...command.args });
+  const declared = { ...globalArgs, ...command.args };
+  const line = readLine(rest, declared);
   if (line.given.has("--help")) {
     io.stdout.write(commandHelp(path.join(" "), command));
     return 0;
@@ -77,7 +78,7 @@ async function dispatch(
     const given = (name: string) => line.given.has(`--${name}`);
     code = await perform(chosen, { parsed, given }, io, deps);
   });
-  await runCommand(tree, { rawArgs: [...path, ...canonical(line)] });
+  await runCommand(tree, { rawArgs: [...path, ...canonical(line, declared)] });
   return code;
 }
 

@@ -91,6 +91,14 @@ export class Client {
     return rowOf(await this.#answer(name, members));
   }
 
+  /** As `ask`, for as long as it takes. */
+  async askLong<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+  ): Promise<Answer<Name>> {
+    return rowOf(await jsonOf(await this.#send(name, members, true)));
+  }
+
   /** The answer as octets, for certificates, bundles and CRLs. */
   async fetch<Name extends OperationName, M extends Members<Name>>(
     name: Name,
@@ -98,6 +106,22 @@ export class Client {
   ): Promise<Uint8Array> {
     const response = await this.#send(name, members);
     return new Uint8Array(await this.#patiently(response.arrayBuffer()));
+  }
+
+  /**
+   * The answer as octets that come piece by piece, for as long as that takes, and the name it is to
+   * have.
+   */
+  async stream<Name extends OperationName, M extends Members<Name>>(
+    name: Name,
+    members: Only<Name, M>,
+  ): Promise<{ readonly name: string; readonly pieces: AsyncIterable<Uint8Array> }> {
+    const { body, headers } = await this.#send(name, members, true);
+    const named = /filename="([A-Za-z0-9._-]+)"/.exec(headers.get("content-disposition") ?? "");
+    if (body === null || named === null) {
+      throw new Failure("The server answered with something else.", "unreachable");
+    }
+    return { name: named[1] ?? "", pieces: body };
   }
 
   /** Posts octets, as devices do; the members are those of the route. */
@@ -157,11 +181,12 @@ export class Client {
     return await jsonOf(await this.#send(name, members));
   }
 
-  async #send(name: OperationName, members: Unread = {}): Promise<Response> {
+  async #send(name: OperationName, members: Unread = {}, long = false): Promise<Response> {
     const { method, path, body: json } = askedOf(this.#rowOf(name), members);
     const reach = await this.#reached();
     const body = json && { type: "application/json", content: JSON.stringify(json) };
-    const response = await this.#patiently(reach.send(method, path, body));
+    const asked = reach.send(method, path, body, {}, long);
+    const response = await this.#patiently(asked);
     if (response.status !== 202 || this.#waiting === undefined) return accepted(response);
     const approval = textAt(rowOf(await jsonOf(response)), "approval_id");
     await this.#decided(reach, approval, this.#waiting);

@@ -5,8 +5,10 @@ import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 import type { Environment } from "#config/environment.ts";
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
+import type { ProofResult } from "#core/proofs/proofs.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 
 import type { Client } from "./client.ts";
@@ -28,6 +30,13 @@ export interface CliDeps {
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
   /** Moves the database of one configuration to that of another, or says what that would move. */
   readonly move: (config: Config, to: Config, asked: MoveAsked) => Promise<MoveReport>;
+  /** Proves the database of this configuration, beside a server that runs on it or without one. */
+  readonly verify: (config: Config, asked: VerifyAsked) => Promise<VerifyReport>;
+  /** Reads what a running server is held against: an event, and what is new behind another. */
+  readonly verifySample: (
+    config: Config,
+    asked: { readonly since: number; readonly event: number },
+  ) => Promise<VerifySample>;
   /**
    * Looks at what there is of an instance nobody serves; throws an Error whose message names who
    * holds it, and `NoInstance` where there is neither a configuration file nor a data directory to
@@ -42,6 +51,8 @@ export interface CliDeps {
   readonly sealFor: (address: Uint8Array, content: Uint8Array) => Uint8Array;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;
+  /** What is done with archives beside the instance they are of. */
+  readonly archives: Archives;
   /** The chapters of the operator's manual. */
   readonly manual: () => readonly Chapter[];
   readonly version: VersionFacts;
@@ -83,6 +94,81 @@ export interface SupportFacts {
   events(config: Config, max: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
+/** What opens archives, and what becomes of them; each throws `ArchiveUnfit` and `Failure`. */
+export interface Archives {
+  /** A key pair of the age format. */
+  newIdentity(): Promise<{ readonly identity: string; readonly recipient: string }>;
+  /** What opens the archives of an instance by its configuration; undefined where nothing does. */
+  configuredOpener(config: Config): Promise<Opener | undefined>;
+  /** Looks at one that nothing opens here: its digest, and the head of the format. */
+  lookAt(archive: string): Promise<ArchiveLook>;
+  /** Tries an archive in a throw-away instance. */
+  drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
+  /** Proves what is in an archive, as `verify` does an instance. */
+  verify(config: Config, source: ArchiveSource, asked: VerifyAsked): Promise<VerifyReport>;
+  /** Makes it the instance that a configuration names. */
+  restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
+}
+export interface ArchiveSource {
+  /** File of the archive. */
+  readonly archive: string;
+  readonly opener: Opener;
+  /** Fingerprint of the ledger key that must vouch for it; undefined takes the archive's word. */
+  readonly ledgerKey: string | undefined;
+}
+export interface RestoreAsked {
+  readonly dryRun: boolean;
+  /** Also when keys of CAs are missing. */
+  readonly allowMissingKeys: boolean;
+  /** Also when a later archive lies beside it. */
+  readonly older: boolean;
+  /** Lists that were published after the archive was made, PEM. */
+  readonly crls: readonly { readonly file: string; readonly text: string }[];
+}
+/** What can be said of an archive without opening it. */
+export interface ArchiveLook {
+  readonly opened: false;
+  /** Lower hex. */
+  readonly sha256: string;
+  readonly size: number;
+  /** True when that is what stands beside it. */
+  readonly as_made: boolean;
+  /** Who can open it: so many recipients, or a passphrase. */
+  readonly openers: string;
+}
+interface ArchiveFacts {
+  readonly instance_id: string;
+  readonly created_at: string;
+  readonly audit_seq: number;
+  readonly ledger_number: number;
+  /** Of all tables. */
+  readonly rows: number;
+  /** Lower hex SubjectPublicKeyInfo of the ledger key that vouches for it. */
+  readonly ledger_key: string;
+}
+export interface RestoreReport extends ArchiveFacts {
+  readonly dry_run: boolean;
+  readonly version: string;
+  readonly database: string;
+  /** Between the archive and now. */
+  readonly lost_seconds: number;
+  readonly authorities: number;
+  readonly keys: { readonly status: string; readonly detail: string };
+  /** Revocations that CRLs brought. */
+  readonly imported: number;
+  readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
+}
+export interface DrillReport extends ArchiveFacts {
+  /** How many of `pkid verify` were made; all of them hold. */
+  readonly proofs: number;
+  readonly keys: string;
+  /** CAs whose list was served. */
+  readonly lists: number;
+  /** Serial of what was issued and revoked. */
+  readonly issued: string;
+  readonly revoked: boolean;
+}
+
 export type MigrationMode = "apply" | "status" | "dry-run";
 export interface MigrationReport {
   readonly driver: string;
@@ -105,6 +191,49 @@ export interface MoveReport {
   /** Where the chains ended; undefined when nothing was moved. */
   readonly event_seq: number | undefined;
   readonly ledger_number: number | undefined;
+}
+export interface VerifyAsked {
+  /** The event behind which the look begins; 0 for everything. */
+  readonly since: number;
+  /** Told now and then how many rows were looked at, of about how many. */
+  readonly onProgress: (rows: number, of: number) => void;
+}
+export interface VerifyReport {
+  readonly checked_at: string;
+  readonly driver: string;
+  /** What was looked at, where that is an archive. */
+  readonly archive?: Pick<ArchiveFacts, "instance_id" | "created_at" | "ledger_key">;
+  readonly since: number;
+  /** Where the chains ended: what `--since` of a later run takes. */
+  readonly event_seq: number;
+  readonly event_hash: string;
+  readonly ledger_number: number;
+  readonly ledger_hash: string;
+  readonly revocation_sequence: number;
+  readonly proofs: readonly ProofResult[];
+}
+/** What is held against a running server; certificates are DER. */
+export interface VerifySample {
+  /** Hash of the event that was asked for. */
+  readonly eventHash: string | undefined;
+  /** Certificates of CAs that answer, by id. */
+  readonly cas: ReadonlyMap<string, Uint8Array>;
+  readonly lists: readonly {
+    readonly caId: string;
+    readonly scope: string;
+    readonly delta: boolean;
+    readonly number: number;
+    readonly sha256: string;
+    readonly nextUpdate: number;
+  }[];
+  readonly serials: readonly {
+    readonly caId: string;
+    readonly serial: string;
+    readonly status: "good" | "revoked";
+    readonly certificate: Uint8Array | undefined;
+  }[];
+  /** Revoked serials beyond those. */
+  readonly left: number;
 }
 export interface VersionFacts {
   readonly version: string;

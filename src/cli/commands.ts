@@ -3,6 +3,7 @@
 import type { Noun } from "./command.ts";
 import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
+import { backupVerbs } from "#cli/commands/backup.ts";
 import { caVerbs } from "#cli/commands/ca.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
 import { completion } from "#cli/commands/completion.ts";
@@ -28,12 +29,15 @@ import { preflight } from "#cli/commands/preflight.ts";
 import { profileVerbs } from "#cli/commands/profile.ts";
 import { publishVerbs } from "#cli/commands/publish.ts";
 import { quickstart } from "#cli/commands/quickstart.ts";
+import { restore } from "#cli/commands/restore.ts";
+import { retentionVerbs } from "#cli/commands/retention.ts";
 import { revokeVerbs } from "#cli/commands/revoke.ts";
 import { serve } from "#cli/commands/serve.ts";
 import { serviceVerbs } from "#cli/commands/service.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { supportBundle } from "#cli/commands/support-bundle.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
+import { verify } from "#cli/commands/verify.ts";
 import { trustVerbs } from "#cli/commands/trust.ts";
 import { apiTokenVerbs } from "#cli/commands/token.ts";
 
@@ -74,6 +78,10 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  verify,
+  backup: { summary: "Archives of everything, and drills with them.", verbs: backupVerbs },
+  restore,
+  retention: { summary: "What leaves the inventory.", verbs: retentionVerbs },
   "support-bundle": supportBundle,
   manual,
   man: man(() => nouns),

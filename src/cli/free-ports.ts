@@ -14,10 +14,15 @@ import { Failure } from "./failure.ts";
 /**
  * Fails for a listener of a new instance whose address cannot be had, with the key that sets it. An
  * instance that has been held by a process before is not looked at: its own server may be running,
- * which the lock tells better.
+ * which the lock tells better. Neither is a process that was handed sockets (sd_listen_fds(3)):
+ * they are taken, for it.
  */
-export async function portsMustBeFree(config: Config): Promise<void> {
+export async function portsMustBeFree(
+  config: Config,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
   if (existsSync(join(config.data_dir, "lock"))) return;
+  if (env.LISTEN_PID === String(process.pid)) return;
   const { host, port, public_http } = config.server;
   await mustBeFree(host, port, "server.port");
   if (!public_http.enabled) return;

@@ -56,6 +56,22 @@ export function writeFile(file: string, content: string | Uint8Array, mode: numb
   }
 }
 
+/** Writes a file that was not there, readable by nobody else. Fails for one that is. */
+export function writeNewFile(file: string, content: string | Uint8Array): void {
+  try {
+    writeFileSync(file, content, { mode: 0o600, flag: "wx", flush: true });
+  } catch (error) {
+    const code = errorCode(error);
+    throw code === "EEXIST"
+      ? fileIsThere(file)
+      : new Failure(`${file} cannot be written: ${code}.`);
+  }
+}
+
+/** The refusal to replace a file, which may be anything. */
+export const fileIsThere = (file: string): Failure =>
+  new Failure(`${file} exists; name another file.`, "already_exists", { file });
+
 /** At most one octet more than `max`: a device, or a file that grows, has no end. */
 function readFile(file: string, max: number): Uint8Array {
   let opened: number | undefined;

@@ -58,10 +58,13 @@ export function checkComplete({ given, words }: Line, path: string, declared: Ar
  * The line as citty reads it right: values behind `=`, repeated ones joined, and words where none
  * looks like a flag.
  */
-export function canonical({ given, words }: Line): string[] {
-  const flags = [...given].map(([written, values]) =>
-    values.length === 0 ? written : `${written}=${values.join(",")}`,
-  );
+export function canonical({ given, words }: Line, declared: Args): string[] {
+  const flags = [...given].map(([written, values]) => {
+    const arg = declared[written.slice(2)];
+    // What begins with `no-` citty takes for the negation of another flag, whatever is declared.
+    const name = arg?.type === "boolean" && arg.alias !== undefined ? `--${arg.alias}` : written;
+    return values.length === 0 ? name : `${name}=${values.join(",")}`;
+  });
   return [...flags, "--", ...words];
 }
 

@@ -23,8 +23,17 @@ export interface LocalApp {
 /** One way to an instance; requests go to rows of the operations table, whichever way. */
 export interface Reach {
   readonly way: "remote" | "socket" | "process";
-  /** `path` starts with a slash and may carry a query. */
-  send(method: string, path: string, body?: RequestBody, headers?: MoreHeaders): Promise<Response>;
+  /**
+   * `path` starts with a slash and may carry a query. What is `long` has no limit in time: its
+   * answer comes piece by piece.
+   */
+  send(
+    method: string,
+    path: string,
+    body?: RequestBody,
+    headers?: MoreHeaders,
+    long?: boolean,
+  ): Promise<Response>;
   close(): Promise<void>;
 }
 /** Headers beside those of the way itself, by lower-case name. */
@@ -51,10 +60,10 @@ export function remoteReach(of: {
   const base = of.url.replace(/\/+$/, "");
   return {
     way: "remote",
-    send: (method, path, body, more) =>
+    send: (method, path, body, more, long) =>
       reaching(base, () =>
         fetch(base + path, {
-          ...request(method, body, { ...headers, ...more }, of.timeoutMs),
+          ...request(method, body, { ...headers, ...more }, long ? undefined : of.timeoutMs),
           tls: { ...(ca === undefined ? {} : { ca }), ...of.identity },
         }),
       ),
@@ -81,10 +90,10 @@ export async function socketReach(
       "unreachable",
     );
   }
-  const send: Reach["send"] = (method, path, body, more = {}) =>
-    reaching(unix, () =>
-      fetch(`http://localhost${path}`, { ...request(method, body, { ...more }, timeoutMs), unix }),
-    );
+  const send: Reach["send"] = (method, path, body, more = {}, long = false) => {
+    const asked = request(method, body, { ...more }, long ? undefined : timeoutMs);
+    return reaching(unix, () => fetch(`http://localhost${path}`, { ...asked, unix }));
+  };
   try {
     await (
       await fetch("http://localhost/healthz", { unix, signal: AbortSignal.timeout(timeoutMs) })
@@ -126,11 +135,12 @@ function request(
   method: string,
   body: RequestBody | undefined,
   headers: Record<string, string>,
-  timeoutMs: number,
+  timeoutMs: number | undefined,
 ) {
   const content = body === undefined ? { headers } : payload(body, headers);
+  const limit = timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) };
   // A redirect would carry the token to an address nobody named.
-  return { method, ...content, redirect: "error" as const, signal: AbortSignal.timeout(timeoutMs) };
+  return { method, ...content, redirect: "error" as const, ...limit };
 }
 
 const payload = (body: RequestBody, headers: Record<string, string> = {}) => ({

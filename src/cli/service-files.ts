@@ -14,7 +14,14 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { Failure } from "./failure.ts";
-import { directoriesFile, isOurs, type ServiceNeeds, unitFile, usersFile } from "./service-unit.ts";
+import {
+  directoriesFile,
+  isOurs,
+  type ServiceNeeds,
+  socketUnit,
+  unitFile,
+  usersFile,
+} from "./service-unit.ts";
 
 /** One file, by its place below the root of the system. */
 export interface ServiceFile {
@@ -35,6 +42,10 @@ export function serviceFiles(needs: ServiceNeeds, vendor: boolean): readonly Ser
   const folder = vendor ? "/usr/lib" : "/etc";
   return [
     { place: "systemd/system/pkid.service", text: unitFile(needs) },
+    ...needs.sockets.map((need) => ({
+      place: `systemd/system/${need.unit}`,
+      text: socketUnit(need),
+    })),
     { place: "sysusers.d/pkid.conf", text: usersFile },
     { place: "tmpfiles.d/pkid.conf", text: directoriesFile },
   ].map(({ place, text }) => ({

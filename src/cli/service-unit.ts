@@ -2,6 +2,8 @@
 
 import type { Config } from "#config/schema.ts";
 
+import { type SocketNeed, socketFile } from "./service-sockets.ts";
+
 /** Where the service has its configuration, its data and its sockets. */
 export const serviceHome = {
   config: "/etc/pkid/pkid.yaml",
@@ -26,6 +28,8 @@ export interface ServiceNeeds {
   readonly writable: readonly string[];
   /** Device nodes, or classes such as `char-usb_device`, that an HSM needs. */
   readonly devices: readonly string[];
+  /** What systemd listens on for it; empty where it listens by itself. */
+  readonly sockets: readonly SocketNeed[];
 }
 
 /** What a configuration asks of the unit. */
@@ -48,7 +52,7 @@ export function needsOfConfig({
   ];
   const outside = written.filter((path) => !own.some((one) => `${path}/`.startsWith(`${one}/`)));
   return {
-    stopSeconds: server.shutdown_timeout_seconds,
+    stopSeconds: server.shutdown_delay_seconds + server.shutdown_timeout_seconds,
     lowPort: ports.some((port) => port > 0 && port < 1024),
     writable: [...new Set(outside)],
   };
@@ -62,6 +66,9 @@ ${boundsOf(needs)}
 [Install]
 WantedBy=multi-user.target
 `;
+
+/** The unit of a socket. */
+export const socketUnit = (need: SocketNeed): string => socketFile(need, ownLine);
 
 /** The user, for sysusers.d(5). */
 export const usersFile = `${ownLine}
@@ -95,7 +102,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=notify
 NotifyAccess=main
-User=pkid
+${socketLine(needs.sockets)}User=pkid
 Group=pkid
 ExecStart=${needs.binary} serve --config ${configFile}
 ExecReload=/bin/kill -HUP $MAINPID
@@ -105,7 +112,7 @@ RestartSec=5
 RestartPreventExitStatus=2
 # Migrations and recovery of a large database take their time.
 TimeoutStartSec=30min
-# server.shutdown_timeout_seconds, and what a disk may take.
+# server.shutdown_delay_seconds and server.shutdown_timeout_seconds, and what a disk may take.
 TimeoutStopSec=${needs.stopSeconds + 15}
 # Restarted when the event loop stands still, or the database neither answers nor refuses.
 WatchdogSec=60
@@ -137,7 +144,7 @@ LimitNOFILE=65536
 LimitCORE=0
 
 NoNewPrivileges=yes
-${capabilityLines(needs.lowPort)}
+${capabilityLines(needs.lowPort && needs.sockets.length === 0)}
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -164,6 +171,12 @@ SystemCallFilter=@chown
 SystemCallErrorNumber=EPERM
 # Which addresses it may reach is known to the operator only: IPAddressDeny= in a drop-in.
 `;
+
+function socketLine(sockets: readonly SocketNeed[]): string {
+  if (sockets.length === 0) return "";
+  const units = sockets.map(({ unit }) => unit).join(" ");
+  return `# They stay open while the service is replaced.\nSockets=${units}\n`;
+}
 
 function writableLines(writable: readonly string[]): string {
   if (writable.length === 0) return "";

@@ -37,6 +37,8 @@ export function ruleFaults(
     ...crlFaults(config),
     ...presignFaults(config),
     ...publishFaults(config),
+    ...retentionFaults(config),
+    ...backupFaults(config),
     ...approvalFaults(config.approvals),
   ];
 }
@@ -99,6 +101,35 @@ function socketFaults({
     );
   }
   return faults;
+}
+
+/** V-25: somebody can open the archives, and they go somewhere. */
+function backupFaults({ backup }: Config): readonly Fault[] {
+  const { enabled, recipients, passphrase, dir, s3 } = backup;
+  const faults: Fault[] = [];
+  if (recipients.length > 0 && passphrase !== undefined) {
+    faults.push(fault("backup.passphrase", "Must not be set together with backup.recipients."));
+  }
+  if (s3.bucket !== undefined) {
+    for (const key of ["access_key_id", "secret_access_key"] as const) {
+      if (s3[key] === undefined) faults.push(fault(`backup.s3.${key}`, "Must be set."));
+    }
+  }
+  if (!enabled) return faults;
+  if (recipients.length === 0 && passphrase === undefined) {
+    faults.push(fault("backup.enabled", "Needs backup.recipients or backup.passphrase."));
+  }
+  if (dir === undefined && s3.bucket === undefined) {
+    faults.push(fault("backup.enabled", "Needs backup.dir or backup.s3.bucket."));
+  }
+  return faults;
+}
+
+/** V-25, the part of retention: nothing is removed before it may leave. */
+function retentionFaults({ retention }: Config): readonly Fault[] {
+  const { prune_after_days: prune, min_age_days: age } = retention;
+  if (prune === 0 || prune >= age) return [];
+  return [fault("retention.prune_after_days", "Must not be below retention.min_age_days.")];
 }
 
 /** V-5, without what opening the database shows. */

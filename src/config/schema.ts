@@ -12,6 +12,8 @@ import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
 import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
+import { backup } from "#config/sections/backup.ts";
+import { retention } from "#config/sections/retention.ts";
 import { publish } from "#config/sections/publish.ts";
 import { rpc } from "#config/sections/rpc.ts";
 import { server } from "#config/sections/server.ts";
@@ -51,6 +53,8 @@ export const configSchema = section("pkid configuration", {
   ocsp,
   presign,
   publish,
+  backup,
+  retention,
   rate_limit: rateLimit,
   approvals,
 });

@@ -14,6 +14,7 @@ import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { BulkRevocationReads, BulkRevocationWrites } from "#domain/revocation/bulk-store.ts";
 import type { PresignedReads, PresignedWrites } from "#domain/revocation/presign-store.ts";
+import type { RetentionReads, RetentionWrites } from "#domain/retention/store.ts";
 import type { RevocationReads, RevocationWrites } from "#domain/revocation/store.ts";
 import type { TenantReads, TenantWrites } from "#domain/tenants/store.ts";
 import type { TransparencyReads, TransparencyWrites } from "#domain/transparency/store.ts";
@@ -50,6 +51,7 @@ export interface Foreseen {
 export interface Reads {
   readonly cas: CaReads;
   readonly certificates: CertificateReads;
+  readonly retention: RetentionReads;
   readonly revocations: RevocationReads;
   readonly presigned: PresignedReads;
   readonly bulk: BulkReads;
@@ -69,6 +71,7 @@ export interface Reads {
 export interface Unit {
   readonly cas: CaWrites;
   readonly certificates: CertificateWrites;
+  readonly retention: RetentionWrites;
   readonly revocations: RevocationWrites;
   readonly presigned: PresignedWrites;
   readonly bulk: BulkWrites;

@@ -31,8 +31,16 @@ import type { Exchange, Match, Observer, Side } from "./exchange.ts";
 import { givenJson } from "./given.ts";
 import type { DerAnswer, DerHandler, PublicHandler, Speeches } from "./public.ts";
 import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
-import { approvalNamed, ClientAddresses, requestIdOf, splitUrl, withKnown } from "./request.ts";
+import {
+  approvalNamed,
+  ClientAddresses,
+  headBytes,
+  requestIdOf,
+  splitUrl,
+  withKnown,
+} from "./request.ts";
 import { type Found, reachable, Routes } from "./router.ts";
+import { Traffic } from "./traffic.ts";
 
 export interface FrontDoorDeps {
   readonly catalog: Catalog;
@@ -88,9 +96,8 @@ export class FrontDoor {
   readonly #addresses: ClientAddresses;
   readonly #routes: Readonly<Record<Side, Routes>>;
   readonly #freshId = (): string => this.#deps.random.uuid();
-  #active = 0;
-  #draining = false;
-  #idle: (() => void) | undefined;
+  /** What comes and goes here. */
+  readonly traffic = new Traffic();
 
   constructor(deps: FrontDoorDeps) {
     this.#deps = deps;
@@ -112,14 +119,14 @@ export class FrontDoor {
     arrival: Arrival,
     bodyRead: () => void = nothing,
   ): Response | Promise<Response> {
-    this.#active++;
+    this.traffic.came();
     const exchange = this.#open(request, arrival, bodyRead);
     this.#deps.observer.began(exchange);
     const found = this.#routes[exchange.side].find(request.method, exchange.path);
     const entry = this.#found(exchange, found);
     const header = unclearHeader(request.headers);
     if (header !== undefined) return this.#refuse(exchange, refuse("bad_header", { header }));
-    const hot = entry?.row.hot === true && !this.#draining && found.kind === "operation";
+    const hot = entry?.row.hot === true && !this.traffic.draining && found.kind === "operation";
     if (hot && entry.kind === "public") {
       return this.#answerPublic(exchange, found.match, entry.handler);
     }
@@ -138,34 +145,6 @@ export class FrontDoor {
   get largestBody(): number {
     const names = [...this.#deps.catalog.entries.keys()];
     return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
-  }
-
-  /** True from the start of the drain: readiness says so (PRC-2). */
-  get draining(): boolean {
-    return this.#draining;
-  }
-
-  /** Requests being answered now. */
-  get active(): number {
-    return this.#active;
-  }
-
-  /**
-   * From now on new requests are refused; resolves when those under way have been answered, or
-   * after the time.
-   */
-  async drain(timeoutMs: number): Promise<void> {
-    this.#draining = true;
-    if (this.#active === 0) return;
-    const idle = new Promise<void>((resolve) => {
-      this.#idle = resolve;
-    });
-    let timer: Timer | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([idle, late]);
-    clearTimeout(timer);
   }
 
   #open(request: Request, arrival: Arrival, bodyRead: () => void): Exchange {
@@ -214,7 +193,7 @@ export class FrontDoor {
     const response = await rpc.answer({
       exchange,
       admit: () => {
-        if (this.#draining) throw refuse("shutting_down", { retry_after: 5 });
+        if (this.traffic.draining) throw refuse("shutting_down", { retry_after: 5 });
         this.#deps.ownPages.guard(exchange.request, exchange.secure);
       },
       origin: (operation) => this.#origin(exchange, operation),
@@ -232,7 +211,7 @@ export class FrontDoor {
   }
 
   async #answer(exchange: Exchange, found: Found): Promise<Sized> {
-    if (this.#draining && exchange.path !== readinessPath) {
+    if (this.traffic.draining && exchange.path !== readinessPath) {
       throw refuse("shutting_down", { retry_after: 5 });
     }
     const { request } = exchange;
@@ -361,22 +340,14 @@ export class FrontDoor {
   }
 
   #close(exchange: Exchange, { response, bytes }: Sized): Response {
-    if (this.#draining) response.headers.set("connection", "close");
-    this.#active--;
-    if (this.#active === 0) this.#idle?.();
+    if (this.traffic.leaving) response.headers.set("connection", "close");
+    this.traffic.answered();
     const bytesOut = exchange.request.method === "HEAD" ? 0 : bytes;
     exchange.movedAt = performance.now();
     const durationMs = exchange.movedAt - exchange.begun;
     this.#deps.observer.ended(exchange, { status: response.status, bytesOut, durationMs });
     return response;
   }
-}
-
-/** Octets of the address with all header fields. */
-function headBytes({ url, headers }: Request): number {
-  let octets = url.length;
-  for (const [name, value] of headers) octets += name.length + value.length + 4;
-  return octets;
 }
 
 function runPublic(

@@ -7,7 +7,14 @@ import http from "node:http";
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { type MainListener, type MainOptions, openMain } from "./main-listener.ts";
-import { openPort, openSocket, type Server, type TlsMaterial } from "./port.ts";
+import {
+  type HandedSocket,
+  type OpenPort,
+  openPort,
+  openSocket,
+  type Server,
+  type TlsMaterial,
+} from "./port.ts";
 import { removeStaleSocket } from "./unix-door.ts";
 import { UnixListener, type UnixListenerOptions } from "./unix-listener.ts";
 
@@ -15,7 +22,9 @@ export interface ListenerOptions extends MainOptions {
   /** `PKID_ALLOW_INSECURE_HTTP`: the operator terminates TLS in front of this process. */
   readonly insecureAllowed: boolean;
   /** Cleartext listener that serves only what relying parties fetch. */
-  readonly publicHttp: { readonly host: string; readonly port: number } | undefined;
+  readonly publicHttp:
+    | { readonly host: string; readonly port: number; readonly handed?: HandedSocket | undefined }
+    | undefined;
   /** A Unix socket that serves what the main listener serves. */
   readonly unixSocket?: Pick<UnixListenerOptions, "path" | "mode" | "groupId"> | undefined;
   /** Path of the admin Unix socket. */
@@ -32,6 +41,9 @@ export interface Addresses {
 export class Listeners {
   readonly #front: FrontDoor;
   readonly #main: MainListener;
+  /** True when clients of main and public listener wait in sockets that outlive this process. */
+  readonly #handed: boolean;
+  readonly #public: OpenPort | undefined;
   readonly #others: readonly Server[];
   readonly #unix: UnixListener | undefined;
   readonly addresses: Addresses;
@@ -54,9 +66,11 @@ export class Listeners {
       const admin = options.adminSocket;
       if (admin !== undefined) opened.push(await openAdminSocket(front, admin));
       const open = openPublic(front, options);
-      if (open !== undefined) opened.push(open);
+      if (open !== undefined) opened.push(open.server);
       unix = await openUnix(front, options);
-      return new Listeners(front, await openMain(front, options), { opened, unix }, open?.port);
+      const main = await openMain(front, options);
+      const handed = (options.handed ?? options.publicHttp?.handed) !== undefined;
+      return new Listeners(front, main, { opened, unix, open, handed });
     } catch (error) {
       await Promise.all([unix?.close(0), ...opened.map((server) => server.stop(true))]);
       throw error;
@@ -66,14 +80,20 @@ export class Listeners {
   private constructor(
     front: FrontDoor,
     main: MainListener,
-    others: { readonly opened: readonly Server[]; readonly unix: UnixListener | undefined },
-    publicPort: number | undefined,
+    others: {
+      readonly opened: readonly Server[];
+      readonly unix: UnixListener | undefined;
+      readonly open: OpenPort | undefined;
+      readonly handed: boolean;
+    },
   ) {
     this.#front = front;
     this.#main = main;
     this.#others = others.opened;
     this.#unix = others.unix;
-    this.addresses = { main: main.port, public: publicPort };
+    this.#public = others.open;
+    this.#handed = others.handed;
+    this.addresses = { main: main.port, public: others.open?.port };
   }
 
   /**
@@ -85,12 +105,22 @@ export class Listeners {
   }
 
   /**
-   * Refuses new requests, lets those under way finish for at most `timeoutMs`, then closes
-   * everything (PRC-2).
+   * Goes on serving for `delayMs`, so that a balancer sees that this process is not ready any more
+   * and sends nobody else. Then refuses new requests, lets those under way finish for at most
+   * `timeoutMs`, and closes everything (PRC-2). What sockets that were handed over have let in is
+   * served first, and nobody else is let in from there: the next process does that.
    */
-  async close(timeoutMs: number): Promise<void> {
+  async close(timeoutMs: number, delayMs = 0): Promise<void> {
+    const { traffic } = this.#front;
+    traffic.leave();
+    if (delayMs > 0) await Bun.sleep(delayMs);
     const deadline = performance.now() + timeoutMs;
-    await this.#front.drain(timeoutMs);
+    if (this.#handed) {
+      this.#main.release();
+      this.#public?.release();
+      await traffic.quiet(quietMs, Math.min(timeoutMs, lingerMsMax));
+    }
+    await traffic.drain(deadline - performance.now());
     const pending = () =>
       this.#main.pending > 0 ||
       (this.#unix?.pending ?? 0) > 0 ||
@@ -112,12 +142,13 @@ async function openUnix(
   return UnixListener.open(front, { ...options, ...unixSocket, privateDirectory });
 }
 
-function openPublic(front: FrontDoor, options: ListenerOptions): Server | undefined {
+function openPublic(front: FrontDoor, options: ListenerOptions): OpenPort | undefined {
   const { publicHttp } = options;
   return (
     publicHttp &&
     openPort(front, {
       ...options,
+      handed: undefined,
       ...publicHttp,
       shared: false,
       tls: undefined,
@@ -136,3 +167,7 @@ async function openAdminSocket(front: FrontDoor, path: string): Promise<Server> 
 }
 
 const headBytesMax = 65_536;
+/** A handshake and the request after it, from far away. */
+const quietMs = 400;
+/** Clients wait meanwhile, and they wait for the start of the next process too. */
+const lingerMsMax = 1_000;

@@ -9,13 +9,21 @@ import type { TlsSuite } from "#core/tls-suites.ts";
 
 import type { FrontDoor } from "./front-door.ts";
 import { PipeDoors } from "./pipe-doors.ts";
-import { openPort, type Server, type TimeLimits, type TlsMaterial } from "./port.ts";
+import {
+  type HandedSocket,
+  type OpenPort,
+  openPort,
+  type TimeLimits,
+  type TlsMaterial,
+} from "./port.ts";
 import { TlsTerminator } from "./terminator.ts";
 
 export interface MainOptions extends TimeLimits {
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
+  /** What is served in place of host and port. */
+  readonly handed?: HandedSocket | undefined;
   /** Without it the listener is cleartext. */
   readonly tls: TlsMaterial | undefined;
   readonly tlsMinVersion: "1.2" | "1.3";
@@ -58,6 +66,8 @@ export interface MainListener {
    * CAs, if it asks.
    */
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void;
+  /** Takes no more connections from a socket that was handed over, and serves those it has. */
+  release(): void;
   /** Closes every connection, after what was written has been sent or the time is over. */
   close(timeoutMs: number): Promise<void>;
 }
@@ -68,7 +78,7 @@ export async function openMain(front: FrontDoor, options: MainOptions): Promise<
   if (tls === undefined || clientAuthorities === undefined) {
     return new DirectListener(front, {
       ...options,
-      port: await freePort(options.host, options.port),
+      port: options.handed?.port ?? (await freePort(options.host, options.port)),
     });
   }
   return AskingListener.open(front, options, tls, clientAuthorities);
@@ -94,38 +104,54 @@ class DirectListener implements MainListener {
 
   get pending(): number {
     const all = [this.#serving, ...this.#retired];
-    return all.reduce((sum, { server }) => sum + server.pendingRequests, 0);
+    return all.reduce((sum, { open }) => sum + open.server.pendingRequests, 0);
   }
 
   /**
    * Bun cannot exchange a certificate in place, so a second listener joins the port before the
    * first leaves it. On the first, requests finish, and each connection is told to close with its
-   * next answer.
+   * next answer. A socket that was handed over goes from one to the other.
    */
   rotate(tls: TlsMaterial): void {
     const old = this.#serving;
     for (const one of this.#retired) one.release();
+    if (this.#options.handed !== undefined) {
+      this.#serving = this.#open(tls);
+      old.open.release();
+      this.#retire(old);
+      return;
+    }
     const followed = this.#options.following?.(this.port, () => this.#open(tls));
     this.#serving = followed?.opened ?? this.#open(tls);
-    this.#retired.add(old);
-    old.drains = true;
     if (followed === undefined) {
-      this.#forget(old, old.server.stop());
+      this.#retired.add(old);
+      old.drains = true;
+      this.#forget(old, old.open.server.stop());
       return;
     }
     old.release = once(() => followed.release());
+    // What came in before the rotation is accepted first.
+    after(acceptedMs, old.release);
+    this.#retire(old);
+  }
+
+  release(): void {
+    this.#serving.open.release();
+  }
+
+  /** What was accepted has the time any connection has. */
+  #retire(old: Generation): void {
+    this.#retired.add(old);
+    old.drains = true;
     const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = this.#options;
     const longest = idle_timeout_seconds + body_timeout_seconds + request_timeout_seconds;
-    // What came in before the rotation is accepted first; then what was accepted has the time any
-    // connection has.
-    after(acceptedMs, old.release);
-    after(longest * 1000, () => this.#forget(old, old.server.stop(true)));
+    after(longest * 1000, () => this.#forget(old, old.open.server.stop(true)));
   }
 
   async close(): Promise<void> {
     const all = [this.#serving, ...this.#retired];
     for (const { release } of all) release();
-    await Promise.all(all.map(({ server }) => server.stop(true)));
+    await Promise.all(all.map(({ open }) => open.server.stop(true)));
   }
 
   #forget(old: Generation, stopped: Promise<void>): void {
@@ -137,20 +163,20 @@ class DirectListener implements MainListener {
   #open(tls: TlsMaterial | undefined): Generation {
     const { tlsMinVersion: minVersion, tlsSuites: suites } = this.#options;
     const generation = { drains: false, release: () => {} };
-    const server = openPort(this.#front, {
+    const open = openPort(this.#front, {
       ...this.#options,
       shared: true,
       tls: tls && { material: tls, minVersion, suites },
       arrival: (peer) => ({ side: "main", secure: tls !== undefined, peer }),
       drains: () => generation.drains,
     });
-    return Object.assign(generation, { server });
+    return Object.assign(generation, { open });
   }
 }
 
 /** One listener of several that follow each other. */
 interface Generation {
-  readonly server: Server;
+  readonly open: OpenPort;
   /** Its connections are told to close. */
   drains: boolean;
   /** Closes the listening socket, once it has been followed. */
@@ -185,6 +211,7 @@ class AskingListener implements MainListener {
       const terminator = await TlsTerminator.open({
         host: options.host,
         port: options.port,
+        handed: options.handed,
         minVersion: options.tlsMinVersion,
         suites: options.tlsSuites,
         tls,
@@ -215,6 +242,10 @@ class AskingListener implements MainListener {
 
   rotate(tls: TlsMaterial, clientAuthorities: readonly string[] | undefined): void {
     this.#terminator.rotate(tls, clientAuthorities ?? []);
+  }
+
+  release(): void {
+    this.#terminator.release();
   }
 
   async close(timeoutMs: number): Promise<void> {

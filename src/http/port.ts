@@ -35,9 +35,21 @@ export interface TimeLimits {
   readonly request_timeout_seconds: number;
 }
 
+/** A port that listened before this process began, and goes on when it ends. */
+export interface HandedSocket {
+  readonly port: number;
+  /**
+   * Has the listener on `port` of 127.0.0.1 accept from this socket instead of its own; `release`
+   * ends that, and who has not been accepted waits for whoever comes next.
+   */
+  adopt(port: number): { release(): void };
+}
+
 export interface PortOptions extends TimeLimits {
   readonly host: string;
   readonly port: number;
+  /** What is served in place of host and port. */
+  readonly handed?: HandedSocket | undefined;
   /** Several listeners may hold the port together, so that one can follow the other. */
   readonly shared: boolean;
   readonly tls: TlsOptions | undefined;
@@ -47,8 +59,26 @@ export interface PortOptions extends TimeLimits {
   readonly drains?: () => boolean;
 }
 
+/** One that is served. */
+export interface OpenPort {
+  readonly server: Server;
+  readonly port: number;
+  /** Accepts no more from a socket that was handed over; does nothing to one of our own. */
+  release(): void;
+}
+
 /** Opens the port; throws when it is taken. */
-export function openPort(front: FrontDoor, options: PortOptions): Server {
+export function openPort(front: FrontDoor, options: PortOptions): OpenPort {
+  const { handed } = options;
+  if (handed === undefined) {
+    const server = listen(front, options);
+    return { server, port: server.port ?? options.port, release: () => {} };
+  }
+  const server = listen(front, { ...options, host: "127.0.0.1", port: 0, shared: false });
+  return { server, port: handed.port, release: handed.adopt(server.port ?? 0).release };
+}
+
+function listen(front: FrontDoor, options: PortOptions): Server {
   const { host, port, shared, tls } = options;
   return Bun.serve({
     ...common,

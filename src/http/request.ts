@@ -24,6 +24,13 @@ export function splitUrl(url: string): { readonly path: string; readonly query: 
   return { path: url.slice(start, mark), query: url.slice(mark + 1, end) };
 }
 
+/** Octets of the address with all header fields. */
+export function headBytes({ url, headers }: Request): number {
+  let octets = url.length;
+  for (const [name, value] of headers) octets += name.length + value.length + 4;
+  return octets;
+}
+
 /** The caller's `X-Request-ID` when it is 1..128 of `[A-Za-z0-9._-]`, else a fresh id. */
 export function requestIdOf(headers: Headers, fresh: () => string): string {
   const given = headers.get("x-request-id");

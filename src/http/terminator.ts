@@ -11,12 +11,14 @@ import { assert } from "#core/problems.ts";
 import type { TlsSuite } from "#core/tls-suites.ts";
 
 import { Pipes, type PipesOptions } from "./pipes.ts";
-import type { TlsMaterial } from "./port.ts";
+import type { HandedSocket, TlsMaterial } from "./port.ts";
 
 export interface TerminatorOptions extends PipesOptions {
   readonly host: string;
   /** 0 lets the operating system choose. */
   readonly port: number;
+  /** What is served in place of host and port. */
+  readonly handed?: HandedSocket | undefined;
   readonly minVersion: "1.2" | "1.3";
   /** What is spoken in TLS 1.2, by OpenSSL's names. */
   readonly suites: readonly TlsSuite[];
@@ -32,16 +34,25 @@ export class TlsTerminator {
   readonly #options: TerminatorOptions;
   readonly #server: Server;
   readonly #pipes: Pipes;
+  #adopted: { release(): void } | undefined;
 
   /** Listens; rejects when the port is taken or the certificate is none. */
   static open(options: TerminatorOptions): Promise<TlsTerminator> {
     const terminator = new TlsTerminator(options);
     const server = terminator.#server;
+    const { handed } = options;
+    const [port, host] = handed ? [0, "127.0.0.1"] : [options.port, options.host];
     return new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen(options.port, options.host, () => {
+      server.listen(port, host, () => {
         server.off("error", reject);
-        resolve(terminator);
+        try {
+          terminator.#adopted = handed?.adopt(terminator.#ownPort);
+          resolve(terminator);
+        } catch (error) {
+          server.close();
+          reject(error);
+        }
       });
     });
   }
@@ -70,6 +81,10 @@ export class TlsTerminator {
   }
 
   get port(): number {
+    return this.#options.handed?.port ?? this.#ownPort;
+  }
+
+  get #ownPort(): number {
     const address = this.#server.address();
     assert(typeof address === "object" && address !== null, "a TLS listener has a port");
     return address.port;
@@ -83,8 +98,14 @@ export class TlsTerminator {
     this.#server.setSecureContext(contextOf(this.#options, tls, clientAuthorities));
   }
 
+  /** Takes no new connection from a socket that was handed over. */
+  release(): void {
+    this.#adopted?.release();
+  }
+
   /** Takes no new connection. */
   stopListening(): void {
+    this.release();
     this.#server.close();
   }
 

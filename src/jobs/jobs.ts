@@ -1,17 +1,23 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
+import type { Origin } from "#domain/actor.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Presigner } from "#domain/revocation/presign.ts";
+import type { Retention } from "#domain/retention/retention.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import type { Responders } from "#domain/revocation/responder.ts";
 import type { Job } from "./scheduler.ts";
 
 /** What says which jobs there are, and how often they run. */
 export interface JobSections {
+  /** Archives, and drills with them. */
+  readonly backup: { readonly enabled: boolean; readonly verify: { readonly enabled: boolean } };
+  /** Expired certificates that leave the inventory. */
+  readonly retention: { readonly enabled: boolean };
   /** Sweeps that sign OCSP answers ahead. */
   readonly presign: { readonly enabled: boolean; readonly refresh_minutes: number };
   /** Snapshots. */
@@ -42,6 +48,11 @@ export interface JobDeps {
   };
   readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
   readonly publishing: Pick<Publishing, "run" | "changed">;
+  readonly retention: Pick<Retention, "runDue">;
+  readonly backups: {
+    runDue(by: Origin): Promise<void>;
+    drillDue(): Promise<void>;
+  };
   /** Deletes access log rows that are past their time. */
   readonly accessLog: { prune(): Promise<void> };
   /** Executes what was approved before a crash, and ends what waited too long. */
@@ -61,6 +72,8 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   ...presign(deps),
   ...publish(deps),
   ...inclusion(deps),
+  ...retention(deps),
+  ...backups(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
@@ -104,6 +117,24 @@ function publish({ publishing, config }: JobDeps): readonly Job[] {
     // Well within the minute a revocation may take to be published (PUB-4).
     { name: "publish.changed", everySeconds: 10, run: () => publishing.changed() },
   ];
+}
+
+function backups(deps: JobDeps): readonly Job[] {
+  const { enabled, verify } = deps.config.backup;
+  const run = trusting(deps, () => deps.backups.runDue(systemOrigin("backup")));
+  const drill = trusting(deps, () => deps.backups.drillDue());
+  const often = { everySeconds: 600, firstWithinSeconds: 60 };
+  return [
+    ...(enabled ? [{ name: "backup.run", ...often, run }] : []),
+    ...(verify.enabled ? [{ name: "backup.drill", ...often, run: drill }] : []),
+  ];
+}
+
+/** Looks often, because a process that is restarted every day has no interval of a day. */
+function retention(deps: JobDeps): readonly Job[] {
+  if (!deps.config.retention.enabled) return [];
+  const run = trusting(deps, () => deps.retention.runDue(systemOrigin("retention")));
+  return [{ name: "retention.run", everySeconds: 600, firstWithinSeconds: 60, run }];
 }
 
 function inclusion({ transparency, config }: JobDeps): readonly Job[] {

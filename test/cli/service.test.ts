@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
@@ -45,12 +46,16 @@ describe("systemd", () => {
   const kinds = [
     ["of the defaults", []],
     ["with a low port, devices and a further directory", widest.concat(asked)],
+    ["with sockets of systemd's", ["--socket"]],
   ] as const;
   for (const [name, flags] of kinds) {
     test(`accepts the unit ${name}, and finds it exposed by 2.0 at most`, async () => {
       const root = newRoot();
       await installedUnit(root, ...flags);
-      const verified = await ran(["systemd-analyze", "verify", unitOf(root)]);
+      const units = readdirSync(dirname(unitOf(root))).map((unit) =>
+        join(dirname(unitOf(root)), unit),
+      );
+      const verified = await ran(["systemd-analyze", "verify", ...units]);
       expect(verified).toEqual({ code: 0, stdout: "", stderr: "" });
       const line = ["systemd-analyze", "security", "--offline=yes", "--threshold=20"];
       const judged = await ran(line.concat(unitOf(root)));
@@ -133,6 +138,46 @@ describe("the unit", () => {
     const gone = await service(root, "uninstall");
     expect(gone.stdout).toContain("it goes with the package.");
     expect([existsSync(unitOf(root)), (await service(root, "status")).code]).toEqual([false, 0]);
+  });
+});
+
+describe("sockets", () => {
+  const socketOf = (root: string, unit: string) =>
+    readFileSync(join(dirname(unitOf(root)), unit), "utf8");
+
+  test("are systemd's with --socket, for each listener, and stay so until the service is uninstalled", async () => {
+    const root = newRoot();
+    const open = "public_http: {enabled: true, address: '[::1]:80'}";
+    put(configOf(root), `server: {host: 0.0.0.0, port: 443, ${open}}\n`);
+    const unit = await installedUnit(root, "--socket");
+    expect(unit).toContain("\nSockets=pkid.socket pkid-public.socket\n");
+    // Who binds a low port is systemd.
+    expect(unit).toContain("\nCapabilityBoundingSet=\n");
+    const main = socketOf(root, "pkid.socket");
+    for (const line of ["ListenStream=0.0.0.0:443", "FileDescriptorName=main"]) {
+      expect(main).toContain(`\n${line}\n`);
+    }
+    const publicly = socketOf(root, "pkid-public.socket");
+    for (const line of ["ListenStream=[::1]:80", "FileDescriptorName=public"]) {
+      expect(publicly).toContain(`\n${line}\n`);
+    }
+    expect(await installedUnit(root)).toBe(unit);
+    put(configOf(root), "server: {port: 443}\n");
+    expect(await installedUnit(root)).toContain("\nSockets=pkid.socket\n");
+    expect(existsSync(join(dirname(unitOf(root)), "pkid-public.socket"))).toBe(false);
+    await service(root, "uninstall");
+    expect(readdirSync(dirname(unitOf(root)))).toEqual([]);
+    expect(await installedUnit(root)).not.toContain("Sockets=");
+  });
+
+  test("are refused where systemd could not listen, and nothing is written", async () => {
+    for (const server of ["{host: localhost}", "{port: 0}"]) {
+      const root = newRoot();
+      put(configOf(root), `server: ${server}\n`);
+      const { code, stderr } = await service(root, "install", "--socket");
+      expect([code, stderr]).toEqual([2, expect.stringContaining("--socket needs")]);
+      expect(existsSync(unitOf(root))).toBe(false);
+    }
   });
 });
 

@@ -13,6 +13,7 @@ import { envelopeContract } from "./store-envelopes.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
+import { retentionContract } from "./store-retention.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
 import { tenantContract } from "./store-tenants.suite.ts";
@@ -39,7 +40,6 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     });
     afterAll(() => store.close());
     const given = () => ({ store, home });
-
     authorities(given);
     lifecycle(given);
     certificates(given);
@@ -58,6 +58,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     approvalContract(given);
     passkeyContract(given);
     presignedContract(given);
+    retentionContract(given);
     audit(given);
     units(given);
   });

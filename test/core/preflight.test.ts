@@ -198,8 +198,46 @@ test("SQLite before 3.45 and PostgreSQL before 14 fail, a replica over 10 s behi
   ]);
 });
 
+/** Limits of a process that are just good enough. */
+const enoughForProcess = {
+  openFilesMax: 8192,
+  openFilesOwn: 64,
+  filesPerConnection: 1,
+  memory: { bytesMax: 512 * 1_048_576, saidBy: "memory.max" },
+  unwritable: [],
+  unexecutable: [],
+};
+
+test("memory warns under 512 MiB and fails under what a busy instance takes, and says who allows it", () => {
+  const judged = (megabytes: number) =>
+    judgeProcess(
+      {
+        ...enoughForProcess,
+        memory: { bytesMax: megabytes * 1_048_576, saidBy: "/sys/fs/cgroup/memory.max" },
+      },
+      false,
+    );
+  expect([512, 511, 256, 255].map((size) => judged(size).status)).toEqual([
+    "pass",
+    "warn",
+    "warn",
+    "fail",
+  ]);
+  const said = "255 MiB of memory may be used (/sys/fs/cgroup/memory.max).";
+  expect(judged(255).detail).toStartWith(`${said} Server and signers take about 256 MiB`);
+});
+
+test("open files are told with the connections they are enough for", () => {
+  const told = (more: object) => judgeProcess({ ...enoughForProcess, ...more }, false).detail;
+  expect(told({})).toStartWith("8192 files may be open, enough for 8128 connections at once");
+  expect(told({ filesPerConnection: 4, openFilesMax: 1024 })).toBe(
+    "1024 files may be open, enough for 240 connections at once, which take 4 each.",
+  );
+  expect(told({ openFilesMax: 10 })).toContain("enough for 0 connections");
+});
+
 test("open files warn under 8,192 and fail under 1,024; directories matter as they are used", () => {
-  const good = { openFilesMax: 8192, unwritable: [], unexecutable: [] };
+  const good = enoughForProcess;
   const judged = (more: object, tokens = false): string =>
     judgeProcess({ ...good, ...more }, tokens).status;
   expect([judged({}), judged({ openFilesMax: undefined })]).toEqual(["pass", "pass"]);

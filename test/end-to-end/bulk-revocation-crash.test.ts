@@ -49,7 +49,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (driver) => {
         if (round === 1) expect(before).toBeLessThan(serials.length);
       }
       await killed;
-      // Who asks before the start has resumed the run carries it on; everybody later learns its end.
+      // Who asks before the start has resumed the run carries it on; later ones learn its end.
       await repeated(instance, path, order);
       const result = await repeated(instance, path, order);
       expect(result).toMatchObject({ planned: 0, revoked: 0, already_skipped: serials.length });

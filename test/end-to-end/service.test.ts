@@ -1,11 +1,13 @@
 /** The binary under a service manager: it says how it fares, and serves when nobody listens. */
 
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { unitFile } from "#cli/service-unit.ts";
-import { binary, Instance, newHome } from "#test/support/instances/instance.ts";
+import { binary, Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { heldSocket } from "#test/support/servers/held-sockets.ts";
 import { Datagrams } from "#test/support/servers/datagrams.ts";
 
 const closing: (() => unknown)[] = [];
@@ -50,6 +52,24 @@ test("a watchdog of another process is not this one's", async () => {
   expect(supervisor.messages).not.toContain("WATCHDOG=1");
 }, 60_000);
 
+test("systemd's own activator hands over what the server then serves", async () => {
+  const home = newHome();
+  closing.push(() => rmSync(home, { recursive: true, force: true }));
+  const port = await freePort();
+  const config = writeConfig(home, { server: { port } });
+  const listening = ["-l", `127.0.0.1:${port}`, "--fdname=main"];
+  const line = ["systemd-socket-activate", ...listening, binary, "serve", "--config", config];
+  const child = Bun.spawn(line, { cwd: home, stdout: "ignore", stderr: "ignore" });
+  const ask = () =>
+    fetch(`https://127.0.0.1:${port}/readyz`, { tls: { rejectUnauthorized: false } });
+  let answer = await ask().catch(() => undefined);
+  // It is listening as soon as it runs; the server is started by who comes first, and answers.
+  while (answer === undefined) answer = await ask().catch(() => undefined);
+  expect(answer.status).toBe(200);
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(0);
+}, 60_000);
+
 test("a server serves on when its service manager does not listen, and says so", async () => {
   const instance = await started({ NOTIFY_SOCKET: "/nonexistent/notify", WATCHDOG_USEC: "20000" });
   await instance.logged("supervisor_not_told");
@@ -59,13 +79,20 @@ test("a server serves on when its service manager does not listen, and says so",
 
 test("a server does its work under the unit's filter of system calls and sockets", async () => {
   const home = newHome();
-  const needs = { binary, stopSeconds: 30, lowPort: false, writable: [], devices: [] };
+  const needs = { binary, stopSeconds: 30, lowPort: false, writable: [], devices: [], sockets: [] };
   writeFileSync(join(home, "pkid.service"), unitFile(needs));
   const filter = join(import.meta.dir, "../support/servers/system-call-filter.py");
   const line = `exec /usr/bin/python3 ${filter} ${join(home, "pkid.service")} ${binary} "$@"`;
   writeFileSync(join(home, "filtered"), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
-  const instance = await Instance.start({ binary: join(home, "filtered") });
+  const main = heldSocket();
+  closing.push(main.close);
+  const instance = await Instance.start({
+    binary: join(home, "filtered"),
+    config: { server: { port: main.port } },
+    sockets: { main },
+  });
   closing.push(() => instance.dispose());
+  expect((await instance.fetch("/readyz")).status).toBe(200);
   const status = readFileSync(`/proc/${instance.pid}/status`, "utf8");
   expect(status).toMatch(/^Seccomp:\s+2$/m);
   const made = await instance.cli("ca", "init-root", "--label", "root", "--cn", "Filtered Root");

@@ -109,7 +109,7 @@ describe("a wrong PIN", () => {
       await Bun.sleep(2500);
       expect(wrong.signers()).toEqual(signers);
       expect(wrong.logs.filter((line) => line.includes("refused the PIN"))).toHaveLength(1);
-      expect([...wrong.logs, text].join("\n")).not.toContain("4321");
+      expect(withoutRandom([...wrong.logs, text])).not.toContain("4321");
       // The file is mended: what a person says is read at once, in the same processes.
       writeFileSync(join(other.folder, "pin"), "1234\n");
       wrong.signal("SIGHUP");
@@ -157,7 +157,7 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
     wrong.signal("SIGHUP");
     await ready(wrong);
     expect(module.shown()).toEqual(["4321", "5432", "6543", "6543"]);
-    expect(wrong.logs.join("\n")).not.toMatch(/4321|5432|6543/);
+    expect(withoutRandom(wrong.logs)).not.toMatch(/4321|5432|6543/);
   } finally {
     await wrong.dispose();
     other.remove();
@@ -234,3 +234,7 @@ class Load {
     return { certificates: this.#certificates, refusals: this.#refusals };
   }
 }
+
+/** Ids, digests and the names of folders are random, and may have any four digits in them. */
+const withoutRandom = (lines: readonly string[]): string =>
+  lines.join("\n").replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{64}|pkid-[\w-]+/g, "");

@@ -59,6 +59,21 @@ describe("a stop", () => {
     expect(existsSync(join(instance.dataDir, "admin.sock"))).toBe(false);
   }, 30_000);
 
+  test("within server.shutdown_delay_seconds it is not ready and serves, and each answer closes its connection", async () => {
+    const instance = await start({ config: { server: { shutdown_delay_seconds: 2 } } });
+    const readiness = () => instance.fetch("/readyz");
+    expect((await readiness()).status).toBe(200);
+    instance.signal("SIGTERM");
+    await instance.logged("stopping");
+    const answer = await readiness();
+    expect([answer.status, answer.headers.get("connection")]).toEqual([503, "close"]);
+    const kept = await HalfSent.open(instance);
+    const served = await kept.ask("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(served).toStartWith("HTTP/1.1 200");
+    expect(served.toLowerCase()).toContain("\r\nconnection: close\r\n");
+    expect(await instance.exited).toBe(0);
+  }, 30_000);
+
   test("signals that come before the server is ready are heard once it is", async () => {
     const home = privateHome();
     const config = writeConfig(home, {});

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { following } from "#adapters/listening-sockets.ts";
+import { following } from "#adapters/sockets/listening-sockets.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import { readBytes } from "#http/body.ts";
 import type { TlsMaterial } from "#http/port.ts";
@@ -125,7 +125,7 @@ describe("TLS", () => {
     const port = server.listeners.addresses.main;
     const tls = { rejectUnauthorized: false };
     const pending = fetch(`${server.origin}/api/profiles?slow`, { tls });
-    while (server.front.active === 0) await Bun.sleep(1);
+    while (server.front.traffic.active === 0) await Bun.sleep(1);
     expect(await shownSubject(port)).toBe("first");
     server.listeners.rotate(certificate("second"));
     expect(await shownSubject(port)).toBe("second");
@@ -490,7 +490,7 @@ describe("the drain", () => {
       () => "answered",
       () => "cut",
     );
-    while (server.front.active === 0) await Bun.sleep(1);
+    while (server.front.traffic.active === 0) await Bun.sleep(1);
     await server.listeners.close(20);
     expect(await pending).toBe("cut");
   });

@@ -106,7 +106,7 @@ test("a load balancer learns without a credential whether to send calls here, al
   expect((await check({ service: "x".repeat(5000) })).code).toBe("resource_exhausted");
   expect(server.rows.at(-1)).toMatchObject({ route: "/grpc.health.v1.Health/Check", subject: "" });
   const leaving = await startStub({}, { rpc });
-  await leaving.front.drain(0);
+  await leaving.front.traffic.drain(0);
   ready = false;
   expect(await check({}, leaving.origin)).toEqual({ status: "NOT_SERVING" });
   ready = true;

@@ -271,7 +271,7 @@ describe("octets", () => {
     const server = await start({}, { perform: async () => new Outcome("done", { text }) });
     const sockets = await Promise.all(Array.from({ length: 4 }, () => connected(portOf(server))));
     for (const socket of sockets) socket.pause().write(get());
-    while (server.front.active > 0 || server.rows.length < 4) await Bun.sleep(10);
+    while (server.front.traffic.active > 0 || server.rows.length < 4) await Bun.sleep(10);
     const [first] = sockets;
     if (first === undefined) throw new Error("there are four");
     let read = 0;
@@ -465,7 +465,7 @@ describe("a rotation", () => {
     const port = portOf(server);
     const old = await connected(port, alice);
     old.write(get("", "/api/profiles?slow"));
-    while (server.front.active === 0) await Bun.sleep(1);
+    while (server.front.traffic.active === 0) await Bun.sleep(1);
     expect(old.getPeerCertificate().subject.CN).toBe("localhost");
     server.listeners.rotate(servingMaterialFor("second"), [outside.pem]);
     for (let round = 0; round < 20; round++) {
@@ -499,7 +499,7 @@ describe("the end", () => {
     const idle = await connected(portOf(server), bob);
     const socket = await connected(portOf(server), alice);
     socket.write(get(""));
-    while (server.front.active === 0) await Bun.sleep(1);
+    while (server.front.traffic.active === 0) await Bun.sleep(1);
     const closed = server.listeners.close(20_000);
     const [answer] = await Promise.all([heard(socket), heard(idle), Promise.resolve(release())]);
     expect(answer.length).toBeGreaterThan(text.length);

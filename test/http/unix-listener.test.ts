@@ -114,7 +114,7 @@ describe("a connection", () => {
     };
     const { server, path } = await start({}, {}, { perform });
     const answer = rawExchange(path, get("/api/profiles", good));
-    while (server.front.active === 0) await Bun.sleep(1);
+    while (server.front.traffic.active === 0) await Bun.sleep(1);
     const closed = server.listeners.close(10_000);
     release();
     expect(await answer).toContain('{"done":true}');

@@ -131,8 +131,12 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     transparency: { lost: work("lost"), monitor: { run: work("inclusion") } },
     presigner: { run: presigned, refreshChanged: work("presign changed") },
     publishing: { run: published, changed: work("publish changed") },
+    retention: { runDue: work("retention") },
+    backups: { runDue: work("backup"), drillDue: work("drill") },
     config: {
       presign: { enabled: true, refresh_minutes: 360 },
+      retention: { enabled: true },
+      backup: { enabled: true, verify: { enabled: true } },
       publish: { enabled: true, interval_minutes: 60 },
       certificate_transparency: { inclusion_monitor: { enabled: true, interval_minutes: 60 } },
     },
@@ -162,6 +166,9 @@ test("the schedule calls each of its jobs", async () => {
     "publish",
     "publish changed",
     "inclusion",
+    "retention",
+    "backup",
+    "drill",
     "kek",
     "failed logins",
     "refusals",
@@ -178,5 +185,6 @@ test("what deletes by age waits while nobody has confirmed a clock that leapt ah
   const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
   for (const job of jobs) await job.run();
   expect(called).not.toContain("access log");
-  expect(called).toHaveLength(jobs.length - 1);
+  for (const name of ["retention", "backup", "drill"]) expect(called).not.toContain(name);
+  expect(called).toHaveLength(jobs.length - 4);
 });

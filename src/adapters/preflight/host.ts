@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { totalmem } from "node:os";
+import { dirname, join } from "node:path";
 
 import type { FileFacts } from "#core/preflight/files.ts";
 import type { VolumeFacts } from "#core/preflight/host.ts";
@@ -85,6 +86,41 @@ export async function timedWrites(directory: string, count: number): Promise<rea
 export function openFilesMax(limits = "/proc/self/limits"): number | undefined {
   const soft = /^Max open files +(\d+)/m.exec(textOf(limits))?.[1];
   return soft === undefined ? undefined : Number(soft);
+}
+
+/** How much memory a process may use, and who says so. */
+export interface MemoryLimit {
+  readonly bytesMax: number;
+  readonly saidBy: string;
+}
+
+/**
+ * The least of what the control groups of this process may use (cgroups(7), of either version) and
+ * what the machine has. `root` is where `/proc` and `/sys` are.
+ */
+export function memoryMax(root = "/", machine = totalmem()): MemoryLimit {
+  let least: MemoryLimit = { bytesMax: machine, saidBy: "what the machine has" };
+  for (const { folder, path, file } of controlGroups(textOf(join(root, "proc/self/cgroup")))) {
+    // A group is bound by every group above it.
+    for (let group = path; ; group = dirname(group)) {
+      const name = join("/", folder, group, file);
+      const bytes = Number.parseInt(textOf(join(root, name)), 10);
+      if (bytes > 0 && bytes < least.bytesMax) least = { bytesMax: bytes, saidBy: name };
+      if (group === "/" || group === ".") break;
+    }
+  }
+  return least;
+}
+
+/** Where the limits of memory are, by the lines of `/proc/self/cgroup`. */
+function controlGroups(lines: string) {
+  return lines.split("\n").flatMap((line) => {
+    const [, controllers = "", path = ""] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
+    if (path === "") return [];
+    if (controllers === "") return [{ folder: "sys/fs/cgroup", path, file: "memory.max" }];
+    if (!controllers.split(",").includes("memory")) return [];
+    return [{ folder: "sys/fs/cgroup/memory", path, file: "memory.limit_in_bytes" }];
+  });
 }
 
 /** True when this process may write into the directory. */

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { judgeSocket } from "#core/preflight/files.ts";
 import { type Finding, gathered, skipped } from "#core/preflight/finding.ts";
 import { judgeProcess } from "#core/preflight/host.ts";
-import { answersOn, executable, fileFacts, openFilesMax, writable } from "./host.ts";
+import { answersOn, executable, fileFacts, memoryMax, openFilesMax, writable } from "./host.ts";
 
 /** `server`, as far as sockets go. */
 export interface SocketSections {
@@ -29,21 +29,31 @@ export async function socketsAnswer(server: SocketSections): Promise<Finding> {
   return gathered(findings, findings.map(({ detail }) => detail).join(" "));
 }
 
-/** Whether the process may open, write and execute what it has to. */
+/** Whether the process may open, write, execute and remember what it has to. */
 export function processFree(config: {
   readonly data_dir: string;
   readonly key_provider: { readonly type: string };
+  readonly auth: { readonly mtls: { readonly enabled: boolean } };
+  readonly database: { readonly driver: string; readonly max_open_conns: number };
 }): Finding {
-  const { data_dir, key_provider } = config;
+  const { data_dir, key_provider, auth, database } = config;
+  const pooled = database.driver === "postgres" ? database.max_open_conns : 0;
   const there = [data_dir, tmpdir()].filter((path) => fileFacts(path).kind !== "absent");
   // The addon is unpacked beside the keys, or where BUN_TMPDIR says.
   const unpacked = [process.env.BUN_TMPDIR ?? join(data_dir, "private")];
   return judgeProcess(
     {
       openFilesMax: openFilesMax(),
+      openFilesOwn: filesAtRest + pooled,
+      // Who may show a certificate comes through our own TLS and a pipe behind it.
+      filesPerConnection: auth.mtls.enabled ? 4 : 1,
+      memory: memoryMax(),
       unwritable: there.filter((path) => !writable(path)),
       unexecutable: unpacked.filter((path) => !executable(path)),
     },
     key_provider.type === "pkcs11",
   );
 }
+
+/** Listeners, database, log, signers and the runtime's own; 57 were measured under load. */
+const filesAtRest = 64;

@@ -40,16 +40,19 @@ export const openDirectoryTarget =
   (path: string): PublishTarget =>
     directoryTarget({ path: resolve(path), keep_snapshots });
 
-/** Asked for at every snapshot; fails it when they cannot be had. */
-async function credentialsOf(
+/**
+ * Asked for at every snapshot; fails it when they cannot be had. `section` is where they are set.
+ */
+export async function credentialsOf(
   accessKeyId: string,
   { secret_access_key, session_token }: PublishSection["s3"],
   secrets: Secrets,
+  section = "publish.s3",
 ): Promise<S3Credentials> {
   try {
     const [secretAccessKey, sessionToken] = [
-      await secrets.recent("publish.s3.secret_access_key", secret_access_key),
-      await secrets.recent("publish.s3.session_token", session_token),
+      await secrets.recent(`${section}.secret_access_key`, secret_access_key),
+      await secrets.recent(`${section}.session_token`, session_token),
     ];
     return { accessKeyId, secretAccessKey: secretAccessKey ?? "", sessionToken };
   } catch (error) {

@@ -157,6 +157,22 @@ interface Followed {
   readonly paths: readonly string[];
 }
 
+/** The runtime's client of such a store. */
+export function s3Client(
+  { endpoint, region, bucket, force_path_style }: S3Place,
+  { accessKeyId, secretAccessKey, sessionToken }: S3Credentials,
+): S3Client {
+  return new S3Client({
+    region,
+    bucket,
+    accessKeyId,
+    secretAccessKey,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+    ...(force_path_style ? {} : { virtualHostedStyle: true }),
+  });
+}
+
 /** The requests, each with a limit in time and told in sentences without credentials. */
 class Bucket {
   readonly concurrency: number;
@@ -165,20 +181,10 @@ class Bucket {
   readonly #timeoutMs: number;
 
   constructor(options: S3Options, credentials: S3Credentials) {
-    const { endpoint, region, bucket } = options;
-    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
     this.concurrency = options.concurrency;
     this.#prefix = options.prefix === undefined ? "" : `${options.prefix}/`;
     this.#timeoutMs = options.timeoutSeconds * 1000;
-    this.#client = new S3Client({
-      region,
-      bucket,
-      accessKeyId,
-      secretAccessKey,
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(sessionToken === undefined ? {} : { sessionToken }),
-      ...(options.force_path_style ? {} : { virtualHostedStyle: true }),
-    });
+    this.#client = s3Client(options, credentials);
   }
 
   async manifest(): Promise<{ manifest: Manifest | undefined; etag: string } | undefined> {
@@ -289,7 +295,7 @@ class Bucket {
       return await Promise.race([ask(late), timedOut]);
     } catch (error) {
       if (error instanceof TargetFault) throw error;
-      const code = codeOf(error);
+      const code = faultCode(error);
       if (code === "NoSuchKey" || code === "NotFound" || code === "UnknownError404")
         throw new MissingObject();
       throw new TargetFault(`The store failed on ${path}: ${code}.`);
@@ -314,7 +320,7 @@ async function inTurns<T>(
 /**
  * A word of the store or the runtime; never a message, which may carry an address with credentials.
  */
-function codeOf(error: unknown): string {
+export function faultCode(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return typeof code === "string" && /^[A-Za-z0-9_]{1,64}$/.test(code) ? code : "unknown error";
 }

@@ -1,5 +1,6 @@
 /** The checks that look at the instance: keys, records, certificates, profiles, people. */
 
+import { recipientFault } from "#adapters/age/age.ts";
 import { openTarget } from "#adapters/publish/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -28,6 +29,8 @@ import { closed, type Part, present } from "#domain/preflight/part.ts";
 import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { quorumReached, rootRetired } from "#domain/preflight/people.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
+import { backupFresh, openersLeft, restoreVerified } from "#domain/preflight/backup.ts";
+import { retentionFresh } from "#domain/preflight/retention.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -101,6 +104,15 @@ function certificateChecks(premises: Premises, request: PreflightRequest) {
       const target = openTarget(publish, openSecrets(config()));
       return publicationFresh({ ...publish, store: store(), now: now(), target });
     },
+    "backup.freshness": () => {
+      const { enabled, schedule } = config().backup;
+      return backupFresh(store(), now(), enabled ? schedule.interval_hours : undefined);
+    },
+    "backup.restore_verified": () => restoreVerified(store(), now(), config().backup.enabled),
+    "retention.freshness": () => {
+      const { enabled, schedule } = config().retention;
+      return retentionFresh(store(), now(), enabled ? schedule.interval_hours : undefined);
+    },
     "ct.inclusion": () => {
       const { enabled, interval_minutes } = config().certificate_transparency.inclusion_monitor;
       return sctsKept(store(), now(), enabled ? interval_minutes : undefined);
@@ -114,6 +126,16 @@ function settingChecks(premises: Premises) {
     "auth.root_basic": () => rootRetired(config(), present(premises.store), systemClock.now()),
     "auth.cleartext": () => cleartext(premises),
     "approvals.quorum": () => quorumReached(config()),
+    "backup.recipients": () => {
+      const { enabled, recipients, passphrase, verify } = config().backup;
+      return openersLeft({
+        enabled,
+        recipients,
+        hasPassphrase: passphrase !== undefined,
+        identityHere: verify.identity_file !== undefined,
+        fault: recipientFault,
+      });
+    },
     "caa.identifier": () => caaIdentifier(premises),
     "profiles.gates": () => judgeGates(profilesOf(premises).sorted()),
   };

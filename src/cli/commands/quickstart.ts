@@ -90,7 +90,7 @@ async function ensureConfiguration({ args, globals, io, note }: Quickstart): Pro
   const file = readHere(globals, io).fileName ?? "pkid.yaml";
   if (existsSync(file)) {
     const { config } = loadedConfig(globals, io);
-    if (args.serve) await portsMustBeFree(config);
+    if (args.serve) await portsMustBeFree(config, io.env);
     const { server, crl } = config;
     const url = args["public-url"];
     if (url === undefined || url === server.public_url || url === crl.base_url) return;
@@ -98,7 +98,7 @@ async function ensureConfiguration({ args, globals, io, note }: Quickstart): Pro
       `${file} exists, and --public-url changes nothing in it. Edit it instead.`,
     );
   }
-  if (args.serve) await portsMustBeFree(loadedConfig(globals, io, settings).config);
+  if (args.serve) await portsMustBeFree(loadedConfig(globals, io, settings).config, io.env);
   const data_dir = resolve(globals["data-dir"] ?? io.env.PKID_DATA_DIR ?? "pkid-data");
   writeConfiguration(file, { ...settings, data_dir }, false);
   note(`Wrote ${file}.`);

@@ -19,7 +19,7 @@ export const serve = command({
   run: async ({ args, globals, io, deps }) => {
     refuseElsewhere(globals, io);
     const request = serveRequest(globals, io, listenArgs(args.listen));
-    await portsMustBeFree(request.config);
+    await portsMustBeFree(request.config, io.env);
     const migrate = args.migrate || request.config.database.driver === "sqlite";
     return deps.serve({ ...request, migrate, foundAnew: args["found-anew"] });
   },

@@ -26,6 +26,7 @@ import {
   textAt,
   whyNotRunnable,
 } from "#cli/service-files.ts";
+import { type SocketNeed, socketsOf, socketUnits } from "#cli/service-sockets.ts";
 import { isOurs, isPlainPath, needsOfConfig, serviceHome } from "#cli/service-unit.ts";
 import { askSystemd, systemdRuns, type Turn } from "#cli/systemd.ts";
 
@@ -38,6 +39,7 @@ const installArgs = {
   write: many("Further directory it may write to, such as that of a token in files.", "dir"),
   "public-url": value("Base address this service is reached under, for a new pkid.yaml.", "url"),
   vendor: toggle("Write to /usr/lib, as packages do, and no configuration."),
+  socket: toggle("Have systemd listen, too: clients wait while pkid is restarted or replaced."),
   now: toggle("Enable and start it, too."),
   force: toggle("Replace files that this command has not written."),
   "dry-run": toggle("Print the files and write nothing."),
@@ -56,19 +58,26 @@ export const serviceVerbs: Readonly<Record<string, Command>> = {
       refuseLocal(globals, io);
       const root = resolve(args.root);
       const { config, fresh } = configurationOf(root, args["public-url"]);
+      const sockets = args.socket || listensFor(root) ? socketsOf(config) : [];
       const files = serviceFiles(
-        { ...needsOfConfig(config), ...needsOfLine(invocation, config) },
+        { ...needsOfConfig(config), ...needsOfLine(invocation, config), sockets },
         args.vendor,
       );
       const configuration = args.vendor ? undefined : fresh;
       if (args.print || args["dry-run"]) return show(invocation, files, configuration);
       for (const { path } of files) mustBeOurs(root, path, args.force);
       if (args.now) mustRunHere(root);
-      const placed = files.map((file) => placeFile(root, file));
-      const turns = onThisSystem(root) ? await askSystemd(preparing) : [];
+      const turns: Turn[] = [];
+      const stale = staleSockets(root, sockets);
+      for (const path of stale) mustBeOurs(root, path, args.force);
+      if (onThisSystem(root)) turns.push(...(await askSystemd(stale.map(closing))));
+      const placed = stale.map((path) => removeFile(root, path));
+      placed.push(...files.map((file) => placeFile(root, file)));
+      if (onThisSystem(root)) turns.push(...(await askSystemd(preparing)));
       placed.push(...configured(root, args.vendor, configuration));
-      if (args.now) turns.push(...(await askSystemd([starting])));
-      const next = nextLines(root, args.now, turns.length > 0);
+      const units = sockets.map(({ unit }) => unit);
+      if (args.now) turns.push(...(await askSystemd(startLines(units))));
+      const next = nextLines(root, args.now, turns.length > 0, units);
       print({ files: placed, ran: turns, next }, told(placed, turns, next));
       return undefined;
     },
@@ -89,7 +98,8 @@ export const serviceVerbs: Readonly<Record<string, Command>> = {
         return;
       }
       const acts = onThisSystem(root) && paths.length > 0;
-      const turns = acts ? await askSystemd([stopping]) : [];
+      const listening = socketUnits.filter((unit) => paths.includes(`${unitFolder}/${unit}`));
+      const turns = acts ? await askSystemd([[...stopping, ...listening, "pkid"]]) : [];
       const placed = paths.map((path) => removeFile(root, path));
       if (acts) turns.push(...(await askSystemd([reading])));
       const kept = stays.filter((one) => existsSync(one)).map((one) => `${one} stays as it is.`);
@@ -220,19 +230,47 @@ function mustRunHere(root: string): void {
   throw new UsageError("--now is for root, on a system that systemd runs, without --root.");
 }
 
+/** True where systemd listens for pkid already: it goes on doing that until it is uninstalled. */
+const listensFor = (root: string): boolean =>
+  textAt(join(root, unitFolder, socketUnits[0])) !== undefined;
+
+/** Units of listeners that are no longer configured; a server is not started with their sockets. */
+const staleSockets = (root: string, wanted: readonly SocketNeed[]): readonly string[] =>
+  socketUnits
+    .filter((unit) => wanted.every((need) => need.unit !== unit))
+    .map((unit) => `${unitFolder}/${unit}`)
+    .filter((path) => textAt(join(root, path)) !== undefined);
+
+const closing = (path: string): readonly string[] => [...stopping, basename(path)];
+
+/** systemd takes no port that the service itself has: that one is stopped first. */
+const startLines = (sockets: readonly string[]): readonly (readonly string[])[] =>
+  sockets.length === 0
+    ? [[...starting, "pkid"]]
+    : [
+        ["systemctl", "stop", ...sockets, "pkid"],
+        [...starting, ...sockets, "pkid"],
+      ];
+
 /** Our own first: what an administrator wrote goes before what a package has. */
 function installed(root: string): readonly string[] {
-  const places = [unitPlaces[0], "/etc/sysusers.d/pkid.conf", "/etc/tmpfiles.d/pkid.conf"];
+  const units = ["pkid.service", ...socketUnits].map((unit) => `${unitFolder}/${unit}`);
+  const places = [...units, "/etc/sysusers.d/pkid.conf", "/etc/tmpfiles.d/pkid.conf"];
   return places.filter((path) => textAt(join(root, path)) !== undefined);
 }
 
 /** What the person has to do. */
-function nextLines(root: string, now: boolean, prepared: boolean): readonly string[] {
+function nextLines(
+  root: string,
+  now: boolean,
+  prepared: boolean,
+  sockets: readonly string[],
+): readonly string[] {
   if (now) return [`journalctl -u pkid`];
   const there = root === "/" ? [] : ["--root", shellWord(root)];
   const steps = prepared ? [] : preparing.map((line) => [...line, ...there].join(" "));
   if (root !== "/") return steps.slice(0, 2);
-  return [...steps, starting.join(" ")];
+  return [...steps, ...startLines(sockets).map((line) => line.join(" "))];
 }
 
 function told(placed: readonly Placed[], turns: readonly Turn[], next: readonly string[]): string {
@@ -255,17 +293,15 @@ const words = {
 } as const satisfies Record<Placed["done"], string>;
 
 const plainWanted = "a path of letters, digits and ._+@:/- is wanted, from / on";
-const unitPlaces = [
-  "/etc/systemd/system/pkid.service",
-  "/usr/lib/systemd/system/pkid.service",
-] as const;
+const unitFolder = "/etc/systemd/system";
+const unitPlaces = [`${unitFolder}/pkid.service`, "/usr/lib/systemd/system/pkid.service"] as const;
 const preparing = [
   ["systemd-sysusers", "pkid.conf"],
   ["systemd-tmpfiles", "--create", "pkid.conf"],
   ["systemctl", "daemon-reload"],
 ] as const;
-const starting = ["systemctl", "enable", "--now", "pkid"] as const;
-const stopping = ["systemctl", "disable", "--now", "pkid"] as const;
+const starting = ["systemctl", "enable", "--now"] as const;
+const stopping = ["systemctl", "disable", "--now"] as const;
 const reading = ["systemctl", "daemon-reload"] as const;
 const asking = [
   ["systemctl", "is-active", "pkid"],

@@ -1,11 +1,12 @@
 /** `pkid support-bundle`: what somebody needs who is to help, in one archive, without secrets. */
 
-import { statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 import { number, required, toggle } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
-import { Failure, UsageError } from "#cli/failure.ts";
+import { UsageError } from "#cli/failure.ts";
+import { fileIsThere, writeNewFile } from "#cli/io.ts";
 import { refuseElsewhere } from "#cli/open-reach.ts";
 import { type Bundle, type BundleMember, collected } from "#cli/support-members.ts";
 import { tarEnd, tarHeader, tarPadding } from "#core/tar.ts";
@@ -37,7 +38,7 @@ export const supportBundle = command({
       note(told.trimEnd());
       return;
     }
-    writeNew(args.out, octets);
+    writeNewFile(args.out, octets);
     const members = bundle.members.map(({ name, text }) => ({
       name,
       bytes: Buffer.byteLength(text),
@@ -48,20 +49,7 @@ export const supportBundle = command({
 
 /** Before minutes are spent: a file that is there may be anything, and is not replaced. */
 function mustBeFree(file: string): void {
-  if (statSync(file, { throwIfNoEntry: false }) !== undefined) throw isThere(file);
-}
-
-const isThere = (file: string) =>
-  new Failure(`${file} exists; name another file.`, "already_exists", { file });
-
-function writeNew(file: string, octets: Uint8Array): void {
-  try {
-    writeFileSync(file, octets, { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
-    if (code === "EEXIST") throw isThere(file);
-    throw new Failure(`${file} cannot be written: ${code}.`);
-  }
+  if (statSync(file, { throwIfNoEntry: false }) !== undefined) throw fileIsThere(file);
 }
 
 function packed(members: readonly BundleMember[]): Uint8Array {

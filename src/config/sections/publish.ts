@@ -11,6 +11,19 @@ const prefix = textual("object prefix", "pki", {
   wants: "Must be names joined by slashes, without one at either end.",
 });
 
+/** What an S3-compatible store is reached by. */
+export const s3Members = {
+  endpoint: baseUrl("Address of the store; unset means AWS."),
+  region: text("Region of the bucket.", "us-east-1"),
+  bucket: text("Name of the bucket."),
+  prefix: field("Name before every object.", prefix),
+  access_key_id: text("Access key id."),
+  secret_access_key: secret("Secret access key."),
+  session_token: secret("Session token of temporary credentials."),
+  force_path_style: flag("Name the bucket in the path and not in the host.", false),
+  concurrency: count("Requests at once.", 8, { min: 1, max: 64 }),
+} as const;
+
 /** The keys under `publish`. */
 export const publish = section("Static publishing", {
   enabled: flag("Publish certificates, CRLs and OCSP answers for others to serve.", false),
@@ -31,15 +44,5 @@ export const publish = section("Static publishing", {
     path: path("Directory; relying parties are served its `current`."),
     keep_snapshots: count("Newest snapshots that stay.", 3, { min: 1, max: 1000 }),
   }),
-  s3: section("Into an S3-compatible store", {
-    endpoint: baseUrl("Address of the store; unset means AWS."),
-    region: text("Region of the bucket.", "us-east-1"),
-    bucket: text("Name of the bucket."),
-    prefix: field("Name before every object.", prefix),
-    access_key_id: text("Access key id."),
-    secret_access_key: secret("Secret access key."),
-    session_token: secret("Session token of temporary credentials."),
-    force_path_style: flag("Name the bucket in the path and not in the host.", false),
-    concurrency: count("Requests at once.", 8, { min: 1, max: 64 }),
-  }),
+  s3: section("Into an S3-compatible store", s3Members),
 });

@@ -157,6 +157,11 @@ export const server = section("Listeners", {
       min: 1,
     },
   ),
+  shutdown_delay_seconds: count(
+    "Seconds the server goes on serving after it was told to stop, while `/readyz` says not ready: as long as a balancer takes to see that.",
+    0,
+    { min: 0, max: 300 },
+  ),
   ocsp_cache_ttl_seconds: field(
     "Seconds a signed OCSP answer is kept; 0 means 3600, -1 switches the cache off.",
     cacheSeconds,

@@ -148,6 +148,10 @@ export const actions = {
   "cert.issue.rejected": approvalDetail,
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
+  "inventory.retention": ["mode", "count", "sha256"],
+  "backup.run": ["artifact", "seq", "sha256", "recipients", "reason"],
+  "backup.verify": ["artifact", "reason"],
+  "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number"],
   "system.move": ["from", "to", "seq", "ledger_number"],
 } as const satisfies Record<string, readonly string[]>;
 

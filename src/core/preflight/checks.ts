@@ -126,6 +126,18 @@ export const preflightChecks = {
   "publish.freshness": row(
     "manifest at the target", "older than 2 intervals; the last run failed; nothing published yet", "earliest_expiry past, digest mismatch, or the target cannot be read",
     "`pkid publish run`.", "config", "store", "network"),
+  "backup.freshness": row(
+    "last run, target", "older than 1.5 intervals; none yet; off", "failed, or older than 3",
+    "Read the event; run `pkid backup create`.", "config", "store"),
+  "backup.restore_verified": row(
+    "last drill", "older than 7 days; never", "failed",
+    "`pkid backup verify`.", "config", "store"),
+  "backup.recipients": row(
+    "who can open it", "one recipient only; identity stored on this host", "none valid",
+    "Add an offline recipient.", "config"),
+  "retention.freshness": row(
+    "last run", "older than 2 intervals; none yet", "failed",
+    "Read the event.", "config", "store"),
   "auth.ldap": row(
     "connect, TLS, service bind only", "certificate < 14 days", "any failure",
     "Fix address, trust or bind secret.", "config", "network"),
@@ -175,8 +187,8 @@ export const preflightChecks = {
     "admin and unix sockets", "mode looser than configured", "stale file, wrong owner",
     "Remove the stale socket.", "config"),
   "process.limits": row(
-    "open files, writable directories", "open files < 8,192", "< 1,024; a directory not writable, or not executable while a PKCS#11 module is configured",
-    "Raise the limit; set a private temp directory.", "config"),
+    "open files, memory, writable directories", "open files < 8,192; memory < 512 MiB", "open files < 1,024; memory < 256 MiB; a directory not writable, or not executable while a PKCS#11 module is configured",
+    "Raise the limit (LimitNOFILE and MemoryMax of a unit); set a private temp directory.", "config"),
 } as const satisfies Record<string, CheckRow>;
 
 export type CheckName = keyof typeof preflightChecks;

@@ -69,7 +69,9 @@ export class SignOperations {
       return kept && { der: kept.certificate, requestedBy: "" };
     }
     const stored = await this.#read.certificates.bySerial(ca, serial);
-    return stored && { der: stored.certificate, requestedBy: stored.requestedBy };
+    // Of a tombstone nothing is there to be held against the entry.
+    if (stored === undefined || stored.certificate.length === 0) return undefined;
+    return { der: stored.certificate, requestedBy: stored.requestedBy };
   }
 
   async #other(entry: LedgerEntry, ca: SigningCa | undefined): Promise<Artefact> {

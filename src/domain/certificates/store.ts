@@ -47,6 +47,7 @@ export interface CertificateRecord {
   /** Texts like `dns:a.example`, `ip:192.0.2.1`, `email:a@b.example`, `uri:…`. */
   readonly sans: readonly string[];
   readonly profile: string;
+  /** DER; empty for a tombstone, of which no more than key, validity and status is kept. */
   readonly certificate: Uint8Array;
   readonly notBefore: Instant;
   readonly notAfter: Instant;

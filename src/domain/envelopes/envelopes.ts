@@ -63,6 +63,14 @@ export class Envelopes {
     });
   }
 
+  /**
+   * The data key of a value, for a backup that must open without the KEK (BAK-1); the caller wipes
+   * it.
+   */
+  dataKey({ envelope: text }: Pick<SealedValue, "envelope">): Promise<Uint8Array> {
+    return this.#counted("decrypt", () => this.#unwrapped(parseEnvelope(text) ?? unavailable()));
+  }
+
   /** The same value under `to`: another header, the same ciphertext (KEK-4). */
   async rewrapped(value: SealedValue, to: KekVersion): Promise<SealedValue> {
     const envelope = parseEnvelope(value.envelope) ?? unavailable();

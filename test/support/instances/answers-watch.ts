@@ -11,7 +11,12 @@ import { describedCatalog } from "#test/support/worlds/described-catalog.ts";
 import { codeFault } from "#test/support/worlds/described-codes.ts";
 
 /** Throws for an answer of an operation that its description does not allow. */
-export type Judge = (method: string, path: string, answer: Response) => Promise<void>;
+export type Judge = (
+  side: "local" | "main",
+  method: string,
+  path: string,
+  answer: Response,
+) => Promise<void>;
 
 /** Judges the answers of the instances it is told of, whoever fetches them. */
 export class AnswersWatch {
@@ -36,7 +41,9 @@ export class AnswersWatch {
       const length = Number(answer.headers.get("content-length") ?? "0");
       if (length === 0 || length > judgedMax) return answer;
       this.#judge ??= judgeOf(describedCatalog());
-      await this.#judge(init?.method ?? request?.method ?? "GET", url.pathname, answer.clone());
+      const side = socket.endsWith("admin.sock") ? "local" : "main";
+      const method = init?.method ?? request?.method ?? "GET";
+      await this.#judge(side, method, url.pathname, answer.clone());
       return answer;
     };
     return Object.assign(watched, fetching);
@@ -46,9 +53,12 @@ export class AnswersWatch {
 /** Judges by the shapes and codes of this catalogue. */
 export function judgeOf(catalog: Catalog): Judge {
   const rows = [...catalog.entries].map(([name, { row }]) => [name, row] as const);
-  const routes = new Routes(reachable("local", rows));
-  return async (method, path, answer) => {
-    const found = routes.find(method, path);
+  const routes = {
+    local: new Routes(reachable("local", rows)),
+    main: new Routes(reachable("main", rows)),
+  };
+  return async (side, method, path, answer) => {
+    const found = routes[side].find(method, path);
     if (found.kind !== "operation" || method === "HEAD" || !isJson(answer)) return;
     const entry = catalog.entry(found.match.operation);
     const told: unknown = await answer.json();

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 import { eachLine, type Ran, ran } from "#test/support/child.ts";
+import { type HeldSocket, handing } from "#test/support/servers/held-sockets.ts";
 import { AnswersWatch } from "./answers-watch.ts";
 
 /** Configuration beside the harness's own, as YAML members. */
@@ -24,6 +25,8 @@ export interface InstanceOptions {
   readonly publicUrl?: string;
   /** The program to run, for who compares two; the usual one without it. */
   readonly binary?: string;
+  /** Open sockets it is started with, by the name of the listener they are for. */
+  readonly sockets?: Readonly<Record<string, Pick<HeldSocket, "file">>>;
 }
 
 const projectRoot = resolve(import.meta.dir, "..", "..", "..");
@@ -60,11 +63,13 @@ export class Instance {
     const logFile = join(home, `log-${crypto.randomUUID()}`);
     const program = options.binary ?? binary;
     const started = performance.now();
-    const child = Bun.spawn([program, "serve", "--config", configFile], {
+    const sockets = Object.entries(options.sockets ?? {});
+    const line = [program, "serve", "--config", configFile];
+    const names = sockets.map(([name]) => name);
+    const log = openSync(logFile, "w", 0o600);
+    const child = Bun.spawn(sockets.length === 0 ? line : handing(names, line), {
       cwd: home,
-      stdin: "ignore",
-      stdout: "pipe",
-      stderr: openSync(logFile, "w", 0o600),
+      stdio: ["ignore", "pipe", log, ...sockets.map(([, { file }]) => file)],
       env: { PATH: process.env.PATH ?? "", HOME: home, ...options.env },
     });
     const out: string[] = [];

@@ -94,6 +94,30 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  verify: async () => {
+    throw new Error("nothing to prove");
+  },
+  verifySample: async () => {
+    throw new Error("nothing to sample");
+  },
+  archives: {
+    newIdentity: async () => {
+      throw new Error("no archives");
+    },
+    configuredOpener: async () => undefined,
+    lookAt: async () => {
+      throw new Error("no archives");
+    },
+    verify: async () => {
+      throw new Error("no archives");
+    },
+    drill: async () => {
+      throw new Error("no archives");
+    },
+    restore: async () => {
+      throw new Error("no archives");
+    },
+  },
   preflight: async () => {
     throw new Error("nothing to look at");
   },

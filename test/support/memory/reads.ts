@@ -16,6 +16,7 @@ import { grantReads } from "./grants.ts";
 import { passkeyReads } from "./passkeys.ts";
 import { keyCheckReads } from "./key-checks.ts";
 import { tenantReads } from "./tenants.ts";
+import { retentionReads } from "./retention.ts";
 import { presignedReads } from "./presigned.ts";
 import { transparencyReads } from "./transparency.ts";
 import { crlReads } from "./crls.ts";
@@ -28,6 +29,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     cas: casReads(state),
     certificates: certificateReads(state),
     revocations,
+    retention: retentionReads(state),
     presigned: presignedReads(state, revocations.certStatus),
     bulk: bulkReads(state),
     bulkRevocations: bulkRevocationReads(state),
@@ -115,13 +117,23 @@ type CaRow = {
   readonly parent: string | undefined;
 };
 
+/** With the DER that is in the archive. */
+function whole(
+  { archived }: MemoryState,
+  row: CertificateRecord | undefined,
+): CertificateRecord | undefined {
+  const certificate = row && archived.get(serialKey(row.caId, row.serial));
+  return row && certificate ? { ...row, certificate } : row;
+}
+
 function certificateReads(state: MemoryState): Reads["certificates"] {
   return {
-    bySerial: async (ca, serial) => state.certificates.get(serialKey(ca, serial)),
+    bySerial: async (ca, serial) => whole(state, state.certificates.get(serialKey(ca, serial))),
     page: async (filter, limit, after) => {
       const ordinals = new Map([...state.certificates.values()].map((row, at) => [row, at + 1]));
       const found = [...ordinals.keys()].filter((row) => certificateMatches(filter, row));
-      return pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
+      const page = pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
+      return { ...page, items: page.items.map((row) => whole(state, row) ?? row) };
     },
     superseded: async (ca, serials, now) => {
       const rows = [...state.certificates.values()];

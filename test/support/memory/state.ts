@@ -33,6 +33,8 @@ export interface MemoryState {
   readonly cas: Map<string, CaRecord>;
   readonly crossSigns: Map<string, CrossSignFacts>;
   readonly certificates: Map<string, CertificateRecord>;
+  /** DER by CA and serial, of certificates whose row has none. */
+  readonly archived: Map<string, Uint8Array>;
   readonly intents: Map<string, IntentRecord>;
   readonly revocations: Map<string, RevocationRecord>;
   readonly releases: Map<

@@ -20,6 +20,7 @@ import { envelopeWrites } from "./envelopes.ts";
 import { grantWrites } from "./grants.ts";
 import { passkeyWrites } from "./passkeys.ts";
 import { keyCheckWrites } from "./key-checks.ts";
+import { retentionWrites } from "./retention.ts";
 import { forgetPresigned, presignedWrites } from "./presigned.ts";
 import { memoryReads } from "./reads.ts";
 import { tenantWrites } from "./tenants.ts";
@@ -108,6 +109,7 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       cas: casWrites(state),
       certificates: certificateWrites(state),
       revocations: revocationWrites(state),
+      retention: retentionWrites(state),
       presigned: presignedWrites(state),
       bulk: bulkWrites(state),
       bulkRevocations: bulkRevocationWrites(state),
@@ -372,6 +374,7 @@ const emptyState = (): MemoryState => ({
   cas: new Map(),
   crossSigns: new Map(),
   certificates: new Map(),
+  archived: new Map(),
   intents: new Map(),
   revocations: new Map(),
   releases: new Map(),

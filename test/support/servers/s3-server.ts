@@ -51,6 +51,9 @@ export function startS3(): S3Server {
       const names = `<Bucket>${bucket}</Bucket><Key>${key}</Key><UploadId>${id}</UploadId>`;
       return xml(`<InitiateMultipartUploadResult>${names}</InitiateMultipartUploadResult>`);
     }
+    if (request.method === "GET" && url.searchParams.get("list-type") === "2") {
+      return xml(listing(objects.keys(), url.searchParams));
+    }
     const parts = uploads.get(url.searchParams.get("uploadId") ?? "");
     if (request.method === "PUT" && parts !== undefined) {
       parts.set(Number(url.searchParams.get("partNumber")), body);
@@ -167,3 +170,12 @@ const xml = (text: string, status = 200) =>
 
 const failure = (status: number, code: string, message = "") =>
   xml(`<Error><Code>${code}</Code><Message>${message}</Message></Error>`, status);
+
+/** ListObjectsV2, a page at a time. */
+function listing(keys: Iterable<string>, asked: URLSearchParams): string {
+  const [prefix, after] = [asked.get("prefix") ?? "", asked.get("start-after") ?? ""];
+  const all = [...keys].filter((key) => key.startsWith(prefix) && key > after).sort();
+  const page = all.slice(0, Number(asked.get("max-keys") ?? "1000"));
+  const contents = page.map((key) => `<Contents><Key>${key}</Key></Contents>`).join("");
+  return `<ListBucketResult><IsTruncated>${page.length < all.length}</IsTruncated>${contents}</ListBucketResult>`;
+}

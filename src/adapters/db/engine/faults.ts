@@ -27,6 +27,7 @@ export type UnfitReason =
   | "schema_altered"
   | "migration_pending"
   | "copy_failed"
+  | "no_room"
   | "head_mismatch"
   | "in_use"
   | "moved"

@@ -112,11 +112,25 @@ export async function foldSome(
     const [mark, last] = (row ?? []).map((value) => Number(value ?? 0));
     if (mark === undefined || last === undefined || last <= mark) continue;
     const through = Math.min(last, mark + rowsMax);
-    for (const text of steps[table]) await writer.run(text, [mark, through]);
+    for (const text of derived[table]) await writer.run(text, [mark, through]);
+    await writer.run(marked[table], [mark, through]);
     await writer.run("update folds set through = ? where name = ?", [through, table]);
     more ||= through < last;
   }
   return more;
+}
+
+/**
+ * Takes in all rows of a database that was loaded as a whole with its rows marked as taken in:
+ * counters and text index, and where the marks are; within the caller's unit, before anything else
+ * was taken in.
+ */
+export async function deriveFolded(writer: Connection): Promise<void> {
+  for (const table of foldedTables) {
+    const last = Number((await writer.row(waiting[table], []))?.[1] ?? 0);
+    for (const text of derived[table]) await writer.run(text, [0, last]);
+    await writer.run("update folds set through = ? where name = ?", [last, table]);
+  }
 }
 
 /** How many numbers lie above the mark: at least as many as rows wait. */
@@ -143,7 +157,7 @@ const add = "on conflict do update set number = number + excluded.number";
  * What the triggers of the table keep current for rows that have been taken in: days since 1970
  * (UTC), hours for the ends of those that live.
  */
-const steps = {
+const derived = {
   certificates: [
     `insert into certificate_counts (ca_id, status, day, profile, number)
        select ca_id, status, not_after / 86400000, profile, count(*) ${leaves} group by 1, 2, 3, 4 ${add}`,
@@ -156,12 +170,16 @@ const steps = {
        select tenant, 'revoked', coalesce(revoked_at, created_at) / 86400000, count(*) ${leaves} and status = 'revoked'
        group by 1, 3 ${add}`,
     `insert into certificate_search (rowid, search) select ordinal, search ${leaves}`,
-    "update certificates not indexed set folded = 1 where ordinal > ?1 and ordinal <= ?2",
   ],
+  events: [],
+} as const;
+
+/** After that the rows are taken in. */
+const marked = {
+  certificates:
+    "update certificates not indexed set folded = 1 where ordinal > ?1 and ordinal <= ?2",
   // The look-up finds a certificate whether it has been taken in or not, and none for most others.
-  events: [
-    `update events not indexed set folded = 1, certificate_ordinal =
+  events: `update events not indexed set folded = 1, certificate_ordinal =
        (select ordinal from certificates c where c.ca_id = events.ca_id and c.serial = events.serial)
      where seq > ?1 and seq <= ?2`,
-  ],
 } as const;

@@ -4,9 +4,8 @@ import { existsSync } from "node:fs";
 
 import type { StoreOptions } from "#adapters/db/open.ts";
 
-import type { Engine } from "./engine.ts";
 import { appliedMigrations, embeddedMigrations, pendingMigrations } from "./migrations.ts";
-import { openSqlite } from "./sqlite.ts";
+import { openForReading } from "./open-engine.ts";
 
 export interface MigrationState {
   readonly current: number;
@@ -29,7 +28,7 @@ export const newestSchema = (): number => embeddedMigrations("sqlite").length;
 
 async function appliedIn(options: StoreOptions): Promise<readonly string[]> {
   if (options.driver === "sqlite" && !existsSync(options.path)) return [];
-  const engine = await engineFor(options);
+  const engine = await openForReading(options);
   try {
     return await appliedMigrations(engine.reader);
   } catch {
@@ -37,10 +36,4 @@ async function appliedIn(options: StoreOptions): Promise<readonly string[]> {
   } finally {
     await engine.close();
   }
-}
-
-async function engineFor(options: StoreOptions): Promise<Engine> {
-  if (options.driver === "sqlite") return openSqlite({ ...options, readOnly: true });
-  const { PostgresEngine } = await import("./postgres.ts");
-  return new PostgresEngine(options, 1, () => {});
 }

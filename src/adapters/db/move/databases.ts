@@ -6,6 +6,7 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { fillHeads } from "#adapters/db/engine/heads.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
+import { openEngine } from "#adapters/db/engine/open-engine.ts";
 import { openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { ownerNumber, type StoreOptions } from "#adapters/db/open.ts";
@@ -39,7 +40,7 @@ export async function moveDatabase(request: MoveRequest): Promise<MoveResult> {
   await mustBeCurrent(from);
   await mustBeEmpty(to);
   const owner = ownerNumber(random.bytes(4));
-  const source = await openedEngine(from, owner);
+  const source = await openEngine(from, owner);
   try {
     await (again ? refuseUnfinished : refuseMoved)(source.reader);
     if (dryRun) return { tables: await source.view(tableRows) };
@@ -74,19 +75,6 @@ async function mustBeEmpty(to: StoreOptions): Promise<void> {
     "not_empty",
     `${where} that the other configuration names is not empty; nothing is written over.`,
   );
-}
-
-async function openedEngine(options: StoreOptions, owner: number): Promise<Engine> {
-  if (options.driver === "sqlite") return openSqlite(options);
-  const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");
-  const engine = new PostgresEngine(options, owner, () => {});
-  try {
-    await engine.connect();
-    return engine;
-  } catch (error) {
-    await engine.close();
-    throw error;
-  }
 }
 
 /** Before the second step a copy is worth nothing; from then on it may be all there is. */

@@ -88,7 +88,7 @@ export async function tableRows(source: Connection): Promise<readonly MovedTable
  * Everything but the head row, what is counted from rows, what is only log, and what says how far
  * the schema is.
  */
-function tablesOf({ dialect, t }: Connection): readonly Carried[] {
+export function tablesOf({ dialect, t }: Connection): readonly Carried[] {
   const { heads, accessLog, migrations, folds } = t;
   const { certificateCounts, revocationCounts, tenantCounts } = t;
   const left = new Set<unknown>([heads, accessLog, migrations, folds]);
@@ -120,7 +120,7 @@ async function copied(source: Connection, to: Engine, from: Carried): Promise<Mo
 }
 
 /** Rows that are added from now on get numbers past all that were ever given out. */
-async function numbered(from: Engine, to: Engine): Promise<void> {
+export async function numbered(from: Engine, to: Engine): Promise<void> {
   const last = Number(await one(from.reader, lastOrdinal[from.dialect]));
   await written(to, async (writer) => {
     if (to.dialect === "sqlite") {
@@ -140,7 +140,7 @@ async function numbered(from: Engine, to: Engine): Promise<void> {
 }
 
 /** Indexes and counters hold everything before anybody asks. */
-async function foldedWhole(to: Engine): Promise<void> {
+export async function foldedWhole(to: Engine): Promise<void> {
   if (to.dialect !== "sqlite") return;
   for (let more = true; more; ) {
     more = await written(to, (writer) => foldSome(writer, pageRows));
@@ -148,7 +148,7 @@ async function foldedWhole(to: Engine): Promise<void> {
 }
 
 /** Both chains from their beginning to the heads of what was copied. */
-async function provenChains(reader: Connection, heads: Readonly<Heads>): Promise<void> {
+export async function provenChains(reader: Connection, heads: Readonly<Heads>): Promise<void> {
   const audit = auditReads(reader, 0);
   let event: Pick<AuditEvent, "seq" | "hash"> = genesis;
   for (let more = true; more; ) {
@@ -203,7 +203,7 @@ async function refuseOthers({ dialect, reader }: Engine, owner: number): Promise
 }
 
 /** One transaction of its own; `left` is what its head row says then, if it is another. */
-async function written<T>(
+export async function written<T>(
   engine: Engine,
   work: (writer: Connection, heads: Readonly<Heads>) => Promise<T>,
   left?: Readonly<Heads>,
@@ -236,7 +236,7 @@ const ownColumns = ["folded", "certificate_ordinal"];
 
 const headNames = ["eventSeq", "eventHash", "ledgerNumber", "ledgerHash"] as const;
 
-const lastOrdinal = {
+export const lastOrdinal = {
   sqlite: `select max(removed, coalesce((select max(ordinal) from certificates), 0))
     from folds where name = 'certificates'`,
   postgres: "select last_value from certificates_ordinal_seq",

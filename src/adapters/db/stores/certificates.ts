@@ -43,7 +43,7 @@ export function certificateReads(connection: Connection): CertificateReads {
     bySerial: preparedBySerial(connection),
     page: async (filter, limit, after) => {
       const page = await inventory(filter, limit, after);
-      return { ...page, items: page.items.map(record) };
+      return { ...page, items: await withArchived(connection, page.items.map(record)) };
     },
     orphans: orphansOf(connection),
     outstanding: outstandingOf(connection),
@@ -178,8 +178,34 @@ function preparedBySerial(connection: Connection): CertificateReads["bySerial"] 
   const find = selector(connection, connection.t.certificates, named);
   return async (ca, serial) => {
     const [row] = await find([ca, serial]);
-    return row && record(row);
+    if (row === undefined || row.certificate.length > 0) return row && record(row);
+    return (await withArchived(connection, [record(row)]))[0];
   };
+}
+
+/** The same, those whose DER is in the archive with it; a tombstone has none anywhere. */
+async function withArchived(
+  connection: Connection,
+  records: readonly CertificateRecord[],
+): Promise<readonly CertificateRecord[]> {
+  const empty = records.filter(({ certificate }) => certificate.length === 0);
+  if (empty.length === 0) return records;
+  const a = connection.t.certificateArchive;
+  const serials = inTexts(
+    connection,
+    a.serial,
+    empty.map(({ serial }) => serial),
+  );
+  const cas = inTexts(
+    connection,
+    a.caId,
+    empty.map(({ caId }) => caId),
+  );
+  const rows = await connection.db.select().from(a).where(and(cas, serials));
+  return records.map((one) => {
+    const row = rows.find(({ caId, serial }) => caId === one.caId && serial === one.serial);
+    return row === undefined ? one : { ...one, certificate: row.certificate };
+  });
 }
 
 /** A certificate with the columns that follow from it. */

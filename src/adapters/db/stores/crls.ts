@@ -81,7 +81,7 @@ export function crlWrites(connection: Connection): CrlWrites {
       const reset = believed ? sql`${c.thisUpdate} > ${at} and ${made} > ${late}` : sql`1 = 0`;
       const [row] = await db
         .insert(c)
-        .values({ caId, scope, number: 1, thisUpdate: soonest, sequence, reservedAt: at })
+        .values({ caId, scope, number: firstNumber, thisUpdate: soonest, sequence, reservedAt: at })
         .onConflictDoUpdate({
           target: [c.caId, c.scope],
           set: {
@@ -199,5 +199,12 @@ function headOf(row: Connection["t"]["crlHeads"]["$inferSelect"]): CrlHead {
   // Only `publishCrl` fills the table.
   return { ...facts, base: row.base ?? undefined, prior, publishedAt } as CrlHead;
 }
+
+/**
+ * The value of the instance below which no scope begins: what a restore found may have been
+ * published since (RES-2).
+ */
+export const numberFloorName = "crl_number_floor";
+const firstNumber = sql<number>`1 + coalesce((select cast(value as bigint) from instance where name = ${numberFloorName}), 0)`;
 
 const rowsPerInsert = 200;

@@ -40,6 +40,7 @@ import {
   touching,
 } from "./remembered.ts";
 import { presignedReads, presignedWrites } from "./presigned.ts";
+import { retentionReads, retentionWrites } from "./retention.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
 import { tenantReads, tenantWrites } from "./tenants.ts";
 import { transparencyReads, transparencyWrites } from "./transparency.ts";
@@ -169,6 +170,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
       // memory.
       sequence,
     },
+    retention: guardedMethods(retentionReads(reader)),
     presigned: guardedMethods(presignedReads(reader)),
     bulk: guardedMethods(bulkReads(reader)),
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),
@@ -200,6 +202,7 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
       ...revocationWrites(writer, () => journal.nextRevocation()),
       ...crlWrites(writer),
     },
+    retention: retentionWrites(writer),
     presigned: presignedWrites(writer),
     bulk: bulkWrites(writer),
     bulkRevocations: bulkRevocationWrites(writer, owner),

@@ -9,6 +9,7 @@ export const {
   instance,
   intents,
   certificates,
+  certificateArchive,
   revocations,
   revocationChanges,
   revocationReleases,

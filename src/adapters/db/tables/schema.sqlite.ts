@@ -12,6 +12,7 @@ export const {
   instance,
   intents,
   certificates,
+  certificateArchive,
   revocations,
   revocationChanges,
   revocationReleases,

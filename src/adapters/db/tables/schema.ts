@@ -8,6 +8,7 @@ import { sql } from "drizzle-orm";
 import type { Kit } from "./kit.ts";
 import { personColumns } from "./people.ts";
 import { approvalTables } from "./schema-approvals.ts";
+import { archiveTables } from "./schema-archive.ts";
 import { bulkTables } from "./schema-bulk.ts";
 import { bulkRevocationTables } from "./schema-bulk-revocations.ts";
 import { counterTables } from "./schema-counts.ts";
@@ -27,6 +28,7 @@ export function defineTables(k: Kit) {
     instance: instanceTable(k),
     intents: intentsTable(k),
     certificates: certificatesTable(k),
+    ...archiveTables(k),
     ...revocationTables(k),
     ...crlTables(k),
     ...presignedTables(k),

@@ -111,7 +111,8 @@ function writeTemporary(path: string, content: Uint8Array): string {
   return temporary;
 }
 
-function syncDirectory(path: string): void {
+/** Has the names in a directory on disk. */
+export function syncDirectory(path: string): void {
   const directory = openSync(path, "r");
   try {
     fsyncSync(directory);

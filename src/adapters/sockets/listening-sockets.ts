@@ -38,7 +38,7 @@ export function following<S>(port: number, open: () => S): Followed<S> | undefin
 }
 
 /** A descriptor of this process that listens, and on which address, as the kernel writes it. */
-interface Listening {
+export interface Listening {
   readonly file: number;
   readonly address: string;
 }
@@ -92,7 +92,7 @@ function closeUnder(library: Libc, sockets: readonly Listening[], port: number):
 }
 
 /** What of this process listens on a TCP port, of whatever address. */
-function listeningOn(port: number): readonly Listening[] {
+export function listeningOn(port: number): readonly Listening[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const addresses = new Map<string, string>();
   for (const table of ["tcp", "tcp6"]) {
@@ -146,7 +146,8 @@ function headOf(path: string, enough: (text: string) => boolean): string {
   }
 }
 
-function linkOf(file: string): string {
+/** What an open file of this process is, as the kernel says; empty for one that is gone. */
+export function linkOf(file: string): string {
   try {
     return readlinkSync(`/proc/self/fd/${file}`);
   } catch {

@@ -1,0 +1,112 @@
+/** A database that an archive is read into: a file of its own, which nobody else opens. */
+
+import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
+import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
+import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { numberFloorName } from "#adapters/db/stores/crls.ts";
+import { genesis } from "#core/audit/chain.ts";
+import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
+import { ArchivedChains } from "#core/backup/chains.ts";
+import type { Piece } from "#core/backup/piece.ts";
+import { BulkLoad } from "./load.ts";
+
+/**
+ * How far CRL numbers leap at a restore (RES-2): past everything that was published between the
+ * archive and the loss.
+ */
+const crlNumberLeap = 1_000_000;
+
+/** The database of a restore. */
+export class ScratchStore {
+  readonly #options: SqliteOptions;
+  readonly #manifest: Manifest;
+  readonly #load: BulkLoad;
+  readonly #chains = new ArchivedChains();
+
+  private constructor(options: SqliteOptions, manifest: Manifest) {
+    this.#options = options;
+    this.#manifest = manifest;
+    this.#load = new BulkLoad(options.path);
+  }
+
+  /**
+   * Makes an empty one with the schema the archive was made with. Throws `ArchiveUnfit` for a
+   * schema that this binary does not know.
+   */
+  static async make(path: string, manifest: Manifest): Promise<ScratchStore> {
+    const known = embeddedMigrations("sqlite");
+    const { schema_version: version } = manifest;
+    if (version > known.length) {
+      throw new ArchiveUnfit(
+        `The archive has schema version ${version}; this binary knows ${known.length}. Restore it with pkid ${manifest.version} or newer.`,
+      );
+    }
+    const options = { driver: "sqlite", path, busy_timeout_ms: 5000 } as const;
+    await migrated(options, known.slice(0, version));
+    return new ScratchStore(options, manifest);
+  }
+
+  /** One piece; the links of both chains are held against each other as they pass. */
+  rows(table: string, piece: Piece): void {
+    this.#chains.take(table, piece);
+    this.#load.take(table, piece);
+  }
+
+  /**
+   * Puts the heads where the archive says they are, builds what is derived, and brings the schema
+   * up to this binary's. What an archive may not bring back goes, and CRL numbers leap.
+   */
+  async finish(): Promise<void> {
+    this.#chains.end(this.#manifest);
+    const { audit, ledger, revocation_sequence, last_ordinal } = this.#manifest;
+    const load = this.#load;
+    load.run(
+      `update heads set event_seq = ?, event_hash = ?, ledger_number = ?, ledger_hash = ?,
+       revocation_sequence = ?`,
+      [audit.seq, audit.hash, ledger.number, ledger.hash, revocation_sequence],
+    );
+    load.run("update crl_reservations set number = number + ?", [crlNumberLeap]);
+    // Of a scope that had no list yet one may have been published since.
+    load.run(
+      `insert into instance (name, value) values (?, ?) on conflict (name) do update
+       set value = cast(value as bigint) + excluded.value`,
+      [numberFloorName, String(crlNumberLeap)],
+    );
+    // An answer that was signed ahead may be older than what the world has seen since.
+    load.run("delete from presigned");
+    if (load.has("folds")) {
+      load.run("update folds set removed = max(removed, ?) where name = 'certificates'", [
+        last_ordinal,
+      ]);
+    }
+    await load.end();
+    await migrated(this.#options, embeddedMigrations("sqlite"));
+  }
+
+  /** Ends it before its end. */
+  abandon(): void {
+    this.#load.close();
+  }
+}
+
+async function migrated(
+  options: SqliteOptions,
+  known: Parameters<typeof migrateSqlite>[3],
+): Promise<void> {
+  const engine = openSqlite(options);
+  try {
+    // From the archive it can be made again.
+    await migrateSqlite(engine, options, () => filled(engine), known, true);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** The head row of chains that have not begun, in the columns every schema has. */
+async function filled({ writer }: SqliteEngine): Promise<void> {
+  await writer.run(
+    `insert into heads (id, event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence)
+     values (1, ?, ?, ?, ?, 0)`,
+    [genesis.seq, genesis.hash, genesis.seq, genesis.hash],
+  );
+}

@@ -1,0 +1,105 @@
+/** Archives in an S3-compatible store: streamed in parts, read back, listed, let go. */
+
+import { createHash } from "node:crypto";
+
+import { isObject } from "#core/shape.ts";
+import { TargetFault } from "#domain/publishing/target.ts";
+import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
+
+/** The bucket and prefix they go to. */
+export class ArchiveBucket {
+  readonly name = "s3";
+  readonly #place: S3Place;
+  readonly #credentials: () => Promise<S3Credentials>;
+
+  constructor(place: S3Place, credentials: () => Promise<S3Credentials>) {
+    this.#place = place;
+    this.#credentials = credentials;
+  }
+
+  /**
+   * Writes one, reads it back by its digest, and puts what `proven` gives beside it. Throws
+   * `TargetFault`; then nothing is left under its name.
+   */
+  async write(
+    artifact: string,
+    pieces: AsyncIterable<Uint8Array>,
+    proven: (sha256: string) => Promise<Readonly<Record<string, unknown>>>,
+  ): Promise<void> {
+    const client = await this.#client();
+    const key = this.#key(artifact);
+    const writer = client.file(key).writer({ partSize, queueSize: 2 });
+    try {
+      const sent = createHash("sha256");
+      for await (const piece of pieces) {
+        sent.update(piece);
+        writer.write(piece);
+        await writer.flush();
+      }
+      await writer.end();
+      const sha256 = sent.digest("hex");
+      const read = createHash("sha256");
+      for await (const piece of client.file(key).stream()) read.update(piece);
+      if (read.digest("hex") !== sha256) {
+        throw new TargetFault(`${artifact} does not read back from the store as it was sent.`);
+      }
+      const facts = `${JSON.stringify(await proven(sha256), undefined, 2)}\n`;
+      await client.write(`${key}${sidecarSuffix}`, facts, { type: "application/json" });
+    } catch (error) {
+      await client.delete(key).catch(() => {});
+      throw error instanceof TargetFault || !isStoreFault(error)
+        ? error
+        : new TargetFault(`The store failed on ${artifact}: ${faultCode(error)}.`);
+    }
+  }
+
+  /** Those of an instance, newest first; what has no sidecar is nobody's here. */
+  async list(instance: string): Promise<readonly { artifact: string; created_at: string }[]> {
+    const client = await this.#client();
+    const prefix = this.#key(`pkid-${instance}-`);
+    const found: { artifact: string; created_at: string }[] = [];
+    for (let startAfter: string | undefined; ; ) {
+      const page = await client.list({ prefix, maxKeys: 1000, ...(startAfter && { startAfter }) });
+      const keys = (page.contents ?? []).map(({ key }) => key);
+      for (const key of keys.filter((one) => one.endsWith(sidecarSuffix))) {
+        const facts: unknown = await client
+          .file(key)
+          .json()
+          .catch(() => undefined);
+        if (!isObject(facts) || facts.instance_id !== instance) continue;
+        const { artifact, created_at } = facts;
+        if (typeof artifact !== "string" || typeof created_at !== "string") continue;
+        if (this.#key(artifact) + sidecarSuffix === key) found.push({ artifact, created_at });
+      }
+      startAfter = keys.at(-1);
+      if (page.isTruncated !== true || startAfter === undefined) break;
+    }
+    return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  }
+
+  async remove(artifact: string): Promise<void> {
+    const client = await this.#client();
+    await client.delete(this.#key(artifact));
+    await client.delete(`${this.#key(artifact)}${sidecarSuffix}`);
+  }
+
+  /** Its octets, piece by piece. */
+  async read(artifact: string): Promise<ReadableStream<Uint8Array>> {
+    return (await this.#client()).file(this.#key(artifact)).stream();
+  }
+
+  async #client() {
+    return s3Client(this.#place, await this.#credentials());
+  }
+
+  #key(name: string): string {
+    const { prefix } = this.#place;
+    return prefix === undefined ? name : `${prefix}/${name}`;
+  }
+}
+
+const isStoreFault = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && !("facts" in error);
+
+const sidecarSuffix = ".manifest.json";
+const partSize = 8 * 1024 * 1024;

@@ -1,0 +1,266 @@
+/** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
+
+import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+import { storeAddress } from "#adapters/db/address.ts";
+import { migrationState } from "#adapters/db/engine/migration-state.ts";
+import { moveDatabase } from "#adapters/db/move/databases.ts";
+import type { StoreOptions } from "#adapters/db/open.ts";
+import { sidecarOf } from "#app/backup/directory.ts";
+import { syncDirectory } from "#adapters/keys/software/files.ts";
+import type { ReadArchive } from "#core/backup/reading.ts";
+import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
+import { openSecrets } from "#app/secrets.ts";
+import { useProxy } from "#app/proxy.ts";
+import { Client } from "#cli/client.ts";
+import type { ArchiveSource, RestoreAsked, RestoreReport } from "#cli/command.ts";
+import { Failure, Refusal } from "#cli/failure.ts";
+import { processReach } from "#cli/reach.ts";
+import { rowsAt, textAt } from "#cli/rows.ts";
+import type { Config } from "#config/schema.ts";
+import { ArchiveUnfit } from "#core/backup/archive.ts";
+import { isObject } from "#core/shape.ts";
+import { timestamp } from "#core/time.ts";
+import type { Log } from "#domain/ports.ts";
+import { type RestoreWays, Scratch } from "./scratch.ts";
+
+/**
+ * Restores into what `config` names: a data directory that holds nothing, and a SQLite file that is
+ * not there or an empty PostgreSQL database. Everything is proven in a place of its own, which
+ * takes the name of the data directory last. Throws `ArchiveUnfit` and `Failure`; then nothing has
+ * changed.
+ */
+export async function restore(
+  config: Config,
+  source: ArchiveSource,
+  asked: RestoreAsked,
+  { log, workerUrl }: RestoreWays,
+): Promise<RestoreReport> {
+  const secrets = openSecrets(config);
+  await useProxy(config, secrets);
+  const target = await storeAddress(config, secrets, true);
+  mustBeEmpty(config, target);
+  await mustBeEmptyDatabase(target);
+  if (!asked.older) mustBeNewest(source.archive);
+  const scratch = new Scratch(placeFor(config), workerUrl);
+  try {
+    const read = await scratch.unpack(source);
+    await scratch.recordRestore(source.archive, read);
+    const found = await proven(scratch, config, asked, log);
+    const report = reportOf(read, found, target, asked);
+    if (!asked.dryRun) await placed(scratch, config, target);
+    return report;
+  } finally {
+    scratch.remove();
+  }
+}
+
+/**
+ * On the volume of the data directory: in it where it is there, because who serves may not write
+ * beside it, else beside it.
+ */
+function placeFor({ data_dir }: Config): string {
+  const name = `.restoring-${crypto.randomUUID().slice(0, 8)}`;
+  if (existsSync(data_dir)) return join(data_dir, name);
+  mkdirSync(dirname(data_dir), { recursive: true });
+  return `${data_dir}${name}`;
+}
+
+/** What was found when the instance was opened in its place. */
+interface Found {
+  readonly keys: { readonly status: string; readonly detail: string };
+  readonly authorities: number;
+  /** CAs whose lists could not be signed anew, with the reason. */
+  readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
+  readonly imported: number;
+}
+
+/** Keys answer, revocations from elsewhere are taken over, and every CA has a list of its own. */
+async function proven(
+  scratch: Scratch,
+  config: Config,
+  asked: RestoreAsked,
+  log: Log,
+): Promise<Found> {
+  const app = await scratch.open(config, log);
+  const client = new Client(() =>
+    processReach(
+      async () => ({ fetch: (request) => app.fetch(request), close: async () => {} }),
+      osUser(),
+    ),
+  );
+  try {
+    const { checks } = await client.ask("preflight.run", { only: ["keys.ca"], network: false });
+    const check = Array.isArray(checks) ? checks.find(isObject) : undefined;
+    const keys = { status: String(check?.status), detail: String(check?.detail) };
+    if (keys.status === "fail" && !asked.allowMissingKeys) {
+      throw new Failure(`Keys of CAs are missing: ${keys.detail}`, "key_unavailable");
+    }
+    const listed = await client.list("ca.list", { limit: 500 }, true);
+    const authorities = rowsAt(listed, "items").map((row) => textAt(row, "id"));
+    const imported = await takenOver(client, authorities, asked.crls);
+    const unsigned: { ca: string; reason: string }[] = [];
+    for (const id of authorities) {
+      try {
+        await client.ask("crl.publish", { id });
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        const reason = textAt(error.body, "code");
+        // One without certificate, or past its end, publishes nothing.
+        if (!["not_found", "crl_unavailable"].includes(reason)) unsigned.push({ ca: id, reason });
+      }
+    }
+    return { keys, authorities: authorities.length, unsigned, imported };
+  } finally {
+    await client.close();
+    await app.close();
+  }
+}
+
+/** RES-3: what was published after the archive was made stays revoked. */
+async function takenOver(
+  client: Client,
+  authorities: readonly string[],
+  crls: readonly { readonly file: string; readonly text: string }[],
+): Promise<number> {
+  let imported = 0;
+  for (const { file, text } of crls) {
+    const taken = await importedInto(client, authorities, text);
+    if (taken === undefined) {
+      throw new Failure(`${file} is no CRL of one of the CAs in the archive.`, "invalid_field");
+    }
+    imported += taken;
+  }
+  return imported;
+}
+
+async function importedInto(
+  client: Client,
+  authorities: readonly string[],
+  crl: string,
+): Promise<number | undefined> {
+  for (const id of authorities) {
+    try {
+      return Number((await client.ask("crl.import", { id, crl })).imported);
+    } catch (error) {
+      // Of another CA.
+      if (error instanceof Refusal && textAt(error.body, "code") === "invalid_field") continue;
+      throw error;
+    }
+  }
+  return undefined;
+}
+
+/** From here on there is an instance: what names it comes last. */
+async function placed(scratch: Scratch, config: Config, target: StoreOptions): Promise<void> {
+  const { data_dir } = config;
+  const { keystore_dir, master_key_file } = config.key_provider.software;
+  const owner = statSync(data_dir, { throwIfNoEntry: false });
+  if (target.driver === "postgres") {
+    const from = { driver: "sqlite", path: scratch.database, busy_timeout_ms: 5000 } as const;
+    const at = timestamp(systemClock.now());
+    const ways = { dryRun: false, again: false, at, random: systemRandom };
+    await moveDatabase({ from, to: target, ...ways });
+  }
+  mkdirSync(data_dir, { recursive: true, mode: 0o700 });
+  const files: (readonly [from: string, to: string])[] = [
+    [scratch.keystore, keystore_dir],
+    [scratch.masterKey, master_key_file ?? ""],
+    [scratch.configuration, join(data_dir, "restored-pkid.yaml")],
+    ...readdirSync(scratch.dataDir).map(
+      (name) => [join(scratch.dataDir, name), join(data_dir, name)] as const,
+    ),
+    [
+      target.driver === "sqlite" ? scratch.database : "",
+      target.driver === "sqlite" ? target.path : "",
+    ],
+  ];
+  for (const [from, to] of files) if (to !== "" && existsSync(from)) moved(from, to, owner);
+  syncDirectory(data_dir);
+}
+
+/** To where it belongs, for whoever the data directory was made for. */
+function moved(from: string, to: string, owner: Owner | undefined): void {
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  if (owner !== undefined) given(from, owner);
+  // Empty, where it is there: a rename replaces it at once.
+  renameSync(from, to);
+  syncDirectory(dirname(to));
+}
+
+type Owner = { readonly uid: number; readonly gid: number };
+
+/** Only root gives files away; whoever else restores, keeps them. */
+function given(path: string, { uid, gid }: Owner): void {
+  if (process.getuid?.() !== 0) return;
+  chownSync(path, uid, gid);
+  if (!statSync(path).isDirectory()) return;
+  for (const name of readdirSync(path)) given(join(path, name), { uid, gid });
+}
+
+function mustBeEmpty(config: Config, target: StoreOptions): void {
+  const { keystore_dir, master_key_file } = config.key_provider.software;
+  for (const directory of [config.data_dir, keystore_dir]) {
+    if (!existsSync(directory)) continue;
+    const [first] = readdirSync(directory);
+    if (first === undefined) continue;
+    throw new Failure(
+      `${directory} is not empty (${first}); an archive is restored into nothing else.`,
+      "not_empty",
+    );
+  }
+  const files = [master_key_file, target.driver === "sqlite" ? target.path : undefined];
+  const there = files.find((file) => file !== undefined && existsSync(file));
+  if (there === undefined) return;
+  throw new Failure(`${there} is there already; nothing is written over.`, "not_empty");
+}
+
+async function mustBeEmptyDatabase(target: StoreOptions): Promise<void> {
+  if (target.driver === "sqlite" || (await migrationState(target)).current === 0) return;
+  throw new Failure(
+    "The PostgreSQL database that the configuration names is not empty; nothing is written over.",
+    "not_empty",
+  );
+}
+
+/** History that a later archive of the same instance has would be forked. */
+function mustBeNewest(archive: string): void {
+  const own = sidecarOf(archive);
+  if (own === undefined) return;
+  for (const name of readdirSync(dirname(archive))) {
+    if (!name.endsWith(".manifest.json") || name === `${basename(archive)}.manifest.json`) continue;
+    const other = sidecarOf(join(dirname(archive), name.replace(/\.manifest\.json$/, "")));
+    if (other === undefined || other.instance_id !== own.instance_id) continue;
+    if (Number(other.seq) <= Number(own.seq)) continue;
+    throw new ArchiveUnfit(
+      `${name.replace(/\.manifest\.json$/, "")} is a later archive of this instance; --older restores this one all the same.`,
+    );
+  }
+}
+
+function reportOf(
+  { manifest, digests, signedBy }: ReadArchive,
+  found: Found,
+  target: StoreOptions,
+  { dryRun }: RestoreAsked,
+): RestoreReport {
+  const rows = digests.members.reduce((sum, member) => sum + (member.rows ?? 0), 0);
+  const lost = systemClock.now() - Date.parse(manifest.created_at);
+  return {
+    dry_run: dryRun,
+    instance_id: manifest.instance_id,
+    created_at: manifest.created_at,
+    version: manifest.version,
+    audit_seq: manifest.audit.seq,
+    ledger_number: manifest.ledger.number,
+    rows,
+    database: target.driver,
+    ledger_key: signedBy,
+    lost_seconds: Math.max(0, Math.trunc(lost / 1000)),
+    authorities: found.authorities,
+    keys: found.keys,
+    imported: found.imported,
+    unsigned: found.unsigned,
+  };
+}

@@ -1,0 +1,205 @@
+/** An archive, unpacked into a place of its own: an instance that is there, but not in service. */
+
+import { closeSync, fstatSync, mkdirSync, openSync, rmSync } from "node:fs";
+import { basename, join } from "node:path";
+
+import { opened } from "#app/backup/archiver.ts";
+import { readArchive, type ReadArchive } from "#core/backup/reading.ts";
+import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
+import { openStore } from "#adapters/db/open.ts";
+import { writeDurably } from "#adapters/keys/software/files.ts";
+import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
+import { openApp } from "#app";
+import type { App } from "#app/composed.ts";
+import { build } from "#app/version.ts";
+import type { ArchiveSource } from "#cli/command.ts";
+import { Failure } from "#cli/failure.ts";
+import type { Config } from "#config/schema.ts";
+import { Secret } from "#config/secret.ts";
+import { ArchiveUnfit, memberNames } from "#core/backup/archive.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import { parseTimestamp } from "#core/time.ts";
+import { fingerprintOf } from "#core/x509/public-keys.ts";
+import type { Log } from "#domain/ports.ts";
+
+/** What an archive is unpacked with. */
+export interface RestoreWays {
+  readonly log: Log;
+  /** The main module, for threads. */
+  readonly workerUrl: string;
+}
+
+/** A place on the volume of what is to become of it. */
+export class Scratch {
+  readonly #root: string;
+  readonly #workerUrl: string | undefined;
+
+  /**
+   * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
+   * the thread that decrypts.
+   */
+  constructor(root: string, workerUrl: string | undefined) {
+    this.#root = root;
+    this.#workerUrl = workerUrl;
+    mkdirSync(root, { mode: 0o700 });
+  }
+
+  /** What becomes the data directory. */
+  get dataDir(): string {
+    return join(this.#root, "data");
+  }
+
+  get database(): string {
+    return join(this.#root, "pkid.db");
+  }
+
+  get keystore(): string {
+    return join(this.#root, "keys");
+  }
+
+  get masterKey(): string {
+    return join(this.#root, "master.key");
+  }
+
+  /** The configuration the archive brought; the file is there only if it did. */
+  get configuration(): string {
+    return join(this.#root, "pkid.yaml");
+  }
+
+  /** `config`, with this place for its own. */
+  configured(config: Config): Config {
+    const { key_provider, database } = config;
+    const software = { ...key_provider.software, keystore_dir: this.keystore };
+    const underFile = key_provider.software.master_key_file !== undefined;
+    const dsn = { from: "value", value: new Secret(this.database) } as const;
+    return {
+      ...config,
+      data_dir: this.dataDir,
+      database: { ...database, driver: "sqlite", dsn, min_free_mb: 0 },
+      access_log: { ...config.access_log, path: join(this.#root, "access-log.db") },
+      key_provider: {
+        ...key_provider,
+        software: { ...software, ...(underFile && { master_key_file: this.masterKey }) },
+      },
+    };
+  }
+
+  /**
+   * Reads the archive into this place: nothing of it is in service, and all of it is proven when
+   * this returns. Throws `ArchiveUnfit`.
+   */
+  async unpack({ archive, opener, ledgerKey }: ArchiveSource): Promise<ReadArchive> {
+    mustBeReadable(archive);
+    mkdirSync(this.dataDir, { mode: 0o700 });
+    mkdirSync(this.keystore, { mode: 0o700 });
+    const stores: ScratchStore[] = [];
+    const files = new Map<string, Uint8Array>();
+    const plain = opened(archive, opener, this.#workerUrl);
+    try {
+      const read = await readArchive(plain, {
+        manifest: async (manifest) => {
+          stores.push(await ScratchStore.make(this.database, manifest));
+        },
+        rows: async (table, piece) => stores[0]?.rows(table, piece),
+        dataKeys: () => {},
+        keyFile: (name, octets) => void files.set(join(this.keystore, name), octets),
+        masterKey: (octets) => void files.set(this.masterKey, octets),
+        configuration: (octets) => void files.set(this.configuration, octets),
+      });
+      await stores[0]?.finish();
+      for (const [path, octets] of files) writeDurably(path, octets);
+      this.#identify(read.manifest.instance_id);
+      await this.#mustBeVouchedFor(read.signedBy, ledgerKey);
+      return read;
+    } catch (error) {
+      stores[0]?.abandon();
+      throw error;
+    }
+  }
+
+  /** The first event of the history that goes on here (RES-2). */
+  async recordRestore(archive: string, { manifest }: ReadArchive): Promise<void> {
+    const store = await this.#opened();
+    try {
+      const user = osUser();
+      const now = systemClock.now();
+      const made = parseTimestamp(manifest.created_at) ?? now;
+      const detail = {
+        archive: basename(archive),
+        seq: manifest.audit.seq,
+        created_at: manifest.created_at,
+        lost_seconds: Math.max(0, Math.trunc((now - made) / 1000)),
+        ledger_number: manifest.ledger.number,
+      };
+      const by = { actor: `local:${user}`, actorName: user } as const;
+      const event = { action: "system.restore", result: "success", ...by, detail } as const;
+      await store.atomically((tx) => tx.audit.appendEvent(event, now));
+    } finally {
+      await store.close();
+    }
+  }
+
+  /** Opens the instance, which serves nobody; throws what keeps it from opening. */
+  async open(config: Config, log: Log): Promise<App> {
+    return await openApp({
+      config: this.configured(config),
+      build,
+      log,
+      mayFound: false,
+      keepRootPassword: () => {},
+    });
+  }
+
+  remove(): void {
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+
+  #identify(instance: string): void {
+    const identity = { instance_id: instance, founded: true };
+    const text = `${JSON.stringify(identity)}\n`;
+    writeDurably(join(this.dataDir, "identity"), Buffer.from(text));
+  }
+
+  /** Whoever knows a recipient can make an archive; the ledger key only the instance has. */
+  async #mustBeVouchedFor(spki: string, pinned: string | undefined): Promise<void> {
+    const signer = fingerprintOf(sha256Hex(Buffer.from(spki, "hex")));
+    if (pinned !== undefined && signer !== pinned) {
+      throw new ArchiveUnfit(
+        `The archive is another instance's: ${signer} vouches for it, not ${pinned}.`,
+      );
+    }
+    const store = await this.#opened();
+    try {
+      const [genesis] = await store.read.audit.ledgerAfter(0, 1);
+      if (genesis?.signerFingerprint === signer) return;
+      throw new ArchiveUnfit(
+        `The archive is not vouched for by its own ledger key: ${memberNames.digests} is signed by ${signer}.`,
+      );
+    } finally {
+      await store.close();
+    }
+  }
+
+  async #opened() {
+    const options = { driver: "sqlite", path: this.database, busy_timeout_ms: 5000 } as const;
+    const access_log = { path: join(this.#root, "access-log.db") };
+    return await openStore(
+      { ...options, access_log },
+      { clock: systemClock, random: systemRandom },
+    );
+  }
+}
+
+/** Throws `Failure` for what is no file to read: a directory opens too, and reads as nothing. */
+export function mustBeReadable(archive: string): void {
+  try {
+    const file = openSync(archive, "r");
+    const regular = fstatSync(file).isFile();
+    closeSync(file);
+    if (regular) return;
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
+    throw new Failure(`${archive} cannot be read: ${code}.`);
+  }
+  throw new Failure(`${archive} is no file; an archive is one.`);
+}

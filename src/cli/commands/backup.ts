@@ -1,0 +1,209 @@
+/** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
+
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
+import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
+import { many, number, required, toggle, value, word } from "#cli/args.ts";
+import { type Command, command, type Invocation } from "#cli/command.ts";
+import { Failure, UsageError } from "#cli/failure.ts";
+import { loadedConfig } from "#cli/open-reach.ts";
+import { writeNewFile } from "#cli/io.ts";
+import { facts, type Row, rowOf, textAt } from "#cli/rows.ts";
+import { isSharing, split } from "#core/backup/shares.ts";
+
+export const backupVerbs: Readonly<Record<string, Command>> = {
+  create: command({
+    summary: "Write one encrypted archive of everything, while the server goes on.",
+    local: true,
+    args: {
+      out: required("File, directory, or - for standard output.", "place"),
+      recipient: many("Who can open it, age1…; more than one may be given.", "recipient"),
+      "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
+      "no-config": { ...toggle("Leave the configuration out."), alias: "without-config" },
+    },
+    run: async (invocation) => {
+      const { args, client, globals, io, print, note, patiently } = invocation;
+      const toOutput = args.out === "-";
+      if (toOutput && globals.json) {
+        throw new UsageError("--json and --out - both want standard output.");
+      }
+      if (toOutput && io.stdout.isTerminal) {
+        throw new UsageError("--out - is for a pipe, not a terminal.");
+      }
+      const source = args["passphrase-source"];
+      const passphrase = source === undefined ? undefined : await passphraseFrom(io, source);
+      const recipients = args.recipient.length > 0 ? args.recipient : undefined;
+      const { name, pieces } = await client.stream("backup.run", {
+        recipients,
+        passphrase,
+        include_config: !args["no-config"],
+      });
+      let made: Row = {};
+      // What the server remembers of it, and whether that is what has come.
+      const mustBe = async (sha256: string) => {
+        made = rowOf((await client.untold().ask("backup.status")).backup ?? {});
+        if (textAt(made, "sha256") === sha256) return;
+        throw new Failure("The archive broke off on its way; the server's log says why.");
+      };
+      if (toOutput) {
+        await mustBe(await poured(arriving(pieces), (piece) => io.stdout.write(piece)));
+        note(toldText(made));
+        return;
+      }
+      const file = archivePlace(args.out, name);
+      await patiently(writeArchive(file, arriving(pieces), mustBe));
+      writeSidecar(file, made);
+      print({ ...made, file }, `${file}\n${toldText(made)}\n`);
+    },
+  }),
+  run: command({
+    summary: "Have the server make the backup of its schedule now.",
+    local: true,
+    run: async ({ client, print, patiently }) => {
+      const made = await patiently(client.untold().askLong("backup.make", {}));
+      print(made, `${textAt(made, "artifact")}\n`);
+    },
+  }),
+  verify: command({
+    summary: "Restore an archive into a throw-away instance that issues, revokes and answers.",
+    local: true,
+    args: { archive: word(), ...openArgs() },
+    run: async (invocation) => {
+      const report = await tried(invocation, invocation.args.archive);
+      invocation.print(report, facts(rowOf(report), [...reported]));
+    },
+  }),
+  drill: command({
+    summary: "Verify the latest archive of backup.dir, and have the instance remember how it went.",
+    local: true,
+    args: openArgs(),
+    run: async (invocation) => {
+      const { client, globals, io, print } = invocation;
+      const { config } = loadedConfig(globals, io);
+      const archive = latestIn(config.backup.dir);
+      const artifact = archive.slice(archive.lastIndexOf("/") + 1);
+      try {
+        const report = await tried(invocation, archive);
+        await client.ask("backup.drilled", { artifact, result: "success" });
+        print({ ...rowOf(report), archive }, `${archive}\n${facts(rowOf(report), [...reported])}`);
+      } catch (error) {
+        const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+        await client.ask("backup.drilled", { artifact, result: "error", fault });
+        throw error;
+      }
+    },
+  }),
+  status: command({
+    summary: "Tell which backup was made last, and how the last drill ended.",
+    local: true,
+    run: async ({ client, print }) => {
+      const status = await client.ask("backup.status");
+      const lines = [
+        status.backup === undefined ? "There was no backup yet." : toldText(rowOf(status.backup)),
+        status.drill === undefined ? "There was no drill yet." : drillText(rowOf(status.drill)),
+      ];
+      print(status, `${lines.join("\n")}\n`);
+    },
+  }),
+  keygen: command({
+    summary: "Make an identity that opens archives, whole or in shares for several people.",
+    local: true,
+    args: {
+      out: required("File of the identity; of shares, what their files begin with.", "file"),
+      shares: number("People who get a share of it.", "n"),
+      threshold: number("How many of them are needed.", "n"),
+    },
+    run: async ({ args, deps, print, note }) => {
+      const { out, shares, threshold } = args;
+      if ((shares === undefined) !== (threshold === undefined)) {
+        throw new UsageError("--shares and --threshold go together.");
+      }
+      const { identity, recipient } = await deps.archives.newIdentity();
+      if (shares === undefined || threshold === undefined) {
+        writeNewFile(out, `# recipient: ${recipient}\n${identity}\n`);
+        print({ recipient, files: [out] }, `${recipient}\n`);
+        note(`${out} opens the archives: keep it where this host is not.`);
+        return;
+      }
+      if (!isSharing({ shares, threshold })) {
+        throw new UsageError("2 <= --threshold <= --shares <= 255 must hold.");
+      }
+      const random = (length: number) => crypto.getRandomValues(new Uint8Array(length));
+      const texts = split(new TextEncoder().encode(identity), { shares, threshold }, random);
+      const files = texts.map((text, at) => {
+        const file = `${out}.${at + 1}`;
+        writeNewFile(file, `# recipient: ${recipient}\n${text}\n`);
+        return file;
+      });
+      print({ recipient, files, threshold }, `${recipient}\n`);
+      note(
+        `Any ${threshold} of ${files.join(", ")} open the archives; give them to as many people.`,
+      );
+    },
+  }),
+};
+
+/** A connection that breaks off is no fault of the file. */
+async function* arriving(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* pieces;
+  } catch {
+    throw new Failure("The archive broke off on its way; the server's log says why.");
+  }
+}
+
+/** Opens an archive and rehearses with it; its sidecar, where there is one, must fit. */
+async function tried(
+  invocation: Invocation<ReturnType<typeof openArgs>>,
+  archive: string,
+): Promise<unknown> {
+  const { args, deps, globals, io, patiently } = invocation;
+  const { config } = loadedConfig(globals, io);
+  const { archives } = deps;
+  const opener = await openerOf({ archives, io, config }, args);
+  if (opener === undefined) {
+    const look = await patiently(archives.lookAt(archive));
+    if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
+    return look;
+  }
+  const source = { archive, opener, ledgerKey: args["ledger-key"] };
+  return await patiently(archives.drill(config, source));
+}
+
+/** The newest by the time in their names. */
+function latestIn(directory: string | undefined): string {
+  if (directory === undefined)
+    throw new Failure("backup.dir is not set; there is no archive to try.");
+  const found = statSync(directory, { throwIfNoEntry: false })?.isDirectory()
+    ? readdirSync(directory).filter((name) => archiveForm.test(name))
+    : [];
+  const stampOf = (name: string) => archiveForm.exec(name)?.[1] ?? "";
+  const [latest] = found.sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1));
+  if (latest === undefined) throw new Failure(`There is no archive in ${directory}.`);
+  return join(directory, latest);
+}
+
+const toldText = (backup: Readonly<Record<string, unknown>>): string =>
+  `Backup of ${textAt(backup, "created_at")} to event ${textAt(backup, "seq")}, ${textAt(backup, "size")} octets, SHA-256 ${textAt(backup, "sha256")}.`;
+
+const drillText = (drill: Readonly<Record<string, unknown>>): string =>
+  textAt(drill, "result") === "success"
+    ? `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} succeeded.`
+    : `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} failed: ${textAt(drill, "fault")}`;
+
+const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
+const reported = [
+  "openers",
+  "sha256",
+  "instance_id",
+  "created_at",
+  "audit_seq",
+  "ledger_number",
+  "rows",
+  "proofs",
+  "keys",
+  "lists",
+  "issued",
+] as const;

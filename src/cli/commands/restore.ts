@@ -1,0 +1,83 @@
+/** `pkid restore`: an archive becomes an instance, or nothing changes. */
+
+import { openArgs, openerFrom } from "#cli/archive-openers.ts";
+import { many, toggle, value, word } from "#cli/args.ts";
+import { command, type RestoreReport } from "#cli/command.ts";
+import { readArgument } from "#cli/io.ts";
+import { loadedConfig, refuseElsewhere } from "#cli/open-reach.ts";
+import { facts, rowOf } from "#cli/rows.ts";
+import { encodePem } from "#core/asn1/pem.ts";
+
+export const restore = command({
+  summary: "Restore an archive into an empty data directory and an empty database.",
+  local: true,
+  args: {
+    archive: word(),
+    ...openArgs(),
+    into: value("Data directory to restore into, instead of the configured one.", "directory"),
+    "to-database": value("Configuration file whose database it goes to.", "file"),
+    "dry-run": toggle("Prove everything, and change nothing."),
+    "with-crl": many("CRL published after the backup: what it revokes stays revoked.", "file"),
+    "allow-missing-keys": toggle("Restore also when keys of CAs are not to be found."),
+    older: toggle("Restore also when a later archive lies beside it."),
+  },
+  run: async ({ args, globals, io, deps, print, note, complain, patiently }) => {
+    refuseElsewhere(globals, io);
+    const place = args.into === undefined ? {} : { "data-dir": args.into };
+    const { config } = loadedConfig({ ...globals, ...place }, io);
+    const elsewhere = args["to-database"];
+    const other = elsewhere && loadedConfig({ ...globals, ...place, config: elsewhere }, io).config;
+    const to = other ? { ...config, database: other.database } : config;
+    const opener = await openerFrom(io, args.identity, args["passphrase-source"]);
+    const crls: { file: string; text: string }[] = [];
+    for (const file of args["with-crl"]) {
+      crls.push({ file, text: crlText(await readArgument(io, file, crlMax)) });
+    }
+    const { archive, older } = args;
+    const source = { archive, opener, ledgerKey: args["ledger-key"] };
+    const asked = {
+      dryRun: args["dry-run"],
+      allowMissingKeys: args["allow-missing-keys"],
+      older,
+      crls,
+    };
+    const report = await patiently(deps.archives.restore(to, source, asked));
+    print(report, reportText(report, config.data_dir));
+    for (const { ca, reason } of report.unsigned) {
+      complain(`The list of CA ${ca} could not be signed: ${reason}.`);
+    }
+    if (report.lost_seconds > 0 && !report.dry_run) {
+      note(
+        `Whatever happened in the ${report.lost_seconds} s since the backup is lost, except what --with-crl brought: certificates issued since are unknown here.`,
+      );
+    }
+    return report.unsigned.length > 0 || report.keys.status === "fail" ? 1 : 0;
+  },
+});
+
+function reportText(report: RestoreReport, dataDir: string): string {
+  const head = report.dry_run
+    ? "The archive can be restored; nothing was changed.\n"
+    : `Restored into ${dataDir}. Start it with \`pkid serve\`.\n`;
+  const { keys, ...rest } = report;
+  return `${head}${facts(rowOf({ ...rest, keys: keys.detail }), [...shown])}`;
+}
+
+/** PEM as it is, DER as PEM. */
+const crlText = (octets: Uint8Array): string => {
+  const text = Buffer.from(octets).toString("latin1");
+  return text.includes("-----BEGIN") ? text : encodePem("X509 CRL", octets);
+};
+
+const shown = [
+  "instance_id",
+  "created_at",
+  "audit_seq",
+  "ledger_number",
+  "rows",
+  "database",
+  "authorities",
+  "keys",
+  "imported",
+] as const;
+const crlMax = 134_217_728;

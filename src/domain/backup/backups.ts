@@ -1,0 +1,267 @@
+/**
+ * Backups of this instance: their archives, what is recorded of them, and what was last seen
+ * (BAK-1, BAK-2).
+ */
+
+import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
+import { createHash } from "#core/crypto.ts";
+import { Problem, refuse } from "#core/problems.ts";
+import { type Instant, timestamp } from "#core/time.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
+import type { Envelopes } from "#domain/envelopes/envelopes.ts";
+import type { Place } from "#domain/envelopes/places.ts";
+import type { Keys } from "#domain/keys.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import { ledgerKey, signDocument } from "#domain/signing/document.ts";
+import type { Store } from "#domain/store.ts";
+import type { Archiving } from "./archiving.ts";
+
+export interface BackupDeps {
+  readonly store: Store;
+  readonly keys: Pick<Keys, "find" | "sign">;
+  readonly envelopes: Pick<Envelopes, "dataKey">;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "uuid">;
+  readonly archiving: Archiving;
+}
+
+/** What is asked. */
+export interface BackupRequest {
+  readonly protection: Protection;
+  readonly withConfiguration: boolean;
+}
+
+/** A backup that was made: facts that are no secret. */
+export interface BackupRecord {
+  readonly artifact: string;
+  readonly created_at: string;
+  /** Of the audit chain. */
+  readonly seq: number;
+  /** Lower hex, of the encrypted archive. */
+  readonly sha256: string;
+  /** Octets of it. */
+  readonly size: number;
+  readonly recipients: readonly string[];
+  readonly instance_id: string;
+  readonly version: string;
+  readonly schema_version: number;
+}
+
+/** An archive under way. */
+export interface BackupRun {
+  /** As the archive is called: `pkid-<instance>-<UTC stamp>.tar.age`. */
+  readonly artifact: string;
+  /** The encrypted archive; at its end the backup is recorded. */
+  readonly pieces: AsyncGenerator<Uint8Array>;
+}
+
+/** How a drill ended. */
+export interface DrillRecord {
+  readonly artifact: string;
+  readonly at: string;
+  readonly result: "success" | "error";
+  /** What was wrong; empty for a success. */
+  readonly fault: string;
+}
+
+/** What became of the last backup that was due. */
+export interface ScheduledRun {
+  readonly at: string;
+  readonly result: "success" | "error";
+  /** Empty when there is none. */
+  readonly artifact: string;
+  /** What was wrong; empty for a success. */
+  readonly fault: string;
+}
+
+/** The last one by schedule; undefined before the first. */
+export async function lastScheduled({
+  read,
+}: Pick<Store, "read">): Promise<ScheduledRun | undefined> {
+  const text = await read.instance.value(scheduledName);
+  return text === undefined ? undefined : JSON.parse(text); // Written by `remember` only.
+}
+
+/** How the last drill ended; undefined before the first. */
+export async function lastDrill({ read }: Pick<Store, "read">): Promise<DrillRecord | undefined> {
+  const text = await read.instance.value(drillName);
+  return text === undefined ? undefined : JSON.parse(text); // Written by `drilled` only.
+}
+
+/** Makes them, one at a time. */
+export class Backups {
+  readonly #deps: BackupDeps;
+  #running = false;
+
+  constructor(deps: BackupDeps) {
+    this.#deps = deps;
+  }
+
+  /** The last one that was made, and the last drill; undefined for none. */
+  async last(): Promise<{ backup: BackupRecord | undefined; drill: DrillRecord | undefined }> {
+    const { store } = this.#deps;
+    const backup = await store.read.instance.value(lastBackup);
+    // Written below, and by nobody else.
+    return { backup: backup && JSON.parse(backup), drill: await lastDrill(store) };
+  }
+
+  /**
+   * Begins an archive of this moment. `recipients` name who can open it. Refuses
+   * `operation_running` while another one is being read.
+   */
+  async begin(
+    origin: Origin,
+    { protection, withConfiguration }: BackupRequest,
+    recipients: readonly string[],
+  ): Promise<BackupRun> {
+    const { store, clock } = this.#deps;
+    if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
+    const at = clock.now();
+    const id = (await store.read.instance.value("instance_id")) ?? "";
+    const artifact = `pkid-${id}-${stamp(at)}.tar.age`;
+    const wish = { protection, withConfiguration, createdAt: timestamp(at) };
+    return { artifact, pieces: this.#recorded(origin, { artifact, recipients }, wish) };
+  }
+
+  /** Keeps what became of a backup that was due. */
+  async remember(run: ScheduledRun): Promise<void> {
+    const text = JSON.stringify(run);
+    await this.#deps.store.atomically((tx) => tx.instance.setValue(scheduledName, text));
+  }
+
+  /** Records how a drill of an archive ended. */
+  async drilled(origin: Origin, drill: Omit<DrillRecord, "at">): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const record: DrillRecord = { ...drill, at: timestamp(now) };
+    const { artifact, result, fault } = drill;
+    await store.atomically(async (tx) => {
+      await tx.instance.setValue(drillName, JSON.stringify(record));
+      const detail = { artifact, reason: fault || undefined };
+      const draft = {
+        action: "backup.verify",
+        result,
+        ...authorOf(origin, undefined),
+        detail,
+      } as const;
+      await tx.audit.appendEvent(draft, now);
+    });
+  }
+
+  async *#recorded(
+    origin: Origin,
+    named: Pick<BackupRecord, "artifact" | "recipients">,
+    wish: Parameters<Archiving>[0],
+  ): AsyncGenerator<Uint8Array> {
+    if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
+    this.#running = true;
+    const hash = createHash("sha256");
+    let [size, begun]: [number, Manifest | undefined] = [0, undefined];
+    let ended = false;
+    try {
+      const host = {
+        begun: (manifest: Manifest) => {
+          begun = manifest;
+        },
+        dataKeys: () => this.#dataKeys(),
+        sign: (octets: Uint8Array) => this.#vouched(octets),
+      };
+      for await (const piece of this.#deps.archiving(wish, host)) {
+        hash.update(piece);
+        size += piece.length;
+        yield piece;
+      }
+      ended = true;
+    } catch (error) {
+      ended = true;
+      await this.failed(origin, named.artifact, reasonOf(error));
+      throw error;
+    } finally {
+      this.#running = false;
+      // Whoever read it has gone away.
+      if (!ended) await this.failed(origin, named.artifact, "abandoned");
+    }
+    // Whoever reads on has the whole of it.
+    if (begun !== undefined) {
+      await this.#done(origin, { ...named, sha256: hash.digest("hex"), size }, begun);
+    }
+  }
+
+  async #done(
+    origin: Origin,
+    archive: Pick<BackupRecord, "artifact" | "recipients" | "sha256" | "size">,
+    manifest: Manifest,
+  ): Promise<void> {
+    const { store, clock } = this.#deps;
+    const { created_at, audit, instance_id, version, schema_version } = manifest;
+    const of = { created_at, seq: audit.seq, instance_id, version, schema_version };
+    const record: BackupRecord = { ...archive, ...of };
+    const { artifact, recipients, sha256 } = archive;
+    const now = clock.now();
+    await store.atomically(async (tx) => {
+      await tx.instance.setValue(lastBackup, JSON.stringify(record));
+      const detail = { artifact, seq: audit.seq, sha256, recipients: recipients.join(",") };
+      const draft = {
+        action: "backup.run",
+        result: "success",
+        ...authorOf(origin, undefined),
+        detail,
+      } as const;
+      await tx.audit.appendEvent(draft, now);
+    });
+  }
+
+  /** Records that an archive came to nothing; `reason` is a word. */
+  async failed(origin: Origin, artifact: string, reason: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const detail = { artifact, reason };
+    const now = clock.now();
+    const draft = {
+      action: "backup.run",
+      result: "error",
+      ...authorOf(origin, undefined),
+      detail,
+    } as const;
+    // The database may be what failed; then whoever asked is the one who is told.
+    await store.atomically((tx) => tx.audit.appendEvent(draft, now).then(() => {})).catch(() => {});
+  }
+
+  /** With these each value opens without its KEK; they are protected by the archive alone. */
+  async #dataKeys(): Promise<Uint8Array> {
+    const { store, envelopes } = this.#deps;
+    const values: { place: string; dek: string }[] = [];
+    for (const { version, status } of await store.read.envelopes.versions()) {
+      if (status === "retired") continue;
+      for (let more = true, after: Place | undefined; more; ) {
+        const page = await store.read.envelopes.under(version, pageRows, after);
+        for (const value of page) {
+          const dek = await envelopes.dataKey(value);
+          values.push({ place: value.place, dek: dek.toBase64() });
+          dek.fill(0);
+        }
+        after = page.at(-1)?.place;
+        more = page.length === pageRows;
+      }
+    }
+    return Buffer.from(`${JSON.stringify({ values }, undefined, 1)}\n`);
+  }
+
+  async #vouched(octets: Uint8Array): Promise<Vouched> {
+    const { store, keys } = this.#deps;
+    const value = await signDocument(this.#deps, octets);
+    const ref = await ledgerKey(store);
+    if (ref === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+    const { spki } = await keys.find(ref);
+    return { value: value.toHex(), spki: spki.toHex() };
+  }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
+
+/** `20261123T133000Z`. */
+const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
+
+const scheduledName = "backup_scheduled_last";
+const lastBackup = "backup_last";
+const drillName = "backup_drill_last";
+const pageRows = 200;

@@ -1,0 +1,211 @@
+/** Backups by schedule: when they are due, what is kept, and what happens when one fails. */
+
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { ArchiveDirectory, type ArchivePlace } from "#app/backup/directory.ts";
+import { ScheduledBackups } from "#app/backup/scheduled.ts";
+import type { Config } from "#config/schema.ts";
+import { ArchiveBucket } from "#adapters/publish/archives.ts";
+import { sha256Hex } from "#core/crypto.ts";
+import type { Manifest } from "#core/backup/archive.ts";
+import { Backups, lastScheduled } from "#domain/backup/backups.ts";
+import { systemOrigin } from "#domain/revocation/system-origin.ts";
+import { configOf } from "#test/support/config.ts";
+import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryStore } from "#test/support/memory/store.ts";
+import { seededRandom, testClock } from "#test/support/ports.ts";
+import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
+
+const by = systemOrigin("backup");
+const hour = 3600;
+const id = "instance";
+
+let folder: string;
+let archives: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "pkid-scheduled-"));
+  archives = join(folder, "archives");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function world(backup: Partial<Config["backup"]> = {}) {
+  const [store, clock] = [openMemoryStore(), testClock()];
+  await store.atomically((tx) => tx.instance.setValue("instance_id", id));
+  const state = {
+    broken: false,
+    drills: 0,
+    places: [new ArchiveDirectory(archives)] as ArchivePlace[],
+  };
+  const manifest = { audit: { seq: 7 }, instance_id: id, version: "1", schema_version: 1 };
+  const backups = new Backups({
+    store,
+    clock,
+    keys: openMemoryKeys(),
+    envelopes: { dataKey: async () => new Uint8Array() },
+    random: seededRandom(),
+    archiving: async function* (wish, host) {
+      host.begun({ ...manifest, created_at: wish.createdAt } as Manifest);
+      yield Buffer.from(`archive of ${wish.createdAt}`);
+      if (state.broken) throw new Error("the database is away");
+    },
+  });
+  const { backup: usual } = configOf("");
+  const settings = { ...usual, enabled: true, retention: { keep: 2, max_age_days: 0 }, ...backup };
+  const make = () =>
+    new ScheduledBackups({
+      store,
+      clock,
+      log: { write: () => {} },
+      backups,
+      config: () => ({ backup: settings }) as Config,
+      configured: async () => ({ recipients: ["age1x"] }),
+      places: () => state.places,
+      drill: async () => {
+        state.drills += 1;
+      },
+    });
+  return { store, clock, state, backups, make, scheduled: make() };
+}
+
+const there = () => readdirSync(archives).sort();
+const ages = () => there().filter((name) => name.endsWith(".age"));
+
+test("one is made when it is due, over restarts and replicas, and not before", async () => {
+  const { scheduled, clock, make, store } = await world();
+  await scheduled.runDue(by);
+  expect(ages().length).toBe(1);
+  expect(statSync(archives).mode & 0o777).toBe(0o700);
+  clock.advance(24 * hour - 1);
+  await make().runDue(by);
+  expect(ages().length).toBe(1);
+  clock.advance(1);
+  await Promise.all([make().runDue(by), make().runDue(by)]);
+  expect(ages().length).toBe(2);
+  const runs = [...store.state.events.values()].filter(({ action }) => action === "backup.run");
+  expect(runs.map(({ result }) => result)).toEqual(["success", "success"]);
+});
+
+test("beside each archive stands what is no secret, with its digest", async () => {
+  await (await world()).scheduled.run(by);
+  const [archive = "", sidecar = ""] = there();
+  expect(archive).toMatch(/^pkid-instance-\d{8}T\d{6}Z\.tar\.age$/);
+  expect(sidecar).toBe(`${archive}.manifest.json`);
+  const facts = JSON.parse(readFileSync(join(archives, sidecar), "utf8"));
+  const octets = readFileSync(join(archives, archive));
+  expect(facts).toMatchObject({ artifact: archive, seq: 7, instance_id: id });
+  expect([facts.sha256, facts.size]).toEqual([sha256Hex(octets), octets.length]);
+});
+
+test("older ones go when a newer one is there; what is somebody else's stays", async () => {
+  const { scheduled, clock } = await world();
+  mkdirSync(archives, { mode: 0o700 });
+  const foreign = ["notes.txt", "pkid-other-20200101T000000Z.tar.age", "pkid-instance-x.tar.age"];
+  for (const name of foreign) writeFileSync(join(archives, name), "x");
+  const other = { artifact: foreign[1], instance_id: "other", created_at: "2020-01-01T00:00:00Z" };
+  writeFileSync(join(archives, `${foreign[1]}.manifest.json`), JSON.stringify(other));
+  for (let n = 0; n < 4; n++) {
+    await scheduled.run(by);
+    clock.advance(24 * hour);
+  }
+  const own = ages().filter((name) => !foreign.includes(name));
+  expect(own.length).toBe(2);
+  expect(there()).toEqual(expect.arrayContaining(foreign));
+});
+
+test("with max_age_days older ones stay until they are so old", async () => {
+  const { scheduled, clock } = await world({ retention: { keep: 1, max_age_days: 3 } });
+  for (let n = 0; n < 6; n++) {
+    await scheduled.run(by);
+    clock.advance(24 * hour);
+  }
+  expect(ages().length).toBe(4);
+});
+
+test("one that fails is told, leaves nothing, lets nothing go, and is tried again within the hour", async () => {
+  const { scheduled, clock, state, store } = await world({
+    retention: { keep: 1, max_age_days: 0 },
+  });
+  await scheduled.runDue(by);
+  const before = there();
+  clock.advance(24 * hour);
+  state.broken = true;
+  await scheduled.runDue(by).catch(() => {});
+  expect(there()).toEqual(before);
+  expect(await lastScheduled(store)).toMatchObject({ result: "error" });
+  const events = [...store.state.events.values()].filter(({ action }) => action === "backup.run");
+  expect(events.map(({ result }) => result)).toEqual(["success", "error"]);
+  state.broken = false;
+  clock.advance(hour - 1);
+  await scheduled.runDue(by);
+  expect(there()).toEqual(before);
+  clock.advance(1);
+  await scheduled.runDue(by);
+  expect(there()).not.toEqual(before);
+});
+
+test("a drill is due when the last one is as long ago as its schedule says, and there is a backup", async () => {
+  const { scheduled, clock, state, backups } = await world();
+  await scheduled.drillDue();
+  expect(state.drills).toBe(0);
+  await scheduled.run(by);
+  await scheduled.drillDue();
+  expect(state.drills).toBe(1);
+  await backups.drilled(by, { artifact: "a", result: "success", fault: "" });
+  clock.advance(24 * hour - 1);
+  await scheduled.drillDue();
+  expect(state.drills).toBe(1);
+  clock.advance(1);
+  await scheduled.drillDue();
+  expect(state.drills).toBe(2);
+});
+
+test("without a target, or with one that cannot be written, it says so", async () => {
+  const { scheduled, state } = await world();
+  state.places = [];
+  const why = (work: Promise<unknown>) =>
+    work.then(
+      () => "made",
+      (error: Error) => error.message,
+    );
+  expect(await why(scheduled.run(by))).toContain("A target (backup.dir, backup.s3.bucket)");
+  writeFileSync(join(folder, "file"), "");
+  state.places = [new ArchiveDirectory(join(folder, "file", "below"))];
+  expect(await why(scheduled.run(by))).toContain("ENOTDIR");
+});
+
+test("an S3-compatible store takes archives in parts, lists them, and lets the older ones go", async () => {
+  const s3 = startS3();
+  const { accessKeyId, secretAccessKey, bucket: named, region } = s3Credentials;
+  const place = { endpoint: s3.endpoint, bucket: named, region, prefix: "backups" };
+  try {
+    const { scheduled, clock, state } = await world();
+    const bucket = new ArchiveBucket(
+      { ...place, force_path_style: true, concurrency: 1 },
+      async () => ({ accessKeyId, secretAccessKey, sessionToken: undefined }),
+    );
+    state.places = [bucket];
+    const made: string[] = [];
+    for (let n = 0; n < 3; n++) {
+      made.push(await scheduled.run(by));
+      clock.advance(24 * hour);
+    }
+    const listed = (await bucket.list(id)).map(({ artifact }) => artifact);
+    expect(listed).toEqual(made.slice(1).toReversed());
+    const octets = await new Response(await bucket.read(made[2] ?? "")).text();
+    expect(octets).toStartWith("archive of ");
+    expect(await bucket.list("another")).toEqual([]);
+  } finally {
+    await s3.stop();
+  }
+});

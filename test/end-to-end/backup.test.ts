@@ -1,0 +1,411 @@
+/**
+ * The disk died: an archive that was made under load is restored by the binary, on another disk, in
+ * PostgreSQL, with the token that holds the keys, and history goes on where nobody has been.
+ */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+
+import { parseCrl } from "#core/x509/crl.ts";
+import { ran } from "#test/support/child.ts";
+import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
+import {
+  binary,
+  Instance,
+  newHome,
+  runCli,
+  writeConfig,
+} from "#test/support/instances/instance.ts";
+import { createHsmToken } from "#test/support/keys/soft-token.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres();
+}, 60_000);
+afterAll(() => server.stop());
+
+const publicHttp = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
+
+describe.each([
+  ["sqlite", "sqlite", "software"],
+  ["sqlite", "postgres", "software"],
+  ["postgres", "sqlite", "software"],
+  ["sqlite", "sqlite", "softhsm"],
+] as const)("from %s to %s, keys in %s", (from, to, keys) => {
+  test("RES-2: everything acknowledged before the archive is there, and numbers leap past the loss", async () => {
+    const token = keys === "softhsm" ? await createHsmToken() : undefined;
+    const settings = { ...publicHttp, ...token?.config };
+    const first = newHome();
+    const config = { ...settings, ...(from === "postgres" ? await onServer(first, settings) : {}) };
+    const instance = await Instance.start({ home: first, config, env: token?.env ?? {} });
+    const chain = await createChain(instance, "ecdsa-p256");
+    const ca = chain.intermediateId;
+    const early = await issue(instance, ca, "early");
+    await instance.admin("POST", `/api/ca/${ca}/revoke`, { serial: early, reason: "superseded" });
+
+    const load = new Load(instance, ca);
+    while (load.issued.length < 100) await Bun.sleep(5);
+    const before = [...load.issued];
+    const { archive, identity } = await backedUp(instance);
+    const seen = load.issued.length;
+    await load.stop();
+    expect(seen).toBeGreaterThan(before.length);
+    // What the world has seen since.
+    const late = await issue(instance, ca, "late");
+    await instance.admin("POST", `/api/ca/${ca}/revoke`, { serial: late, reason: "keyCompromise" });
+    await instance.admin("POST", `/api/ca/${ca}/revoke`, {
+      serial: before[0] ?? "",
+      reason: "keyCompromise",
+    });
+    const { published, file } = await newestList(instance, ca, late);
+    await instance.kill();
+
+    const second = newHome();
+    const place = to === "postgres" ? { database: await emptyDatabase() } : {};
+    const target = { ...settings, ...place };
+    writeConfig(second, target);
+    const open = ["--identity", identity, "--with-crl", file];
+    const env = token?.env ?? {};
+    const looked = await runCli(second, ["restore", archive, ...open, "--dry-run"], "", env);
+    expect([looked.code, looked.stderr]).toEqual([0, ""]);
+    expect(looked.stdout).toContain("nothing was changed");
+    expect(existsSync(join(second, "data"))).toBe(false);
+    const restored = await runCli(second, ["restore", archive, ...open, "--json"], "", env);
+    expect([restored.code, restored.stderr]).toEqual([0, ""]);
+    expect(JSON.parse(restored.stdout)).toMatchObject({ database: to, imported: 2, unsigned: [] });
+    const again = await runCli(second, ["restore", archive, ...open], "", env);
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("is not empty")]);
+
+    const back = await Instance.start({ home: second, config: target, env });
+    try {
+      const revoked = [early, late, ...before.slice(0, 1)];
+      await holds(back, ca, { issued: before, revoked });
+      expect((await newestList(back, ca, late)).published - published).toBeGreaterThan(900_000n);
+      // Issue, OCSP, revocation and lists, as openssl sees them.
+      await walkCertificate(back, chain, "ecdsa-p384");
+    } finally {
+      await back.dispose();
+      token?.remove();
+    }
+  }, 180_000);
+});
+
+test("BAK-3: a drill leaves the instance as it was, and is remembered", async () => {
+  const home = newHome();
+  const identity = join(home, "identity");
+  const made = await runCli(home, ["backup", "keygen", "--out", identity]);
+  const archives = join(home, "archives");
+  mkdirSync(archives);
+  const backup = {
+    dir: archives,
+    recipients: [made.stdout.trim()],
+    verify: { identity_file: identity },
+  };
+  const instance = await Instance.start({ home, config: { backup } });
+  try {
+    const none = await instance.cli("backup", "drill");
+    expect([none.code, none.stderr]).toEqual([
+      1,
+      expect.stringContaining("There is no archive in"),
+    ]);
+    const chain = await createChain(instance, "ecdsa-p256");
+    await issue(instance, chain.intermediateId, "one");
+    expect((await instance.cli("backup", "create", "--out", archives)).code).toBe(0);
+    const drilled = await instance.cli("backup", "drill", "--json");
+    expect(JSON.parse(drilled.stdout)).toMatchObject({ revoked: true, lists: 2 });
+    const left = readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"));
+    expect(left).toEqual([]);
+    const status = await instance.cli("backup", "status");
+    expect(status.stdout).toMatch(/The drill of .* with pkid-.*\.tar\.age succeeded\./);
+    // No certificate of the drill is in the inventory, and no key of it in the key store.
+    const list = await instance.cli("cert", "list", "--ca", chain.intermediateId, "--json");
+    expect(list.stdout).not.toContain("drill-");
+    const [archive = ""] = readdirSync(archives).filter((name) => name.endsWith(".age"));
+    writeFileSync(join(archives, archive), "something else");
+    const failed = await instance.cli("backup", "drill");
+    expect([failed.code, failed.stderr]).toEqual([
+      1,
+      expect.stringContaining("no archive of the age"),
+    ]);
+    expect((await instance.cli("backup", "status")).stdout).toContain("failed: This is no archive");
+  } finally {
+    await instance.dispose();
+  }
+}, 120_000);
+
+test("RES-1: an archive that is not to be relied on is refused with its reason, and nothing is there after", async () => {
+  const home = newHome();
+  const instance = await Instance.start({ home });
+  const { archive, identity } = await backedUp(instance);
+  const older = archive;
+  await createChain(instance, "ecdsa-p256");
+  const { archive: newer } = await backedUp(instance, identity);
+  const { fingerprint } = await ledgerKey(instance);
+  await instance.stop();
+  const other = await Instance.start();
+  const { fingerprint: otherKey } = await ledgerKey(other);
+  await other.dispose();
+
+  const second = newHome();
+  writeConfig(second, {});
+  const wrong = join(second, "wrong");
+  await runCli(second, ["backup", "keygen", "--out", wrong]);
+  const octets = readFileSync(newer);
+  const altered = (name: string, change: (copy: Buffer) => Uint8Array): string => {
+    const file = join(second, name);
+    writeFileSync(file, change(Buffer.from(octets)));
+    return file;
+  };
+  const flipped = altered("flipped.age", (copy) => {
+    copy[copy.length >> 1] = (copy[copy.length >> 1] ?? 0) ^ 4;
+    return copy;
+  });
+  const cases: readonly (readonly [string, readonly string[], string])[] = [
+    [newer, ["--identity", wrong], "encrypted to others"],
+    [flipped, ["--identity", identity], "not what was written"],
+    [altered("cut.age", (copy) => copy.subarray(0, -1000)), ["--identity", identity], "cut off"],
+    [altered("not.age", () => Buffer.from("x")), ["--identity", identity], "no archive of the age"],
+    [older, ["--identity", identity], "is a later archive of this instance"],
+    [newer, ["--identity", identity, "--ledger-key", otherKey], "is another instance's"],
+    [join(second, "none.age"), ["--identity", identity], "cannot be read: ENOENT"],
+  ];
+  for (const [file, flags, reason] of cases) {
+    const refused = await runCli(second, ["restore", file, ...flags]);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(reason)]);
+    expect(refused.stdout).toBe("");
+    expect(readdirSync(second).filter((name) => name.startsWith("data"))).toEqual([]);
+  }
+  const pinned = ["--identity", identity, "--ledger-key", fingerprint];
+  expect((await runCli(second, ["restore", newer, ...pinned])).code).toBe(0);
+  const third = newHome();
+  writeConfig(third, {});
+  expect(await runCli(third, ["restore", older, "--identity", identity, "--older"])).toMatchObject({
+    code: 0,
+  });
+}, 120_000);
+
+test("keys of CAs that are not on the token stop a restore, unless that is allowed", async () => {
+  const token = await createHsmToken();
+  const empty = await createHsmToken();
+  const home = newHome();
+  const kek = { key_provider: { ...Object(token.config.key_provider) } };
+  const instance = await Instance.start({
+    home,
+    config: { ...token.config, ...kek },
+    env: token.env,
+  });
+  await createChain(instance, "ecdsa-p256");
+  const { archive, identity } = await backedUp(instance);
+  await instance.stop();
+  const second = newHome();
+  writeConfig(second, empty.config);
+  const open = ["restore", archive, "--identity", identity];
+  const refused = await runCli(second, open, "", empty.env);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Keys of CAs are")]);
+  expect(existsSync(join(second, "data"))).toBe(false);
+  const allowed = await runCli(second, [...open, "--allow-missing-keys"], "", empty.env);
+  expect([allowed.code, allowed.stdout]).toEqual([1, expect.stringContaining("Restored into")]);
+  expect(allowed.stderr).toContain("could not be signed: key_unavailable");
+  token.remove();
+  empty.remove();
+}, 120_000);
+
+test("a server makes its backup when it is asked to, and tries it without an identity as far as it can", async () => {
+  const home = newHome();
+  const dir = join(home, "archives");
+  const identity = join(home, "identity");
+  const recipient = (await runCli(home, ["backup", "keygen", "--out", identity])).stdout.trim();
+  const backup = { enabled: true, dir, recipients: [recipient] };
+  const instance = await Instance.start({ home, config: { backup } });
+  const preflight = async () => {
+    const only = ["--only", "backup.freshness,backup.restore_verified,backup.recipients", "--json"];
+    const { checks } = JSON.parse((await instance.cli("preflight", ...only)).stdout);
+    return checks.map(({ status }: { status: string }) => status);
+  };
+  expect(await preflight()).toEqual(["warn", "warn", "warn"]);
+  const made = await instance.cli("backup", "run");
+  expect([made.code, made.stderr]).toEqual([0, ""]);
+  expect(readdirSync(dir).sort()[0]).toBe(made.stdout.trim());
+  const drilled = await instance.cli("backup", "drill", "--json");
+  expect(JSON.parse(drilled.stdout)).toMatchObject({ opened: false, openers: "1 recipient" });
+  // One recipient is one person, who may be away.
+  expect(await preflight()).toEqual(["pass", "pass", "warn"]);
+  await instance.stop();
+  const secret = { ...backup, recipients: [], passphrase: "sixteen characters or more" };
+  const again = await Instance.start({ home, config: { backup: secret } });
+  await Bun.sleep(1000);
+  expect((await again.cli("backup", "run")).code).toBe(0);
+  const tried = await again.cli("backup", "drill", "--json");
+  expect(JSON.parse(tried.stdout)).toMatchObject({ revoked: true });
+  await again.dispose();
+}, 60_000);
+
+test("what root restores belongs to whoever the data directory was made for", async () => {
+  const home = newHome();
+  const instance = await Instance.start({ home });
+  const { archive, identity } = await backedUp(instance);
+  await instance.stop();
+  const second = newHome();
+  writeConfig(second, {});
+  const place = join(second, "data");
+  mkdirSync(place, { mode: 0o700 });
+  const asRoot = process.getuid?.() === 0;
+  if (asRoot) chownSync(place, 65_534, 65_534);
+  const owner = statSync(place).uid;
+  expect((await runCli(second, ["restore", archive, "--identity", identity])).code).toBe(0);
+  const names = readdirSync(place, { recursive: true, encoding: "utf8" });
+  expect(names).toContain("pkid.db");
+  expect(names.filter((name) => name.includes("restoring"))).toEqual([]);
+  expect(names.filter((name) => statSync(join(place, name)).uid !== owner)).toEqual([]);
+}, 60_000);
+
+test("an archive goes through a pipe, and opens with shares of a key", async () => {
+  const home = newHome();
+  const instance = await Instance.start({ home });
+  const made = await instance.cli(
+    "backup",
+    "keygen",
+    "--out",
+    join(home, "s"),
+    "--shares",
+    "3",
+    "--threshold",
+    "2",
+  );
+  const recipient = made.stdout.trim();
+  const out = join(home, "piped.age");
+  const command = `${binary} backup create --out - --recipient ${recipient} --data-dir ${instance.dataDir} | cat > ${out}`;
+  const piped = await ran(["sh", "-c", command]);
+  expect([piped.code, piped.stderr]).toEqual([0, expect.stringContaining("SHA-256")]);
+  const share = (n: number) => ["--identity", join(home, `s.${n}`)];
+  const few = await instance.cli("backup", "verify", out, ...share(1));
+  expect([few.code, few.stderr]).toEqual([
+    1,
+    expect.stringContaining("2 different shares are needed"),
+  ]);
+  expect((await instance.cli("backup", "verify", out, ...share(1), ...share(3))).code).toBe(0);
+  const nobody = await instance.cli("backup", "create", "--out", join(home, "x.age"));
+  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("Nobody could open")]);
+  expect(existsSync(join(home, "x.age"))).toBe(false);
+  await instance.dispose();
+}, 60_000);
+
+/** Every certificate, exactly these revocations, both chains, and the event of the restore. */
+async function holds(
+  back: Instance,
+  ca: string,
+  { issued, revoked }: { readonly issued: readonly string[]; readonly revoked: readonly string[] },
+): Promise<void> {
+  type Row = { readonly serial: string };
+  for (const serial of issued) {
+    const row = await back.admin<Row>("GET", `/api/ca/${ca}/certificates/${serial}`);
+    expect(row.serial).toBe(serial);
+  }
+  type Rows = { readonly items: readonly Row[] };
+  const { items } = await back.admin<Rows>("GET", `/api/ca/${ca}/revoked?limit=500`);
+  expect(items.map(({ serial }) => serial).sort()).toEqual([...revoked].sort());
+  const verified = await back.cli("audit", "verify", "--json");
+  expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
+  expect((await back.cli("db", "check", "--deep")).code).toBe(0);
+  const proven = await back.cli("verify");
+  expect([proven.code, proven.stderr, proven.stdout]).toEqual([
+    0,
+    "",
+    expect.stringContaining("Every proof holds"),
+  ]);
+  type Events = { readonly items: readonly { readonly detail: string }[] };
+  const told = await back.admin<Events>("GET", "/api/events?action=system.restore");
+  expect(told.items[0]?.detail).toMatch(/^archive=pkid-.*\.tar\.age seq=\d+ created_at=.* ledger/);
+}
+
+async function onServer(home: string, settings: object) {
+  const database = await emptyDatabase();
+  writeConfig(home, { ...settings, database });
+  expect((await runCli(home, ["migrate"])).code).toBe(0);
+  return { database };
+}
+
+const emptyDatabase = async () => ({ driver: "postgres", dsn: await server.createDatabase() });
+
+async function issue(instance: Instance, ca: string, name: string): Promise<string> {
+  const request = csr({ dns: [`${name}.example`], subject: [{ type: "CN", value: name }] });
+  const body = { csr: request };
+  return (await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, body)).serial;
+}
+
+async function backedUp(instance: Instance, known?: string) {
+  const identity = known ?? join(instance.home, "identity");
+  const made =
+    known === undefined ? await instance.cli("backup", "keygen", "--out", identity) : undefined;
+  const recipient =
+    made?.stdout.trim() ?? /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
+  const folder = join(instance.home, "archives");
+  mkdirSync(folder, { recursive: true });
+  // Names tell seconds.
+  await Bun.sleep(known === undefined ? 0 : 1000);
+  const told = await instance.cli(
+    "backup",
+    "create",
+    "--out",
+    folder,
+    "--recipient",
+    recipient,
+    "--json",
+  );
+  expect(told.stderr).toBe("");
+  const { file } = JSON.parse(told.stdout);
+  return { archive: String(file), identity };
+}
+
+async function ledgerKey(instance: Instance): Promise<{ fingerprint: string }> {
+  const { items } = await instance.admin<{ items: { signer_fingerprint: string }[] }>(
+    "GET",
+    "/api/hsm/audit-log?kind=genesis",
+  );
+  return { fingerprint: items[0]?.signer_fingerprint ?? "" };
+}
+
+/** The base list once it has the serial, and its number. */
+async function newestList(instance: Instance, ca: string, serial: string) {
+  for (;;) {
+    await instance.admin("POST", `/api/ca/${ca}/crl:publish`);
+    const der = await (await fetch(`${instance.publicUrl}/api/ca/${ca}/crl`)).bytes();
+    const file = join(instance.home, "newest.crl");
+    writeFileSync(file, der);
+    const crl = parseCrl(der);
+    if (!crl.entries.some((entry) => entry.serial === serial)) continue;
+    const { stdout } = await ran(["openssl", "crl", "-in", file, "-noout", "-crlnumber"]);
+    return { published: BigInt(stdout.trim().replace("crlNumber=", "")), file };
+  }
+}
+
+/** 32 clients that issue without pause. */
+class Load {
+  readonly issued: string[] = [];
+  #stopped = false;
+  readonly #clients: Promise<void>[];
+
+  constructor(instance: Instance, ca: string) {
+    this.#clients = Array.from({ length: 32 }, async (_, client) => {
+      for (let n = 0; !this.#stopped; n++) {
+        this.issued.push(await issue(instance, ca, `load-${client}-${n}`));
+      }
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+  }
+}

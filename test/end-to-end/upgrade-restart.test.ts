@@ -1,0 +1,251 @@
+/** A new binary over a running one, while clients ask without a pause: nobody is refused. */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { Load } from "#test/support/instances/load.ts";
+import { otherBuild } from "#test/support/instances/other-build.ts";
+import { PlainClient } from "#test/support/instances/plain-client.ts";
+import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { Balancer } from "#test/support/servers/balancer.ts";
+import { heldSocket } from "#test/support/servers/held-sockets.ts";
+import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+
+const newer = "9.9.9-next";
+const bindings = [{ name: "robots", subject_cn: "robot", subject: "robot", roles: ["issuer"] }];
+const closing: (() => unknown)[] = [];
+let next: string;
+let clientCa: string;
+let server: PostgresServer;
+
+beforeAll(async () => {
+  [next, server] = await Promise.all([otherBuild(newer), startPostgres()]);
+  clientCa = join(dirname(next), "clients.pem");
+  const key = ["-newkey", "ed25519", "-nodes", "-keyout", join(dirname(next), "clients.key")];
+  await openssl(["req", "-x509", ...key, "-subj", "/CN=Clients", "-out", clientCa]);
+  closing.push(
+    () => rmSync(dirname(next), { recursive: true }),
+    () => server.stop(),
+  );
+}, 90_000);
+
+afterAll(async () => {
+  for (const close of closing.toReversed()) await close();
+});
+
+/** What clients ask for: by these addresses, believing these CAs. */
+interface World {
+  readonly main: string;
+  readonly open: string;
+  readonly ca: readonly string[];
+  readonly id: string;
+  readonly csr: string;
+  readonly token: string;
+  readonly request: Uint8Array<ArrayBuffer>;
+}
+
+async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca">> {
+  const chain = await createChain(instance, "ecdsa-p256");
+  const { home } = instance;
+  const csr = await newCsr(home, "upgrade.example.test");
+  const token = await instance.token(["issuer"]);
+  const path = `/api/ca/${chain.intermediateId}/issue`;
+  const leaf = await instance.admin<{ certificate: string }>("POST", path, { csr });
+  const file = saved(home, "leaf.pem", leaf.certificate);
+  const asked = join(home, "leaf.ocsp");
+  const about = ["-issuer", chain.intermediate, "-cert", file, "-no_nonce"];
+  await openssl(["ocsp", ...about, "-reqout", asked]);
+  const request = await Bun.file(asked).bytes();
+  return { id: chain.intermediateId, csr, token, request };
+}
+
+/** Clients that keep their connections, and clients that come anew for each request. */
+function started({ main, open, ca, id, csr, token, request }: World, serials: Set<string>): Load {
+  const load = new Load();
+  const headers = { authorization: `Token ${token}`, "content-type": "application/json" };
+  const issue = (keepalive: boolean) => async () => {
+    const body = JSON.stringify({ csr });
+    const options = { method: "POST", body, headers, keepalive, tls: { ca: [...ca] } };
+    const answer = await fetch(`${main}/api/ca/${id}/issue`, options);
+    const { serial } = await answer.json();
+    if (answer.status === 201) serials.add(serial);
+    return answer.status;
+  };
+  const read = (path: string, init: BunFetchRequestInit) => async () => {
+    const answer = await fetch(`${open}/api/ca/${id}/${path}`, init);
+    await answer.bytes();
+    return answer.status;
+  };
+  const asked = { "content-type": "application/ocsp-request" };
+  const ocsp = { method: "POST", body: request, headers: asked };
+  load.start("issue", issue(true));
+  load.start("issue anew", issue(false));
+  load.start("ocsp", read("ocsp", { ...ocsp, keepalive: true }));
+  load.start("ocsp anew", read("ocsp", { ...ocsp, keepalive: false }));
+  load.start("crl", read("crl", { keepalive: true }));
+  load.start("crl anew", read("crl", { keepalive: false }));
+  for (let n = 1; n <= 8; n++) {
+    const client = new PlainClient(Number(new URL(open).port), `/api/ca/${id}/crl`);
+    load.start(`plain ${n}`, () => client.ask());
+    closing.push(() => client.close());
+  }
+  return load;
+}
+
+/** Nothing failed, everybody had answers, and what was acknowledged is there. */
+async function kept(load: Load, instance: Instance, id: string, serials: Set<string>) {
+  await load.stop();
+  expect(load.failures).toEqual([]);
+  const counts = [...load.answered].map(([name, count]) => `${name} ${count}`).join(", ");
+  console.log(`longest request ${Math.round(load.longestMs)} ms; ${counts}`);
+  expect(serials.size).toBeGreaterThan(0);
+  for (const serial of serials) {
+    const path = `/api/ca/${id}/certificates/${serial}`;
+    expect(await instance.admin<object>("GET", path)).toMatchObject({ status: "good" });
+  }
+  expect((await instance.cli("audit", "verify")).code).toBe(0);
+}
+
+const versionOf = async (instance: Instance): Promise<string> =>
+  (await (await instance.fetch("/healthz")).json()).build.version;
+
+for (const [name, asks] of [
+  ["", false],
+  [" that asks clients for certificates", true],
+] as const) {
+  test(`one instance${name} is replaced under load without a refused or reset request`, async () => {
+    const sockets = { main: heldSocket(), public: heldSocket() };
+    for (const { close } of Object.values(sockets)) closing.push(close);
+    const home = newHome();
+    const address = `127.0.0.1:${sockets.public.port}`;
+    const config = {
+      server: { port: sockets.main.port, public_http: { enabled: true, address } },
+      auth: { mtls: { enabled: asks, ca_file: clientCa, bindings } },
+    };
+    const first = await Instance.start({ home, config, sockets });
+    closing.push(() => rmSync(home, { recursive: true, force: true }));
+    const world = await worldOf(first);
+    const [main, open, ca] = [first.url, first.publicUrl, [first.servingCa()]];
+    const serials = new Set<string>();
+    const load = started({ ...world, main, open, ca }, serials);
+    let instance = first;
+    for (const binary of [next, undefined, next]) {
+      await load.more(20);
+      const begun = performance.now();
+      expect(await instance.stop()).toBe(0);
+      const stopped = performance.now();
+      instance = await Instance.start({ home, config, sockets, ...(binary && { binary }) });
+      const [stop, start] = [stopped - begun, performance.now() - stopped].map(Math.round);
+      console.log(`stopped in ${stop} ms, ready ${start} ms later`);
+      expect((await versionOf(instance)) === newer).toBe(binary !== undefined);
+    }
+    await load.more(20);
+    await kept(load, instance, world.id, serials);
+    await instance.stop();
+  }, 120_000);
+}
+
+test("another serving certificate takes over a socket that was handed over, and nobody is refused", async () => {
+  const main = heldSocket();
+  closing.push(main.close);
+  const home = newHome();
+  const pairs = await Promise.all(
+    ["before", "after"].map(async (name) => {
+      const [tls_cert, tls_key] = [join(home, `${name}.crt`), join(home, `${name}.key`)];
+      const made = ["-newkey", "ed25519", "-nodes", "-keyout", tls_key, "-out", tls_cert];
+      await openssl(["req", "-x509", ...made, "-subj", `/CN=${name}`]);
+      return { tls_cert, tls_key };
+    }),
+  );
+  const config = (pair = pairs[0]) => ({ server: { port: main.port, ...pair } });
+  const instance = await Instance.start({ home, config: config(), sockets: { main } });
+  closing.push(() => instance.dispose());
+  const load = new Load();
+  const ask = (keepalive: boolean) => async () =>
+    (await fetch(`${instance.url}/healthz`, { keepalive, tls: { rejectUnauthorized: false } }))
+      .status;
+  load.start("kept", ask(true));
+  load.start("anew", ask(false));
+  const shown = async () => {
+    const { text } = await openssl(["s_client", "-connect", `127.0.0.1:${main.port}`]);
+    return /^subject=CN ?= ?(.*)$/m.exec(text)?.[1];
+  };
+  for (const [index, name] of [
+    [1, "after"],
+    [0, "before"],
+    [1, "after"],
+  ] as const) {
+    await load.more(50);
+    writeConfig(home, config(pairs[index]));
+    instance.signal("SIGHUP");
+    while ((await shown()) !== name) await Bun.sleep(10);
+  }
+  await load.more(50);
+  await load.stop();
+  expect(load.failures).toEqual([]);
+}, 60_000);
+
+test("a socket that no listener is configured for stops the start, which says so and founds nothing", async () => {
+  const socket = heldSocket();
+  closing.push(socket.close);
+  const home = newHome();
+  closing.push(() => rmSync(home, { recursive: true, force: true }));
+  const start = Instance.start({
+    home,
+    config: { server: { port: 1 } },
+    sockets: { main: socket },
+  });
+  const told = await start.then(String, String);
+  expect(told).toContain(`A socket for port ${socket.port} (main) was handed over`);
+  expect(told).toContain("server.port says 1; change one of them");
+  expect(existsSync(join(home, "data"))).toBe(false);
+}, 30_000);
+
+test("two replicas are replaced one after the other, behind a balancer that asks whether they are ready, without a failed request", async () => {
+  const database = { driver: "postgres", dsn: await server.createDatabase() };
+  const open = { enabled: true, address: "127.0.0.1:0" };
+  const config = { database, server: { public_http: open, shutdown_delay_seconds: 1 } };
+  const home = newHome();
+  writeConfig(home, config);
+  expect((await runCli(home, ["migrate"])).code).toBe(0);
+  let one = await Instance.start({ home, config });
+  // Software keys lie in the data directory of the first; the second uses them there.
+  const keystore_dir = join(one.dataDir, "keys");
+  const software = { keystore_dir, master_key_file: join(one.dataDir, "master.key") };
+  const second = { ...config, key_provider: { software } };
+  let two = await Instance.start({ config: second });
+  closing.push(async () => {
+    for (const instance of [one, two]) await instance.dispose();
+  });
+  const balancers = { main: await Balancer.open(100), open: await Balancer.open(100) };
+  for (const balancer of Object.values(balancers)) closing.push(() => balancer.close());
+  const put = async (name: string, instance: Instance) => {
+    const ready = async () => (await instance.fetch("/readyz")).status === 200;
+    const port = (url: string) => Number(new URL(url).port);
+    await balancers.main.put(name, { port: port(instance.url), ready });
+    await balancers.open.put(name, { port: port(instance.publicUrl), ready });
+  };
+  await Promise.all([put("one", one), put("two", two)]);
+  const serials = new Set<string>();
+  const world = {
+    ...(await worldOf(one)),
+    main: `https://127.0.0.1:${balancers.main.port}`,
+    open: `http://127.0.0.1:${balancers.open.port}`,
+    ca: [one.servingCa(), two.servingCa()],
+  };
+  const load = started(world, serials);
+  await load.more(20);
+  expect(await one.stop()).toBe(0);
+  one = await Instance.start({ home, config, binary: next });
+  await put("one", one);
+  await load.more(20);
+  expect(await two.stop()).toBe(0);
+  two = await Instance.start({ home: two.home, config: second, binary: next });
+  await put("two", two);
+  await load.more(20);
+  expect([await versionOf(one), await versionOf(two)]).toEqual([newer, newer]);
+  await kept(load, one, world.id, serials);
+}, 120_000);
