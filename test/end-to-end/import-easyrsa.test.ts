@@ -20,9 +20,12 @@ let instance: Instance;
 beforeAll(async () => {
   if (!existsSync(easyrsa)) throw new Error("easy-rsa is not installed; scripts/test installs it");
   writeFileSync(passphrase, "correct horse\n");
+  // Of one file openssl would take the second line for what it writes.
+  writeFileSync(`${passphrase}-out`, "correct horse\n");
   const run = async (...args: readonly string[]) => {
-    const env = { EASYRSA_PASSIN: `file:${passphrase}`, EASYRSA_PASSOUT: `file:${passphrase}` };
-    const batch = { ...env, EASYRSA_BATCH: "1", EASYRSA_REQ_CN: "Easy CA", EASYRSA_PKI: pki };
+    const env = { EASYRSA_PASSIN: `file:${passphrase}`, EASYRSA_PASSOUT: `file:${passphrase}-out` };
+    const named = args[0] === "build-ca" ? { EASYRSA_REQ_CN: "Easy CA" } : {};
+    const batch = { ...env, ...named, EASYRSA_BATCH: "1", EASYRSA_PKI: pki };
     const { code, stderr } = await ran([easyrsa, ...args], { cwd: folder, env: batch });
     if (code !== 0) throw new Error(`easyrsa ${args[0]}: ${stderr}`);
   };

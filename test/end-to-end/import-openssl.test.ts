@@ -44,16 +44,33 @@ async function crl(): Promise<string> {
   const [ca] = (await instance.admin<{ items: { id: string }[] }>("GET", "/api/ca")).items;
   const response = await fetch(`${instance.publicUrl}/api/ca/${ca?.id}/crl`);
   writeFileSync(der, new Uint8Array(await response.arrayBuffer()));
-  const verified = await openssl(["crl", "-inform", "DER", "-in", der, "-noout", "-text",
-    "-CAfile", old.file("cacert.pem")]);
+  const verified = await openssl([
+    "crl",
+    "-inform",
+    "DER",
+    "-in",
+    der,
+    "-noout",
+    "-text",
+    "-CAfile",
+    old.file("cacert.pem"),
+  ]);
   return verified.text;
 }
 
 async function statusOf(name: string): Promise<string> {
   const [ca] = (await instance.admin<{ items: { id: string }[] }>("GET", "/api/ca")).items;
-  const asked = await openssl(["ocsp", "-issuer", old.file("cacert.pem"), "-serial",
-    `0x${serials[name]}`, "-url", `${instance.publicUrl}/api/ca/${ca?.id}/ocsp`,
-    "-CAfile", old.file("cacert.pem")]);
+  const asked = await openssl([
+    "ocsp",
+    "-issuer",
+    old.file("cacert.pem"),
+    "-serial",
+    `0x${serials[name]}`,
+    "-url",
+    `${instance.publicUrl}/api/ca/${ca?.id}/ocsp`,
+    "-CAfile",
+    old.file("cacert.pem"),
+  ]);
   return asked.text;
 }
 
@@ -143,7 +160,15 @@ describe("when it is mended", () => {
 
   test("an imported certificate is revoked like any other", async () => {
     const serial = `0x${serials["mail.example"]}`;
-    const ran = await instance.cli("revoke", "cert", "--ca", "old", serial, "--reason", "superseded");
+    const ran = await instance.cli(
+      "revoke",
+      "cert",
+      "--ca",
+      "old",
+      serial,
+      "--reason",
+      "superseded",
+    );
     expect(ran.stderr).toBe("");
     expect(await statusOf("mail.example")).toContain("revoked");
   }, 30_000);
@@ -152,7 +177,17 @@ describe("when it is mended", () => {
     const out = join(old.directory, "renewed.pem");
     const serial = `0x${serials["www.example"]}`;
     const csr = old.file("www.example.csr");
-    const ran = await instance.cli("cert", "renew", "--ca", "old", serial, "--csr", csr, "--out", out);
+    const ran = await instance.cli(
+      "cert",
+      "renew",
+      "--ca",
+      "old",
+      serial,
+      "--csr",
+      csr,
+      "--out",
+      out,
+    );
     expect(ran.code).toBe(0);
     const verified = await openssl(["verify", "-CAfile", old.file("cacert.pem"), out]);
     expect(verified.text).toContain("OK");

@@ -20,13 +20,10 @@ export interface ForeignList {
 }
 
 /** Reads a list in PEM or DER; fails, naming the file, for none, and for one of another CA. */
-export async function readList(
-  io: Io,
-  file: string,
-  ca: ParsedCertificate,
-): Promise<ForeignList> {
+export async function readList(io: Io, file: string, ca: ParsedCertificate): Promise<ForeignList> {
   const octets = await readArgument(io, file, fileOctetsMax);
-  const pem = octets[0] === dash ? decodePem(new TextDecoder().decode(octets), ["X509 CRL"]) : octets;
+  const pem =
+    octets[0] === dash ? decodePem(new TextDecoder().decode(octets), ["X509 CRL"]) : octets;
   if (pem === undefined) throw new Failure(`${file} is not one CRL in PEM.`);
   try {
     const opened = openCrl(pem);

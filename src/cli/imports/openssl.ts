@@ -96,7 +96,8 @@ function certificateIn(file: string): Uint8Array | undefined {
     if (statSync(file).size > fileOctetsMax) return undefined;
     const text = readFileSync(file, "utf8");
     const end = text.indexOf(endLine);
-    const blocks = end < 0 ? undefined : decodePemBlocks(text.slice(0, end + endLine.length), label, 1);
+    const blocks =
+      end < 0 ? undefined : decodePemBlocks(text.slice(0, end + endLine.length), label, 1);
     return blocks?.[0];
   } catch (error) {
     throw unreadable(file, error);

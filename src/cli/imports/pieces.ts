@@ -5,11 +5,7 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { type FoundRow, CsvRows } from "#core/foreign-ca/csv-rows.ts";
 import type { ForeignEntry } from "#core/foreign-ca/entry.ts";
 import { type FoundJson, JsonValues } from "#core/foreign-ca/json-values.ts";
-import {
-  type RecordSource,
-  type Row,
-  recordReaders,
-} from "#core/foreign-ca/records.ts";
+import { type RecordSource, type Row, recordReaders } from "#core/foreign-ca/records.ts";
 import { Failure } from "#cli/failure.ts";
 
 /** An entry, or why there is none, and where: `file:line`. */

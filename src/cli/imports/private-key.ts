@@ -51,7 +51,9 @@ function fromPem(file: string, text: string, passphrase: string | undefined): Ca
     return caKey(createPrivateKey({ key: pem, format: "pem", passphrase: passphrase ?? "" }));
   } catch {
     // The complaint of the runtime could quote the key.
-    throw locked ? wrongPassphrase(file) : new Failure(`${file} holds no private key that is known.`);
+    throw locked
+      ? wrongPassphrase(file)
+      : new Failure(`${file} holds no private key that is known.`);
   }
 }
 
@@ -101,7 +103,12 @@ const wrongPassphrase = (file: string) =>
 /** Every block of a private key, found by its lines: headers of old ones have hyphens in them. */
 function keyBlocksIn(text: string): readonly string[] {
   const blocks: string[] = [];
-  for (const label of ["PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]) {
+  for (const label of [
+    "PRIVATE KEY",
+    "ENCRYPTED PRIVATE KEY",
+    "RSA PRIVATE KEY",
+    "EC PRIVATE KEY",
+  ]) {
     const end = `-----END ${label}-----`;
     let at = text.indexOf(`-----BEGIN ${label}-----`);
     while (at >= 0 && blocks.length < 2) {

@@ -69,7 +69,8 @@ function instantOf(text: string): Instant | undefined {
   const whole = year.length === 4 ? year : `${Number(year) < 50 ? "20" : "19"}${year}`;
   const at = parseTimestamp(`${whole}-${month}-${day}T${hour}:${minute}:${second}Z`);
   // The runtime reads 31 February as a day of March.
-  const same = at !== undefined && new Date(at).toISOString().startsWith(`${whole}-${month}-${day}`);
+  const same =
+    at !== undefined && new Date(at).toISOString().startsWith(`${whole}-${month}-${day}`);
   return same ? at : undefined;
 }
 

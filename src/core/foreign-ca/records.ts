@@ -73,8 +73,7 @@ function vaultRecord(row: Row): ForeignRecord {
   const at = wholeOf(seconds);
   if (at === undefined || at < 0) return { fault: "has a revocation_time that is no time" };
   // It keeps no reasons.
-  const revoked =
-    at === 0 ? undefined : { at: instant(at * 1000), reason: "unspecified" as const };
+  const revoked = at === 0 ? undefined : { at: instant(at * 1000), reason: "unspecified" as const };
   return { certificate, serial: undefined, revoked };
 }
 

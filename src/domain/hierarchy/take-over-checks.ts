@@ -86,7 +86,9 @@ export async function examined(
 }
 
 /** One certificate in PEM. Refuses `bad_certificate`, also for one that no CA has. */
-export async function examinedPem(pem: string): Promise<{ readonly certificate: ParsedCertificate }> {
+export async function examinedPem(
+  pem: string,
+): Promise<{ readonly certificate: ParsedCertificate }> {
   const certificate = readCertificate(pem);
   if (!isCa(certificate)) throw refuse("import_refused", { checks: ["basic_constraints"] });
   return { certificate };

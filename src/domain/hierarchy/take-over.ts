@@ -167,11 +167,7 @@ export class TakeOver {
   }
 
   /** Held and announced; refuses `import_refused` (`public_key`) for the key of another. */
-  async #keyOf(
-    key: OfferedKey,
-    { spki }: ParsedCertificate,
-    keyType: KeyType,
-  ): Promise<KeyHandle> {
+  async #keyOf(key: OfferedKey, { spki }: ParsedCertificate, keyType: KeyType): Promise<KeyHandle> {
     const { keys, store, clock } = this.#deps;
     const id = keyIdOf(spki);
     // The label follows from the key: who tries again after a failure finds what he brought.
@@ -219,12 +215,7 @@ export class TakeOver {
   }
 
   /** The certificate of a CA whose issuer is here stands in the inventory, as every other does. */
-  async #own(
-    tx: Unit,
-    origin: Origin,
-    issuer: CaRecord,
-    { certificate }: Examined,
-  ): Promise<void> {
+  async #own(tx: Unit, origin: Origin, issuer: CaRecord, { certificate }: Examined): Promise<void> {
     const known = await tx.certificates.lock(issuer.id, certificate.serial);
     const entry = await tx.revocations.lock(issuer.id, certificate.serial);
     if (entry !== undefined) throw refuse("import_refused", { checks: ["revoked"] });

@@ -47,17 +47,43 @@ export class OpensslCa {
   }
 
   /** Issues for a name; gives the serial as the index has it. The key stays in `<cn>.key`. */
-  async issue(cn: string, more: { readonly extensions?: string; readonly strings?: string } = {}): Promise<string> {
+  async issue(
+    cn: string,
+    more: { readonly extensions?: string; readonly strings?: string } = {},
+  ): Promise<string> {
     const serial = this.read("serial").trim();
     this.write("openssl.cnf", configuration(this.directory, more.strings));
     await this.openssl([
-      "req", "-new", "-nodes", "-config", "openssl.cnf", "-newkey", "ec",
-      "-pkeyopt", "ec_paramgen_curve:P-256", "-subj", `/O=Old Company/CN=${cn}`,
-      "-addext", `subjectAltName=DNS:${cn.replaceAll(" ", "-")}`, "-keyout", `${cn}.key`, "-out", `${cn}.csr`,
+      "req",
+      "-new",
+      "-nodes",
+      "-config",
+      "openssl.cnf",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:P-256",
+      "-subj",
+      `/O=Old Company/CN=${cn}`,
+      "-addext",
+      `subjectAltName=DNS:${cn.replaceAll(" ", "-")}`,
+      "-keyout",
+      `${cn}.key`,
+      "-out",
+      `${cn}.csr`,
     ]);
     await this.openssl([
-      "ca", "-batch", "-notext", "-config", "openssl.cnf", "-in", `${cn}.csr`,
-      "-extensions", more.extensions ?? "server", "-out", `${cn}.pem`,
+      "ca",
+      "-batch",
+      "-notext",
+      "-config",
+      "openssl.cnf",
+      "-in",
+      `${cn}.csr`,
+      "-extensions",
+      more.extensions ?? "server",
+      "-out",
+      `${cn}.pem`,
     ]);
     return serial;
   }

@@ -17,7 +17,13 @@ type CrlReads = Pick<
 >;
 type CrlWrites = Pick<
   RevocationWrites,
-  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "raiseCrlNumber" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  | "keepShardUrl"
+  | "indexPartitions"
+  | "reserveCrl"
+  | "raiseCrlNumber"
+  | "putCrlPiece"
+  | "publishCrl"
+  | "pruneCrls"
 >;
 type ListName = Pick<CrlHead, "caId" | "scope" | "number">;
 
