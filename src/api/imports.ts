@@ -39,7 +39,13 @@ interface Deps {
 }
 
 /** Handlers of the imports. */
-export function importHandlers({ takeOver, adoption }: Deps) {
+export const importHandlers = (deps: Deps) =>
+  ({ ...beginHandlers(deps), ...entryHandlers(deps) }) satisfies Partial<
+    Record<OperationName, Definition>
+  >;
+
+/** The CA: where its key goes, and that it comes. */
+function beginHandlers({ takeOver }: Deps) {
   return {
     "import.address": operation({
       summary: "Where a private key has to be sealed for, so that only the key store reads it.",
@@ -73,6 +79,12 @@ export function importHandlers({ takeOver, adoption }: Deps) {
         return ca !== undefined && begun ? made(answer, `/api/ca/${ca.id}`) : answer;
       },
     }),
+  };
+}
+
+/** What it has signed and revoked, and that this is all. */
+function entryHandlers({ takeOver, adoption }: Deps) {
+  return {
     "import.check": operation({
       summary: "Say what would become of certificates and entries of a CA that is taken over.",
       target: theTenant,
@@ -113,7 +125,7 @@ export function importHandlers({ takeOver, adoption }: Deps) {
       run: async ({ ca, origin, input }) =>
         caJson(await takeOver.finish(origin, ca, input.crl_number)),
     }),
-  } satisfies Partial<Record<OperationName, Definition>>;
+  };
 }
 
 const pemField = text({ min: 1, max: 1_000_000 });

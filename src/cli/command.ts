@@ -47,7 +47,7 @@ export interface CliDeps {
     env: Environment,
     request: PreflightRequest,
   ) => Promise<PreflightReport>;
-  /** Seals a private key for the key store at `address`; whatever lies in between cannot read it. */
+  /** Seals a private key for the key store at `address`; nobody in between can read it. */
   readonly sealFor: (address: Uint8Array, content: Uint8Array) => Uint8Array;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;

@@ -1,4 +1,4 @@
-/** Coming from EasyRSA, whose key has a passphrase, into an instance that nobody serves meanwhile. */
+/** Coming from EasyRSA, whose key has a passphrase, into an instance that nobody serves. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs";

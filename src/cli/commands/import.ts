@@ -188,7 +188,7 @@ async function caCertificateIn(
 
 /** RFC 5280 §5.2.3 lets numbers have 20 octets; what cannot be counted on here is refused. */
 function highest(numbers: readonly bigint[]): number {
-  const number = numbers.reduce((a, b) => (a > b ? a : b));
+  const [number = 0n] = [...numbers].sort((a, b) => (a < b ? 1 : -1));
   if (number <= numberMax) return Number(number);
   throw new Failure(`The CRL number ${number} is too large to go on from: at most ${numberMax}.`);
 }

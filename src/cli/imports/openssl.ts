@@ -42,7 +42,7 @@ export const layouts = {
   },
 } as const satisfies Record<string, Layout>;
 
-/** The entries of a database, one for each line; a certificate that is gone leaves its revocation. */
+/** The entries of a database, one a line; a certificate that is gone leaves its revocation. */
 export function* indexEntries(
   index: string,
   directories: readonly string[],

@@ -34,7 +34,7 @@ export function* piecesOf(file: string): Generator<string> {
   }
 }
 
-/** The lines of a file, without their ends, from line 1; one of over a MiB is a fault of the file. */
+/** The lines of a file, without their ends, from line 1; one of over a MiB fails. */
 export function* linesOf(file: string): Generator<readonly [number: number, line: string]> {
   let number = 1;
   let rest = "";
@@ -82,6 +82,7 @@ function rowOf(text: string): Row | undefined {
   }
 }
 
+/** What a command says of a file that it could not read; a `Failure` is given as it is. */
 export function unreadable(file: string, error: unknown): Failure {
   if (error instanceof Failure) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";

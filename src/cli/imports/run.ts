@@ -3,7 +3,6 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 
 import { encodePem } from "#core/asn1/pem.ts";
-import type { Serial } from "#core/ids.ts";
 import { timestamp } from "#core/time.ts";
 import type { ParsedCertificate } from "#core/x509/certificate.ts";
 import type { Client } from "#cli/client.ts";
@@ -11,7 +10,7 @@ import type { CliDeps } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Io } from "#cli/io.ts";
 import { watched } from "#cli/progress.ts";
-import { rowAt, rowsAt, textAt } from "#cli/rows.ts";
+import { type Row, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 
 import { type Placed, unreadable } from "./pieces.ts";
 import type { CaKey } from "./private-key.ts";
@@ -192,22 +191,22 @@ class Import {
     for (const [at, one] of batch.entries()) this.#told(one, results[at] ?? {});
   }
 
-  #told(one: Extract<Placed, { entry: unknown }>, row: object): void {
-    const found = row as { result?: unknown; serial?: unknown; fault?: unknown };
-    const serial = String(found.serial ?? one.entry.serial ?? "");
+  #told(one: Extract<Placed, { entry: unknown }>, row: Row): void {
+    const serial = textAt(row, "serial") || (one.entry.serial ?? "");
     const { place } = one;
-    if (found.result === "refused") {
-      const fault = String(found.fault);
+    const said = textAt(row, "result");
+    if (said === "refused") {
+      const fault = textAt(row, "fault");
       this.#refuse({ place, serial, reason: faultTexts.get(fault) ?? fault });
       return;
     }
-    const result = this.#foretold(String(found.result), serial as Serial, one);
+    const result = this.#foretold(said, serial, one);
     if (isCounted(result)) this.#counts[result] += 1;
     this.#reported({ place, serial, result });
   }
 
   /** A dry run takes nothing in, so what it has seen of earlier batches it remembers itself. */
-  #foretold(result: string, serial: Serial, one: Extract<Placed, { entry: unknown }>): string {
+  #foretold(result: string, serial: string, one: Extract<Placed, { entry: unknown }>): string {
     if (!this.#ways.dryRun) return result;
     const revoked = one.entry.revoked !== undefined;
     const before = this.#foreseen.get(serial);

@@ -1,4 +1,4 @@
-/** Reads comma-separated values as they arrive (RFC 4180), and the rows below a header as objects. */
+/** Reads comma-separated values as they arrive (RFC 4180), rows below a header as objects. */
 
 /** A row by the names of the header, in lower case; or what is wrong with it. */
 export type FoundRow =

@@ -65,9 +65,9 @@ function cfsslRecord(row: Row): ForeignRecord {
 
 /** An answer of `pki/cert/<serial>`, as the API and `vault read -format=json` give it. */
 function vaultRecord(row: Row): ForeignRecord {
-  const { data = row } = row;
-  if (typeof data !== "object" || data === null) return { fault: "has no data" };
-  const { certificate: text, revocation_time: seconds = 0 } = data as Row; // An object, read below.
+  const { data: answer = row } = row;
+  if (typeof answer !== "object" || answer === null) return { fault: "has no data" };
+  const { certificate: text, revocation_time: seconds = 0 } = answer as Row; // An object.
   const certificate = typeof text === "string" ? pemOf(text) : undefined;
   if (certificate === undefined) return { fault: "has no certificate in PEM" };
   const at = wholeOf(seconds);
@@ -138,7 +138,7 @@ function wholeOf(given: unknown): number | undefined {
   return typeof number === "number" && Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Epoch milliseconds, or RFC 3339, also with the blank and the short offset that databases write. */
+/** Epoch milliseconds, or RFC 3339, also with the blank and short offset that databases write. */
 function timeOf(given: unknown): Instant | undefined {
   const milliseconds = wholeOf(given);
   if (milliseconds !== undefined) {

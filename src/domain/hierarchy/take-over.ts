@@ -9,7 +9,7 @@ import { encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
-import { instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
 import { commonName, nameText } from "#core/x509/names.ts";
@@ -127,7 +127,7 @@ export class TakeOver {
     const changed = await store.atomically(async (tx) => {
       const active = pending && (await tx.cas.certify(ca.id, "pending", certified));
       const raised = crlNumber > 0 && (await raise(tx, ca, crlNumber));
-      if (active && ca.csr === undefined) await this.#own(tx, origin, issuer, found);
+      if (active && ca.csr === undefined) await this.#own(tx, origin, { issuer, found, now });
       if (!active && !raised) return false;
       await tx.audit.appendEvent(finishEvent(origin, ca, certified, crlNumber), now);
       return active;
@@ -181,7 +181,8 @@ export class TakeOver {
       throw refuse("import_refused", { checks: ["public_key"] });
     }
     const operation = key.provider === "pkcs11" ? "find" : "import";
-    await store.atomically((tx) => announceKey(tx, handle, "ca", operation, clock.now()));
+    const at = clock.now();
+    await store.atomically((tx) => announceKey(tx, handle, "ca", operation, at));
     return handle;
   }
 
@@ -215,7 +216,13 @@ export class TakeOver {
   }
 
   /** The certificate of a CA whose issuer is here stands in the inventory, as every other does. */
-  async #own(tx: Unit, origin: Origin, issuer: CaRecord, { certificate }: Examined): Promise<void> {
+  async #own(
+    tx: Unit,
+    origin: Origin,
+    given: { readonly issuer: CaRecord; readonly found: Examined; readonly now: Instant },
+  ): Promise<void> {
+    const { issuer, now } = given;
+    const { certificate } = given.found;
     const known = await tx.certificates.lock(issuer.id, certificate.serial);
     const entry = await tx.revocations.lock(issuer.id, certificate.serial);
     if (entry !== undefined) throw refuse("import_refused", { checks: ["revoked"] });
@@ -224,7 +231,6 @@ export class TakeOver {
       if (!same) throw refuse("import_refused", { checks: ["serial"] });
       return;
     }
-    const now = this.#deps.clock.now();
     const record: CertificateRecord = {
       id: this.#deps.random.uuid(),
       caId: issuer.id,

@@ -31,7 +31,6 @@ export interface MemoryKeys extends Keys {
 export function openMemoryKeys(): MemoryKeys {
   const held = new Map<string, KeyHandle>();
   const secrets = new Map<string, Signer>();
-  const mailbox = new Mailbox();
   const keys: MemoryKeys = {
     signed: [],
     held,
@@ -62,29 +61,7 @@ export function openMemoryKeys(): MemoryKeys {
       secrets.delete(ref.id);
     },
     keks: memoryKeks(),
-    intake: {
-      address: async () => mailbox.address,
-      take: async ({ label, box }) => {
-        const key = createPrivateKey({
-          key: Buffer.from(mailbox.open(box)),
-          format: "der",
-          type: "pkcs8",
-        });
-        const spki = new Uint8Array(createPublicKey(key).export({ type: "spki", format: "der" }));
-        const { keyType } = parsePublicKey(spki);
-        assert(keyType !== undefined, "a test brings keys of the table");
-        const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
-        const ref = { provider: "software", label, id } as const;
-        const handle = { ref, keyType, spki, deviceSerial: "software:memory" };
-        held.set(id, handle);
-        secrets.set(
-          id,
-          (algorithm, message) =>
-            new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, key)),
-        );
-        return handle;
-      },
-    },
+    intake: memoryIntake(held, secrets),
     list: async () =>
       [...held.values()].map(({ ref, keyType }) => ({
         ...ref,
@@ -103,6 +80,34 @@ export function openMemoryKeys(): MemoryKeys {
     close: async () => {},
   };
   return keys;
+}
+
+/** Takes in whatever is in a box, under the label it is given. */
+function memoryIntake(
+  held: Map<string, KeyHandle>,
+  secrets: Map<string, Signer>,
+): MemoryKeys["intake"] {
+  const mailbox = new Mailbox();
+  return {
+    address: async () => mailbox.address,
+    take: async ({ label, box }) => {
+      const pkcs8 = Buffer.from(mailbox.open(box));
+      const key = createPrivateKey({ key: pkcs8, format: "der", type: "pkcs8" });
+      const spki = new Uint8Array(createPublicKey(key).export({ type: "spki", format: "der" }));
+      const { keyType } = parsePublicKey(spki);
+      assert(keyType !== undefined, "a test brings keys of the table");
+      const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
+      const ref = { provider: "software", label, id } as const;
+      const handle = { ref, keyType, spki, deviceSerial: "software:memory" };
+      held.set(id, handle);
+      secrets.set(
+        id,
+        (algorithm, message) =>
+          new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, key)),
+      );
+      return handle;
+    },
+  };
 }
 
 function present(held: ReadonlyMap<string, KeyHandle>, ref: KeyRef): KeyHandle {

@@ -199,7 +199,7 @@ export class SignerService {
     }
   }
 
-  /** A box that is not for this process was sealed for one before it: whoever brings it asks anew. */
+  /** A box for another process was sealed for one before it: whoever brings it asks anew. */
   #opened(box: Uint8Array): Uint8Array {
     try {
       if (this.#intake !== undefined) return this.#intake.open(box);

@@ -152,8 +152,8 @@ class SoftwareProvider implements SigningProvider {
   }
 
   /**
-   * A key whose halves do not belong together would sign what nobody can verify, and an RSA key with
-   * a wrong factor gives itself away by its first signature.
+   * A key whose halves do not belong together would sign what nobody can verify, and an RSA key
+   * with a wrong factor gives itself away by its first signature.
    */
   async #proven(secret: Secret, keyType: KeyType): Promise<void> {
     const message = randomBytes(32);
