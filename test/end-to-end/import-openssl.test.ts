@@ -1,11 +1,12 @@
 /** Coming from `openssl ca`, on the binary: everything stays revoked, and goes on. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { Instance } from "#test/support/instances/instance.ts";
+import { Instance, runCli } from "#test/support/instances/instance.ts";
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { openssl } from "#test/support/instances/relying-party.ts";
 
@@ -114,6 +115,8 @@ describe("while one certificate is not the CA's", () => {
     expect(told).toMatchObject({ imported: 6, refused: 1, ca: { status: "pending" } });
     expect(told.refusals[0].place).toBe(`${old.file("index.txt")}:7`);
     expect(told.refusals[0].reason).toBe("the certificate has another serial than its record");
+    const proven = await instance.cli("verify");
+    expect([proven.code, proven.stdout]).toEqual([0, expect.stringContaining("Every proof holds")]);
   }, 30_000);
 });
 
@@ -201,6 +204,37 @@ describe("when it is mended", () => {
       expect(ran).toMatchObject({ code: 0 });
     }
   }, 30_000);
+
+  test("every proof holds, and names what no entry of the ledger tells of", async () => {
+    const { code, stdout } = await instance.cli("verify");
+    expect([code, stdout]).toEqual([0, expect.stringContaining("Every proof holds")]);
+    expect(stdout).toMatch(/imported certificates, of which no ledger\s+entry tells/);
+  }, 30_000);
+
+  test("nothing that was signed here passes for imported, nor the other way round", async () => {
+    await instance.stop();
+    const verified = () => runCli(instance.home, ["verify"]);
+    const file = new Database(join(instance.dataDir, "pkid.db"));
+    const markers = file.query("select ordinal, marker from certificates").all();
+    file.run("update certificates set marker = 'imported' where marker = '' and kind = 'leaf'");
+    const passed = await verified();
+    expect([passed.code, passed.stdout]).toEqual([1, expect.stringMatching(/^FAIL +Ledger and/m)]);
+    const back = file.prepare("update certificates set marker = ? where ordinal = ?");
+    for (const one of markers as { ordinal: number; marker: string }[]) {
+      back.run(one.marker, one.ordinal);
+    }
+    file.run("update certificates set marker = '' where marker = 'imported'");
+    const unsigned = await verified();
+    expect(unsigned.stdout).toContain("is in no ledger entry (V8)");
+    for (const one of markers as { ordinal: number; marker: string }[]) {
+      back.run(one.marker, one.ordinal);
+    }
+    const event = file.query("select max(seq) as seq from events").get() as { seq: number };
+    file.run("delete from events where action = 'cert.import' and seq < ?", [event.seq]);
+    back.finalize();
+    file.close();
+    expect((await verified()).stdout).toContain("has no event");
+  }, 60_000);
 
   test("the key lies sealed, and nowhere in plain", () => {
     const directory = join(instance.dataDir, "keys");
