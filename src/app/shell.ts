@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { inheritedSockets } from "#adapters/sockets/inherited-sockets.ts";
 import { newestSchema } from "#adapters/db/engine/migration-state.ts";
+import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
@@ -58,6 +59,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
     const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
+  sealFor: boxFor,
   support: async () => {
     const facts = await import("#app/support/facts.ts");
     return {

@@ -47,6 +47,8 @@ export interface CliDeps {
     env: Environment,
     request: PreflightRequest,
   ) => Promise<PreflightReport>;
+  /** Seals a private key for the key store at `address`; nobody in between can read it. */
+  readonly sealFor: (address: Uint8Array, content: Uint8Array) => Uint8Array;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;
   /** What is done with archives beside the instance they are of. */

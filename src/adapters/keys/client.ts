@@ -8,7 +8,15 @@ import { join } from "node:path";
 import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
-import type { KeyHandle, KekInUse, KekKeys, Keys, ListedKey, ProviderFacts } from "#domain/keys.ts";
+import type {
+  KekInUse,
+  KekKeys,
+  KeyHandle,
+  KeyIntake,
+  Keys,
+  ListedKey,
+  ProviderFacts,
+} from "#domain/keys.ts";
 
 import { type Call, Calls, send, unavailable } from "./calls.ts";
 import { frameKinds, jsonBody, readJson } from "./frames.ts";
@@ -151,6 +159,16 @@ export class SignerClient implements Keys {
     },
     use: (versions) => this.#useKeks(versions),
     reseal: (version) => this.#reseal(version),
+  };
+
+  readonly intake: KeyIntake = {
+    address: async () =>
+      Uint8Array.fromBase64(String(await this.#call({ operation: "intake.address" }))),
+    take: async ({ label, box }) => {
+      const request = { operation: "intake.take", label, box: box.toBase64() } as const;
+      // A successor has another address: what was lost is brought again, not sent again.
+      return readKeyHandle(await this.#call(request, { repeatable: false }));
+    },
   };
 
   /**

@@ -43,6 +43,10 @@ export function guarded(
       // Goes on for as long as there are keys, and must not be shed half-way.
       reseal: (version) => keys.keks.reseal(version),
     },
+    intake: {
+      address: () => turns.during(() => keys.intake.address()),
+      take: (wanted) => turns.during(() => keys.intake.take(wanted)),
+    },
     list: (provider) => turns.during(() => keys.list(provider)),
     facts: () => keys.facts(),
     close: () => keys.close(),

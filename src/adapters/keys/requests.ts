@@ -36,6 +36,9 @@ export type CallRequest =
   | { readonly operation: "kek.use"; readonly versions: readonly KekInUse[] }
   | { readonly operation: "kek.reseal"; readonly version: number }
   | CarriedRequest
+  | { readonly operation: "intake.address" }
+  /** A private key of another CA, in a box for the address, in base64. */
+  | { readonly operation: "intake.take"; readonly label: string; readonly box: string }
   | { readonly operation: "list" }
   | { readonly operation: "facts" };
 

@@ -38,6 +38,10 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
         return changed.reduce((sum, each) => sum + each, 0);
       },
     },
+    intake: {
+      address: async () => of("software").intake.address(),
+      take: async (wanted) => of("software").intake.take(wanted),
+    },
     list: async (provider) => of(provider).list(provider),
     facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),
     close: async () => {

@@ -103,7 +103,8 @@ export class EventWalk {
     const digest = detail.get("sha256");
     // A rotation that only names the new CA, and older releases, bind no octets.
     if (digest === undefined) return;
-    const leaf = action.startsWith("cert.");
+    // An imported CA certificate has an event of the same name as a leaf, and no profile.
+    const leaf = action === "cert.import" ? detail.has("profile") : action.startsWith("cert.");
     const facts = leaf ? { profile: detail.get("profile") ?? "", tenant } : undefined;
     const found = certificates.mark(certificateText(digest, facts));
     if (found === "absent" && pruned.has(prunedText(caId, serial))) {
@@ -189,6 +190,7 @@ const faultText = {
 const issuing: ReadonlySet<string> = new Set([
   "cert.issue",
   "cert.renew",
+  "cert.import",
   "ca.init_root",
   "ca.issue_intermediate",
   "ca.cross_sign",

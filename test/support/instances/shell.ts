@@ -124,6 +124,7 @@ const idle: CliDeps = {
   preflight: async () => {
     throw new Error("nothing to look at");
   },
+  sealFor: (_address, content) => content,
   support: async () => {
     throw new Error("nothing to collect");
   },

@@ -219,6 +219,15 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
       if (isOfOwnKey(certificate.kind)) state.ownKeys.set(certificate.spkiSha256, true);
     },
+    adopt: async (certificate) => {
+      const key = serialKey(certificate.caId, certificate.serial);
+      const { caId, serial } = certificate;
+      const intents = [...state.intents.values()];
+      const taken = intents.some((intent) => intent.caId === caId && intent.serial === serial);
+      if (taken || state.certificates.has(key)) return false;
+      state.certificates.set(key, certificate);
+      return true;
+    },
     settle: async (opId, to) => {
       setIntent(opId, to);
     },

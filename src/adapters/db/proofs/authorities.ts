@@ -1,5 +1,6 @@
 /** The CAs of a snapshot: whose keys verify what stands under their ids, also of deleted ones. */
 
+import { decodePemBlocks } from "#core/asn1/pem.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
@@ -12,7 +13,7 @@ export interface Authority {
   readonly label: string;
   readonly spki: Uint8Array;
   readonly alternative: Uint8Array | undefined;
-  /** DER; undefined while the CA has no certificate. */
+  /** DER; of a CA that is being taken over it is known before its certificate is its own. */
   readonly subject: Uint8Array | undefined;
   readonly csr: Uint8Array | undefined;
   readonly parent: string | undefined;
@@ -59,8 +60,10 @@ export class Authorities {
 }
 
 function authority(row: readonly unknown[]): Authority {
-  const [id, label, spki, alternative, certificate, csr, parent, status] = row;
-  const subject = certificate === null ? undefined : certified(octetsOf(certificate))?.subject;
+  const [id, label, spki, alternative, certificate, csr, parent, status, imported] = row;
+  const [awaited] = decodePemBlocks(textOf(imported ?? ""), "CERTIFICATE", chainMax) ?? [];
+  const der = certificate === null ? awaited : octetsOf(certificate);
+  const subject = der === undefined ? undefined : certified(der)?.subject;
   return {
     id: textOf(id),
     label: textOf(label),
@@ -85,7 +88,8 @@ function certified(der: Uint8Array): Authority | undefined {
   }
 }
 
-const everyCa =
-  "select id, label, spki, alt_spki, certificate, csr, parent, status from cas order by created_at, id";
+const everyCa = `select a.id, a.label, a.spki, a.alt_spki, a.certificate, a.csr, a.parent, a.status, i.value
+from cas a left join instance i on i.name = 'ca_import/' || a.id order by a.created_at, a.id`;
+const chainMax = 16;
 const caCertificates =
   "select ordinal, certificate from certificates where ordinal > %1 and kind in ('ca', 'cross') order by ordinal limit %2";

@@ -72,7 +72,8 @@ async function lastBefore(
 
 const certificates: Numbered = {
   last: "select max(ordinal) from certificates",
-  at: "select created_at from certificates where ordinal >= %1 order by ordinal limit 1",
+  // What was imported is as old as it was when it came.
+  at: "select created_at from certificates where ordinal >= %1 and marker <> 'imported' order by ordinal limit 1",
 };
 const entries: Numbered = {
   last: "select max(number) from ledger",

@@ -18,6 +18,7 @@ import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts"
 import { commonName, nameText } from "#core/x509/names.ts";
 import { pointersOf } from "#core/x509/pointers.ts";
 import { fingerprint, spkiSha256 } from "#core/x509/public-keys.ts";
+import { importedMarker } from "#domain/revocation/adoption.ts";
 
 import type { Authority } from "./authorities.ts";
 import type { Look } from "./look.ts";
@@ -45,6 +46,7 @@ export interface CertificateRow {
   readonly sans: string;
   readonly profile: string;
   readonly tenant: string;
+  readonly marker: string;
   readonly der: Uint8Array;
   /** Of the revocation table; undefined without an entry. */
   readonly entry: { readonly at: number; readonly reason: string } | undefined;
@@ -80,7 +82,7 @@ export async function nameUntold(look: Look): Promise<void> {
       }
       const artefact = readable(row.der);
       if (artefact === undefined) continue;
-      for (const pair of pairsOf(look, row, artefact)) {
+      for (const pair of isImported(row) ? [] : pairsOf(look, row, artefact)) {
         if (pairs.isUnmarked(pair))
           proofs.artefacts.violated(`${name} is in no ledger entry (V8).`);
       }
@@ -119,10 +121,15 @@ function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): void
   }
   for (const fault of faultsOrUnread(row, read.parsed))
     proofs.inventory.violated(`${name}: ${fault}.`);
-  const serialFault = faultOfSerial(row.serial);
-  if (serialFault !== undefined) proofs.serials.violated(`${name} ${serialFault}.`);
   verified(look, { ...row, name }, read);
   if (told.has(row.kind)) certificates.add(toldOf(row));
+  if (isImported(row)) {
+    // IMP-3: another program has drawn its serial and signed it, so its event alone tells of it.
+    proofs.inventory.noted("imported certificates, of which no ledger entry tells");
+    return;
+  }
+  const serialFault = faultOfSerial(row.serial);
+  if (serialFault !== undefined) proofs.serials.violated(`${name} ${serialFault}.`);
   for (const pair of pairsOf(look, row, read.artefact)) pairs.add(pair);
 }
 
@@ -309,7 +316,7 @@ const stampName = (ca: string, partition: number, url: string) => `${ca}|${parti
 function rowOf(values: readonly unknown[]): CertificateRow {
   const [ordinal, caId, serial, kind, status, revokedAt, reason, notBefore, notAfter] = values;
   const [spki, serialHex, subject, partition, url, createdAt, der, entryAt, why] = values.slice(9);
-  const [name, profile, tenant, sans] = values.slice(18);
+  const [name, profile, tenant, sans, marker] = values.slice(18);
   const at = numberOf(entryAt);
   return {
     ordinal: Number(ordinal),
@@ -331,6 +338,7 @@ function rowOf(values: readonly unknown[]): CertificateRow {
     sans: textOf(sans),
     profile: textOf(profile),
     tenant: textOf(tenant),
+    marker: textOf(marker),
     der: octetsOf(der),
     entry: at === undefined ? undefined : { at, reason: textOf(why) },
   };
@@ -356,13 +364,16 @@ const nameOf = ({ serial, caId }: Pick<CertificateRow, "serial" | "caId">): stri
 /** No octets, neither in its row nor in the archive table. */
 const isPruned = ({ der }: Pick<CertificateRow, "der">): boolean => der.length === 0;
 
+const isImported = ({ marker }: Pick<CertificateRow, "marker">): boolean =>
+  marker === importedMarker;
+
 const isSame = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
   one !== undefined && Buffer.from(one).equals(other);
 
 const everyCertificate = `select c.ordinal, c.ca_id, c.serial, c.kind, c.status, c.revoked_at, c.reason,
   c.not_before, c.not_after, c.spki_sha256, c.serial_hex, c.subject, c.crl_partition, c.crl_url,
   c.created_at, case when length(c.certificate) > 0 then c.certificate else a.certificate end,
-  r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans
+  r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans, c.marker
 from certificates c left join revocations r on r.ca_id = c.ca_id and r.serial = c.serial
 left join certificate_archive a on a.ca_id = c.ca_id and a.serial = c.serial
 where c.ordinal > %1 order by c.ordinal limit %2`;
