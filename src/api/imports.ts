@@ -60,10 +60,10 @@ function beginHandlers({ takeOver }: Deps) {
       output: begunShape,
       refuses: [
         "bad_certificate",
-        "import_refused",
-        "already_exists",
         "bad_key",
         "key_type_unsupported",
+        "import_refused",
+        "already_exists",
         "not_supported",
       ],
       run: async ({ tenant, origin, input }) => {
@@ -116,7 +116,7 @@ function entryHandlers({ takeOver, adoption }: Deps) {
       target: theCa,
       input: finishFields,
       output: caShape,
-      refuses: ["ca_not_pending", "bad_certificate", "import_refused"],
+      refuses: ["bad_certificate", "import_refused", "ca_not_pending"],
       parks: ({ ca }, said) =>
         parkedOnCa(ca, "Go on under the key of the imported CA", said, async () => {
           if (ca.status !== "pending") throw refuse("ca_not_pending", { status: ca.status });
