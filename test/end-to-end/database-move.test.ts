@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import {
   failedStart,
@@ -31,6 +32,11 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   await walkCertificate(onFile, chain, "ecdsa-p256");
   const csr = await newCsr(chain.folder, "before.example.test");
   const before = await issue(onFile, chain.intermediateId, csr);
+  const old = await OpensslCa.make();
+  const foreign = await old.issue("old.example");
+  await old.revoke(await old.issue("gone.example"), "keyCompromise");
+  const taken = await onFile.cli("import", "openssl", old.directory, "--label", "old");
+  expect(taken.code).toBe(0);
 
   const dsn = await server.createDatabase();
   const away = { ...publicHttp, database: { driver: "postgres", dsn } };
@@ -62,6 +68,9 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   });
   const verified = await onServer.cli("audit", "verify", "--json");
   expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
+  const ended = await onServer.cli("revoke", "cert", "--ca", "old", `0x${foreign}`);
+  expect(ended.code).toBe(0);
+  expect(await proven(onServer)).toEqual([0, "Every proof holds."]);
   const list = await onServer.cli("cert", "list", "--ca", chain.intermediateId, "--json");
   await onServer.stop();
 
@@ -73,6 +82,7 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   expect((await home2.cli("cert", "list", "--ca", chain.intermediateId, "--json")).stdout).toBe(
     list.stdout,
   );
+  expect(await proven(home2)).toEqual([0, "Every proof holds."]);
   const { items } = await home2.admin<{ items: { action: string; detail: string }[] }>(
     "GET",
     "/api/events?action=system.move",
@@ -83,6 +93,11 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   ]);
   await home2.dispose();
 }, 120_000);
+
+async function proven(instance: Instance) {
+  const { code, stdout } = await instance.cli("verify");
+  return [code, /^Every proof holds\./m.exec(stdout)?.[0] ?? stdout];
+}
 
 const withData = (home: string, config: Record<string, unknown>) => ({
   data_dir: join(home, "data"),
