@@ -24,8 +24,9 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server.stop());
 
+const publicHttp = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
+
 test("an instance lives on in PostgreSQL, and on a file again", async () => {
-  const publicHttp = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
   const home = newHome();
   const onFile = await Instance.start({ home, config: publicHttp });
   const chain = await createChain(onFile, "ecdsa-p256");
