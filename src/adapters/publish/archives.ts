@@ -6,6 +6,14 @@ import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
 
+/** One that is there with its sidecar. */
+export interface BucketArchive {
+  readonly artifact: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
 /** The bucket and prefix they go to. */
 export class ArchiveBucket {
   readonly name = "s3";
@@ -53,11 +61,14 @@ export class ArchiveBucket {
     }
   }
 
-  /** Those of an instance, newest first; what has no sidecar is nobody's here. */
-  async list(instance: string): Promise<readonly { artifact: string; created_at: string }[]> {
+  /**
+   * Those of an instance, newest first, with what stands beside each; what has no sidecar is
+   * nobody's here.
+   */
+  async list(instance: string): Promise<readonly BucketArchive[]> {
     const client = await this.#client();
     const prefix = this.#key(`pkid-${instance}-`);
-    const found: { artifact: string; created_at: string }[] = [];
+    const found: BucketArchive[] = [];
     for (let startAfter: string | undefined; ; ) {
       const page = await client.list({ prefix, maxKeys: 1000, ...(startAfter && { startAfter }) });
       const keys = (page.contents ?? []).map(({ key }) => key);
@@ -69,7 +80,8 @@ export class ArchiveBucket {
         if (!isObject(facts) || facts.instance_id !== instance) continue;
         const { artifact, created_at } = facts;
         if (typeof artifact !== "string" || typeof created_at !== "string") continue;
-        if (this.#key(artifact) + sidecarSuffix === key) found.push({ artifact, created_at });
+        if (this.#key(artifact) + sidecarSuffix === key)
+          found.push({ artifact, created_at, facts });
       }
       startAfter = keys.at(-1);
       if (page.isTruncated !== true || startAfter === undefined) break;

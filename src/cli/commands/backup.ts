@@ -1,10 +1,9 @@
 /** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
 
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename } from "node:path";
 
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
-import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
+import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
 import { many, number, required, toggle, value, word } from "#cli/args.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
@@ -76,23 +75,27 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   drill: command({
-    summary: "Verify the latest archive of backup.dir, and have the instance remember how it went.",
+    summary: "Verify the latest archive of backup.dir or the bucket, and remember how it went.",
     local: true,
     args: openArgs(),
     run: async (invocation) => {
-      const { client, globals, io, print } = invocation;
+      const { client, deps, globals, io, print } = invocation;
       const { config } = loadedConfig(globals, io);
-      const archive = latestIn(config.backup.dir);
-      const artifact = archive.slice(archive.lastIndexOf("/") + 1);
-      try {
-        const report = await tried(invocation, archive);
-        await client.ask("backup.drilled", { artifact, result: "success" });
-        print({ ...rowOf(report), archive }, `${archive}\n${facts(rowOf(report), [...reported])}`);
-      } catch (error) {
-        const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
-        await client.ask("backup.drilled", { artifact, result: "error", fault });
-        throw error;
-      }
+      const { backup } = await client.untold().ask("backup.status");
+      const instance = textAt(rowOf(backup ?? {}), "instance_id") || undefined;
+      await deps.archives.withNewest(config, instance, async (archive) => {
+        const artifact = basename(archive);
+        try {
+          const report = await tried(invocation, archive);
+          await client.ask("backup.drilled", { artifact, result: "success" });
+          const told = `${artifact}\n${facts(rowOf(report), [...reported])}`;
+          print({ ...rowOf(report), archive: artifact }, told);
+        } catch (error) {
+          const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+          await client.ask("backup.drilled", { artifact, result: "error", fault });
+          throw error;
+        }
+      });
     },
   }),
   status: command({
@@ -161,37 +164,15 @@ async function tried(
 ): Promise<unknown> {
   const { args, deps, globals, io, patiently } = invocation;
   const { config } = loadedConfig(globals, io);
-  const asked = args.identity.length > 0 || args["passphrase-source"] !== undefined;
-  const configured = asked ? undefined : await deps.archives.configuredOpener(config);
-  if (!asked && configured === undefined && io.ask === undefined) {
-    const look = await patiently(deps.archives.lookAt(archive));
+  const { archives } = deps;
+  const opener = await openerOf({ archives, io, config }, args);
+  if (opener === undefined) {
+    const look = await patiently(archives.lookAt(archive));
     if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
     return look;
   }
-  const opener = configured ?? (await openerFrom(io, args.identity, args["passphrase-source"]));
   const source = { archive, opener, ledgerKey: args["ledger-key"] };
-  return await patiently(deps.archives.drill(config, source));
-}
-
-function openArgs() {
-  return {
-    identity: many("File with an identity, or with shares of one.", "file"),
-    "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
-    "ledger-key": value("Fingerprint of the ledger key that must vouch for it.", "fingerprint"),
-  };
-}
-
-/** The newest by the time in their names. */
-function latestIn(directory: string | undefined): string {
-  if (directory === undefined)
-    throw new Failure("backup.dir is not set; there is no archive to try.");
-  const found = statSync(directory, { throwIfNoEntry: false })?.isDirectory()
-    ? readdirSync(directory).filter((name) => archiveForm.test(name))
-    : [];
-  const stampOf = (name: string) => archiveForm.exec(name)?.[1] ?? "";
-  const [latest] = found.sort((a, b) => (stampOf(a) < stampOf(b) ? 1 : -1));
-  if (latest === undefined) throw new Failure(`There is no archive in ${directory}.`);
-  return join(directory, latest);
+  return await patiently(archives.drill(config, source));
 }
 
 const toldText = (backup: Readonly<Record<string, unknown>>): string =>
@@ -202,7 +183,6 @@ const drillText = (drill: Readonly<Record<string, unknown>>): string =>
     ? `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} succeeded.`
     : `The drill of ${textAt(drill, "at")} with ${textAt(drill, "artifact")} failed: ${textAt(drill, "fault")}`;
 
-const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
 const reported = [
   "openers",
   "sha256",
@@ -211,6 +191,7 @@ const reported = [
   "audit_seq",
   "ledger_number",
   "rows",
+  "proofs",
   "keys",
   "lists",
   "issued",

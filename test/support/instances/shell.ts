@@ -94,12 +94,24 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  verify: async () => {
+    throw new Error("nothing to prove");
+  },
+  verifySample: async () => {
+    throw new Error("nothing to sample");
+  },
   archives: {
     newIdentity: async () => {
       throw new Error("no archives");
     },
     configuredOpener: async () => undefined,
     lookAt: async () => {
+      throw new Error("no archives");
+    },
+    verify: async () => {
+      throw new Error("no archives");
+    },
+    withNewest: async () => {
       throw new Error("no archives");
     },
     drill: async () => {
@@ -112,6 +124,7 @@ const idle: CliDeps = {
   preflight: async () => {
     throw new Error("nothing to look at");
   },
+  sealFor: (_address, content) => content,
   support: async () => {
     throw new Error("nothing to collect");
   },
