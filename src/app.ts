@@ -84,6 +84,7 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     random,
     log,
     pause: (milliseconds) => Bun.sleep(milliseconds),
+    recovery: options.recovery,
     onOperation: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),
   });
   const keys = underNewest(signers, sealing.keks);

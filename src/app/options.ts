@@ -2,6 +2,7 @@
 
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
+import type { Recovery } from "#domain/envelopes/recovery.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Build } from "./handlers.ts";
 
@@ -26,6 +27,8 @@ export interface AppOptions {
   readonly workerUrl?: string;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
+  /** Gives up the KEK for a new one: of a restore. */
+  readonly recovery?: Recovery | undefined;
   /** Reads the configuration again, for preflight. */
   readonly read?: () => Read;
 }

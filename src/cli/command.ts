@@ -129,6 +129,8 @@ export interface RestoreAsked {
   readonly dryRun: boolean;
   /** Also when keys of CAs are missing. */
   readonly allowMissingKeys: boolean;
+  /** Without the KEK the archive was made under: by its data keys, under a new one. */
+  readonly newKek: boolean;
   /** Also when a later archive lies beside it. */
   readonly older: boolean;
   /** Lists that were published after the archive was made, PEM. */
@@ -165,7 +167,27 @@ export interface RestoreReport extends ArchiveFacts {
   readonly keys: { readonly status: string; readonly detail: string };
   /** Revocations that CRLs brought. */
   readonly imported: number;
-  readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
+  /** CAs without a new list; `next` is what to do where the key is missing, else empty. */
+  readonly unsigned: readonly {
+    readonly ca: string;
+    readonly label: string;
+    readonly reason: string;
+    readonly next: string;
+  }[];
+  /** The KEK that was made, or would be. */
+  readonly kek?: NewKekReport;
+}
+export interface NewKekReport {
+  /** Where it is held. */
+  readonly provider: string;
+  readonly label: string;
+  readonly version: number;
+  /** Values of the database under it. */
+  readonly values: number;
+  /** Software-held private keys under it. */
+  readonly private_keys: number;
+  /** Labels of private keys that no data key of the archive opens. */
+  readonly lost_keys: readonly string[];
 }
 export interface DrillReport extends ArchiveFacts {
   /** How many of `pkid verify` were made; all of them hold. */

@@ -93,6 +93,13 @@ export interface MlKemHalves {
   destroy(kek: KeyRef): Promise<void>;
 }
 
+/** The data key of one private key, in a box that only whoever has the address opens. */
+export interface BoxedDataKey {
+  /** Of the private key. */
+  readonly id: string;
+  readonly box: Uint8Array;
+}
+
 /**
  * Key-encryption keys, used for nothing but wrapping data keys (KEK-3). Whatever keeps a data key
  * from being unwrapped is `key_unavailable`, so that nobody learns which (KEY-8). Data keys of
@@ -128,6 +135,19 @@ export interface KekKeys {
    * `key_unavailable` when one is left that does not open.
    */
   reseal(version: number): Promise<number>;
+  /**
+   * The data keys of software-held private keys, for an archive that opens without the KEK (BAK-1):
+   * each in a box for `address`, an X25519 public key of 32 octets, so that whoever asks carries
+   * what it cannot open. A private key that does not open any more has none.
+   */
+  handOut(address: Uint8Array): Promise<readonly BoxedDataKey[]>;
+  /**
+   * Brings software-held private keys under the active version by data keys of 32 octets, given by
+   * the ids of the private keys: another header over the same ciphertext, whatever sealed it
+   * before. A data key that fits no private key changes nothing. Refuses `key_unavailable` without
+   * an active version.
+   */
+  takeOver(dataKeys: ReadonlyMap<string, Uint8Array>): Promise<void>;
 }
 
 /**

@@ -9,6 +9,7 @@ import { type Octets, piecesIn } from "#core/crypto.ts";
 import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type {
+  BoxedDataKey,
   KekInUse,
   KekKeys,
   KeyHandle,
@@ -23,6 +24,7 @@ import { frameKinds, jsonBody, readJson } from "./frames.ts";
 import { launchSigner, type Signer, type WaitingSigner } from "./launch.ts";
 import {
   type CallRequest,
+  type HandedOut,
   hybridHeaderBody,
   hybridRequestBody,
   type KekTally,
@@ -159,6 +161,15 @@ export class SignerClient implements Keys {
     },
     use: (versions) => this.#useKeks(versions),
     reseal: (version) => this.#reseal(version),
+    handOut: (address) => this.#handOut(address),
+    takeOver: async (dataKeys) => {
+      const all = [...dataKeys].map(([id, dek]) => ({ id, octets: dek.toBase64() }));
+      for (let at = 0; at < all.length; at += dataKeysAtOnce) {
+        const page = all.slice(at, at + dataKeysAtOnce);
+        const request = { operation: "kek.take_over", dataKeys: page } as const;
+        await this.#call(request, { timeoutMs: generateTimeoutMs });
+      }
+    },
   };
 
   readonly intake: KeyIntake = {
@@ -247,6 +258,20 @@ export class SignerClient implements Keys {
       if (left === 0) return total;
       if (changed === 0) throw unavailable();
     }
+  }
+
+  /** In steps, as `#reseal`. */
+  async #handOut(address: Uint8Array): Promise<readonly BoxedDataKey[]> {
+    const boxes: BoxedDataKey[] = [];
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const request = { operation: "kek.archive", address: address.toBase64(), after } as const;
+      // Written by our own binary.
+      const step = (await this.#call(request, { timeoutMs: generateTimeoutMs })) as HandedOut;
+      for (const { id, octets } of step.boxes)
+        boxes.push({ id, box: Uint8Array.fromBase64(octets) });
+      after = step.after;
+    }
+    return boxes;
   }
 
   async #call(
@@ -462,3 +487,5 @@ const listTimeoutMs = 60_000;
 const factsTimeoutMs = 2500;
 /** RSA-4096 takes minutes on a smart card. */
 const generateTimeoutMs = 120_000;
+/** What one step may carry: it must end before its caller gives up. */
+const dataKeysAtOnce = 64;

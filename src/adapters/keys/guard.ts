@@ -42,6 +42,8 @@ export function guarded(
       use: (versions) => keys.keks.use(versions),
       // Goes on for as long as there are keys, and must not be shed half-way.
       reseal: (version) => keys.keks.reseal(version),
+      handOut: (address) => keys.keks.handOut(address),
+      takeOver: (dataKeys) => keys.keks.takeOver(dataKeys),
     },
     intake: {
       address: () => turns.during(() => keys.intake.address()),

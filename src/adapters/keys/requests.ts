@@ -35,6 +35,10 @@ export type CallRequest =
     }
   | { readonly operation: "kek.use"; readonly versions: readonly KekInUse[] }
   | { readonly operation: "kek.reseal"; readonly version: number }
+  /** Data keys of private keys behind the id `after`, in boxes for `address`, in base64. */
+  | { readonly operation: "kek.archive"; readonly address: string; readonly after: string }
+  /** Data keys of private keys, in base64. */
+  | { readonly operation: "kek.take_over"; readonly dataKeys: readonly DataKeyBody[] }
   | CarriedRequest
   | { readonly operation: "intake.address" }
   /** A private key of another CA, in a box for the address, in base64. */
@@ -81,6 +85,19 @@ export interface HybridHeaderBody extends Pick<HybridHeader, "kek" | "kekVersion
   readonly octets: string;
   readonly wrappedShare: string;
   readonly ciphertext: string;
+}
+
+/** The data key of a private key with its octets in base64, in a box or plain. */
+export interface DataKeyBody {
+  readonly id: string;
+  readonly octets: string;
+}
+
+/** One step of `kek.archive`. */
+export interface HandedOut {
+  readonly boxes: readonly DataKeyBody[];
+  /** The id to go on behind; undefined at the end. */
+  readonly after: string | undefined;
 }
 
 /** What came of one step of `kek.reseal`. */

@@ -37,6 +37,8 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
         const changed = await Promise.all(all.map((keys) => keys.keks.reseal(version)));
         return changed.reduce((sum, each) => sum + each, 0);
       },
+      handOut: async (address) => of("software").keks.handOut(address),
+      takeOver: async (dataKeys) => of("software").keks.takeOver(dataKeys),
     },
     intake: {
       address: async () => of("software").intake.address(),

@@ -71,7 +71,9 @@ async function answered(
 ): Promise<void> {
   try {
     const answer =
-      question.ask === "sign" ? await host.sign(question.octets) : await host.dataKeys();
+      question.ask === "sign"
+        ? await host.sign(question.octets)
+        : await host.dataKeys(question.asked);
     tell({ answer });
   } catch (error) {
     tell({ failure: error instanceof Error ? error.message : String(error) });

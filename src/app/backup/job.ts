@@ -6,7 +6,7 @@ import { decrypted, encrypted } from "#adapters/age/age.ts";
 import { gathered } from "./gathered.ts";
 import { ArchiveUnfit, type Manifest, type Vouched } from "#core/backup/archive.ts";
 import type { ArchiveJob, FromArchive, OpeningJob, ToArchive } from "./thread-data.ts";
-import type { ArchiveHost } from "#domain/backup/archiving.ts";
+import type { ArchiveHost, DataKeysGiven } from "#domain/backup/archiving.ts";
 import { fromThread } from "./archiver.ts";
 import { archiveOf } from "./write.ts";
 
@@ -22,7 +22,7 @@ export async function runArchiveJob(job: ArchiveJob): Promise<void> {
     produced(job, {
       begun: (manifest: Manifest) => say({ begun: manifest }),
       // The server answers each question in its own type.
-      dataKeys: async () => (await ask({ ask: "dataKeys" })) as Uint8Array,
+      dataKeys: async (asked) => (await ask({ ask: "dataKeys", asked })) as DataKeysGiven,
       sign: async (octets: Uint8Array) => (await ask({ ask: "sign", octets })) as Vouched,
     }),
   );
@@ -74,7 +74,7 @@ class Heard {
   stopped = false;
   #room = piecesAhead;
   #waiting: (() => void) | undefined;
-  #asked: PromiseWithResolvers<Uint8Array | Vouched> | undefined;
+  #asked: PromiseWithResolvers<DataKeysGiven | Vouched> | undefined;
 
   hear(message: ToArchive): void {
     if ("answer" in message) this.#asked?.resolve(message.answer);
@@ -86,7 +86,7 @@ class Heard {
     this.#waiting?.();
   }
 
-  answer(): Promise<Uint8Array | Vouched> {
+  answer(): Promise<DataKeysGiven | Vouched> {
     this.#asked = Promise.withResolvers();
     return this.#asked.promise;
   }

@@ -1,6 +1,7 @@
 /** What a thread that writes an archive is started with, and what it and its server say. */
 
 import type { Manifest, Opener, Protection, Vouched } from "#core/backup/archive.ts";
+import type { DataKeysAsked, DataKeysGiven } from "#domain/backup/archiving.ts";
 import type { ArchiveOrder } from "./write.ts";
 
 /**
@@ -27,7 +28,7 @@ export interface OpeningJob {
 export type FromArchive =
   | { readonly piece: Uint8Array }
   | { readonly begun: Manifest }
-  | { readonly ask: "dataKeys" }
+  | { readonly ask: "dataKeys"; readonly asked: DataKeysAsked }
   | { readonly ask: "sign"; readonly octets: Uint8Array }
   /** `unfit` where the archive is at fault. */
   | { readonly fault: string; readonly unfit: boolean }
@@ -36,7 +37,7 @@ export type FromArchive =
 /** What it is told: that a piece was taken, the answer to what it asked, or to leave off. */
 export type ToArchive =
   | { readonly taken: true }
-  | { readonly answer: Uint8Array | Vouched }
+  | { readonly answer: DataKeysGiven | Vouched }
   | { readonly failure: string }
   | { readonly stop: true };
 

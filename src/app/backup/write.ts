@@ -14,9 +14,12 @@ import {
   softwareFile,
   tablePiece,
 } from "#core/backup/archive.ts";
+import { encodeDataKeys } from "#core/backup/data-keys.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { tarEnd, tarHeader, tarPadding } from "#core/tar.ts";
+import { Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
+import type { SealedValue } from "#domain/envelopes/store.ts";
 
 /** What an archive is made of; everything crosses to another thread. */
 export interface ArchiveOrder {
@@ -79,7 +82,7 @@ class Archive {
     this.#host.begun(manifest);
     yield* this.#member(memberNames.manifest, encodeManifest(manifest));
     for (const table of held.tables) yield* this.#table(table);
-    yield* this.#member(memberNames.dataKeys, await this.#host.dataKeys());
+    yield* this.#member(memberNames.dataKeys, await this.#dataKeys(await held.sealed()));
     for (const [name, octets] of files) yield* this.#member(softwareFile(name), octets);
     const { masterKeyFile, withMasterKey, configuration } = this.#order;
     if (withMasterKey && masterKeyFile !== undefined && existsSync(masterKeyFile)) {
@@ -94,6 +97,16 @@ class Archive {
     const digests = { members: [...this.#members], signature: vouched };
     yield* this.#member(memberNames.digests, encodeDigests(digests));
     yield tarEnd();
+  }
+
+  /** Data keys of private keys are opened here and nowhere else outside of the signers. */
+  async #dataKeys(values: readonly SealedValue[]): Promise<Uint8Array> {
+    const mailbox = new Mailbox("archive");
+    const given = await this.#host.dataKeys({ values, address: mailbox.address });
+    const privateKeys = given.privateKeys.map(({ id, box }) => [id, mailbox.open(box)] as const);
+    const octets = encodeDataKeys({ values: given.values, privateKeys: new Map(privateKeys) });
+    for (const [, dek] of [...given.values, ...privateKeys]) dek.fill(0);
+    return octets;
   }
 
   async *#table(table: HeldTable): AsyncGenerator<Uint8Array> {

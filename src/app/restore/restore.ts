@@ -14,15 +14,15 @@ import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { useProxy } from "#app/proxy.ts";
 import { Client } from "#cli/client.ts";
-import type { ArchiveSource, RestoreAsked, RestoreReport } from "#cli/command.ts";
+import type { ArchiveSource, NewKekReport, RestoreAsked, RestoreReport } from "#cli/command.ts";
 import { Failure, Refusal } from "#cli/failure.ts";
 import { processReach } from "#cli/reach.ts";
 import { rowsAt, textAt } from "#cli/rows.ts";
 import type { Config } from "#config/schema.ts";
 import { ArchiveUnfit } from "#core/backup/archive.ts";
-import { isObject } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
+import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
 
 /**
@@ -44,13 +44,16 @@ export async function restore(
   await mustBeEmptyDatabase(target);
   if (!asked.older) mustBeNewest(source.archive);
   const scratch = new Scratch(placeFor(config), workerUrl);
+  const kek = asked.newKek ? new NewKek() : undefined;
   try {
-    const read = await scratch.unpack(source);
-    await scratch.recordRestore(source.archive, read);
-    const found = await proven(scratch, config, asked, log);
+    const read = await scratch.unpack(source, kek && belongsToKek);
+    await scratch.recordRestore(source.archive, read, kek !== undefined);
+    const found = await proven(scratch, config, { ...asked, kek }, log);
     const report = reportOf(read, found, target, asked);
     if (!asked.dryRun) await placed(scratch, config, target);
     return report;
+  } catch (error) {
+    return await (kek?.unmade(scratch.configured(config), error) ?? Promise.reject(error));
   } finally {
     scratch.remove();
   }
@@ -72,18 +75,20 @@ interface Found {
   readonly keys: { readonly status: string; readonly detail: string };
   readonly authorities: number;
   /** CAs whose lists could not be signed anew, with the reason. */
-  readonly unsigned: readonly { readonly ca: string; readonly reason: string }[];
+  readonly unsigned: RestoreReport["unsigned"];
   readonly imported: number;
+  readonly kek: NewKekReport | undefined;
 }
 
 /** Keys answer, revocations from elsewhere are taken over, and every CA has a list of its own. */
 async function proven(
   scratch: Scratch,
   config: Config,
-  asked: RestoreAsked,
+  asked: RestoreAsked & { readonly kek: NewKek | undefined },
   log: Log,
 ): Promise<Found> {
-  const app = await scratch.open(config, log);
+  const { kek } = asked;
+  const app = await openedIn(scratch, config, asked, log);
   const client = new Client(() =>
     processReach(
       async () => ({ fetch: (request) => app.fetch(request), close: async () => {} }),
@@ -91,31 +96,91 @@ async function proven(
     ),
   );
   try {
-    const { checks } = await client.ask("preflight.run", { only: ["keys.ca"], network: false });
-    const check = Array.isArray(checks) ? checks.find(isObject) : undefined;
-    const keys = { status: String(check?.status), detail: String(check?.detail) };
-    if (keys.status === "fail" && !asked.allowMissingKeys) {
-      throw new Failure(`Keys of CAs are missing: ${keys.detail}`, "key_unavailable");
-    }
-    const listed = await client.list("ca.list", { limit: 500 }, true);
-    const authorities = rowsAt(listed, "items").map((row) => textAt(row, "id"));
+    const made = kek?.report(config, scratch.dataKeys, asked.allowMissingKeys);
+    const keys = await keysFound(client, asked.allowMissingKeys);
+    const rows = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
+    const authorities = rows.map((row) => textAt(row, "id"));
     const imported = await takenOver(client, authorities, asked.crls);
-    const unsigned: { ca: string; reason: string }[] = [];
-    for (const id of authorities) {
-      try {
-        await client.ask("crl.publish", { id });
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-        const reason = textAt(error.body, "code");
-        // One without certificate, or past its end, publishes nothing.
-        if (!["not_found", "crl_unavailable"].includes(reason)) unsigned.push({ ca: id, reason });
-      }
-    }
-    return { keys, authorities: authorities.length, unsigned, imported };
+    const unsigned = await signedAnew(client, rows);
+    return { keys, authorities: authorities.length, unsigned, imported, kek: made };
   } finally {
     await client.close();
     await app.close();
   }
+}
+
+/** In a place of its own, with a KEK that is tried only or goes where the configuration has it. */
+async function openedIn(
+  scratch: Scratch,
+  config: Config,
+  { kek, dryRun }: Pick<RestoreAsked, "dryRun"> & { readonly kek: NewKek | undefined },
+  log: Log,
+) {
+  if (kek !== undefined) {
+    const place = dryRun ? inSoftware(config) : config;
+    return await scratch.open(place, log, kek.recovery(scratch.dataKeys));
+  }
+  try {
+    return await scratch.open(config, log);
+  } catch (error) {
+    throw withRemedy(error);
+  }
+}
+
+/** Throws `Failure` where one is missing and that is not allowed. */
+async function keysFound(client: Client, allowMissing: boolean): Promise<RestoreReport["keys"]> {
+  const only = ["keys.ca", "keys.kek"];
+  const report = await client.ask("preflight.run", { only, network: false });
+  const checks = new Map(rowsAt(report, "checks").map((one) => [textAt(one, "name"), one]));
+  const of = (name: string) => {
+    const check = checks.get(name) ?? {};
+    return { status: textAt(check, "status"), detail: textAt(check, "detail") };
+  };
+  const [keys, kek] = [of("keys.ca"), of("keys.kek")];
+  if (allowMissing) return keys;
+  if (kek.status === "fail") {
+    throw new Failure(`The KEK does not open: ${kek.detail} ${newKekRemedy}`, "key_unavailable");
+  }
+  if (keys.status === "fail") {
+    throw new Failure(
+      `Keys of CAs are missing: ${keys.detail} --allow-missing-keys restores without them.`,
+      "key_unavailable",
+    );
+  }
+  return keys;
+}
+
+type CaRow = ReturnType<typeof rowsAt>[number];
+
+/** A list of every CA that can sign one; gives those that cannot. */
+async function signedAnew(client: Client, rows: readonly CaRow[]): Promise<Found["unsigned"]> {
+  const unsigned: Found["unsigned"][number][] = [];
+  for (const row of rows) {
+    const [id, label] = [textAt(row, "id"), textAt(row, "label")];
+    try {
+      await client.ask("crl.publish", { id });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const reason = textAt(error.body, "code");
+      // One without certificate, or past its end, publishes nothing.
+      if (["not_found", "crl_unavailable"].includes(reason)) continue;
+      const next = reason === "key_unavailable" ? nextFor(row) : "";
+      unsigned.push({ ca: id, label, reason, next });
+    }
+  }
+  return unsigned;
+}
+
+/** What to do about a CA whose key is not there. */
+function nextFor(row: CaRow): string {
+  const [label, provider] = [textAt(row, "label"), textAt(row, "provider")];
+  const gone =
+    provider === "pkcs11" ? "Its key was held in the token alone" : "Its key does not open";
+  const back = "if there is a copy, bring it back and restart";
+  const parent = textAt(row, "parent_id");
+  return parent === ""
+    ? `${gone}: ${back}; else begin a new root (\`pkid ca init-root\`), and have this one removed from every trust store.`
+    : `${gone}: ${back}; else \`pkid ca rotate ${label}\` makes its successor, \`pkid ca retire ${label} --force\` revokes it under its parent.`;
 }
 
 /** RES-3: what was published after the archive was made stays revoked. */
@@ -262,5 +327,6 @@ function reportOf(
     keys: found.keys,
     imported: found.imported,
     unsigned: found.unsigned,
+    ...(found.kek && { kek: found.kek }),
   };
 }

@@ -17,9 +17,11 @@ import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
 import { Secret } from "#config/secret.ts";
 import { ArchiveUnfit, memberNames } from "#core/backup/archive.ts";
+import { type DataKeys, parseDataKeys } from "#core/backup/data-keys.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { parseTimestamp } from "#core/time.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
+import type { Recovery } from "#domain/envelopes/recovery.ts";
 import type { Log } from "#domain/ports.ts";
 
 /** What an archive is unpacked with. */
@@ -33,6 +35,7 @@ export interface RestoreWays {
 export class Scratch {
   readonly #root: string;
   readonly #workerUrl: string | undefined;
+  #dataKeys: DataKeys | undefined;
 
   /**
    * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
@@ -66,6 +69,12 @@ export class Scratch {
     return join(this.#root, "pkid.yaml");
   }
 
+  /** What opens everything that is sealed in it, as the archive has it. */
+  get dataKeys(): DataKeys {
+    if (this.#dataKeys !== undefined) return this.#dataKeys;
+    throw new ArchiveUnfit(`The archive has no ${memberNames.dataKeys}.`);
+  }
+
   /** `config`, with this place for its own. */
   configured(config: Config): Config {
     const { key_provider, database } = config;
@@ -86,9 +95,13 @@ export class Scratch {
 
   /**
    * Reads the archive into this place: nothing of it is in service, and all of it is proven when
-   * this returns. Throws `ArchiveUnfit`.
+   * this returns. What `leaves` says of a file of the key store stays in the archive. Throws
+   * `ArchiveUnfit`.
    */
-  async unpack({ archive, opener, ledgerKey }: ArchiveSource): Promise<ReadArchive> {
+  async unpack(
+    { archive, opener, ledgerKey }: ArchiveSource,
+    leaves: (file: string) => boolean = () => false,
+  ): Promise<ReadArchive> {
     mustBeReadable(archive);
     mkdirSync(this.dataDir, { mode: 0o700 });
     mkdirSync(this.keystore, { mode: 0o700 });
@@ -101,9 +114,15 @@ export class Scratch {
           stores.push(await ScratchStore.make(this.database, manifest));
         },
         rows: async (table, piece) => stores[0]?.rows(table, piece),
-        dataKeys: () => {},
-        keyFile: (name, octets) => void files.set(join(this.keystore, name), octets),
-        masterKey: (octets) => void files.set(this.masterKey, octets),
+        dataKeys: (octets) => {
+          this.#dataKeys = parseDataKeys(octets);
+        },
+        keyFile: (name, octets) => {
+          if (!leaves(name)) files.set(join(this.keystore, name), octets);
+        },
+        masterKey: (octets) => {
+          if (!leaves(basename(memberNames.masterKey))) files.set(this.masterKey, octets);
+        },
         configuration: (octets) => void files.set(this.configuration, octets),
       });
       await stores[0]?.finish();
@@ -118,7 +137,7 @@ export class Scratch {
   }
 
   /** The first event of the history that goes on here (RES-2). */
-  async recordRestore(archive: string, { manifest }: ReadArchive): Promise<void> {
+  async recordRestore(archive: string, { manifest }: ReadArchive, newKek: boolean): Promise<void> {
     const store = await this.#opened();
     try {
       const user = osUser();
@@ -130,6 +149,7 @@ export class Scratch {
         created_at: manifest.created_at,
         lost_seconds: Math.max(0, Math.trunc((now - made) / 1000)),
         ledger_number: manifest.ledger.number,
+        new_kek: newKek || undefined,
       };
       const by = { actor: `local:${user}`, actorName: user } as const;
       const event = { action: "system.restore", result: "success", ...by, detail } as const;
@@ -139,14 +159,18 @@ export class Scratch {
     }
   }
 
-  /** Opens the instance, which serves nobody; throws what keeps it from opening. */
-  async open(config: Config, log: Log): Promise<App> {
+  /**
+   * Opens the instance, which serves nobody, with a new KEK when there is a `recovery`; throws what
+   * keeps it from opening.
+   */
+  async open(config: Config, log: Log, recovery?: Recovery): Promise<App> {
     return await openApp({
       config: this.configured(config),
       build,
       log,
       mayFound: false,
       keepRootPassword: () => {},
+      recovery,
     });
   }
 

@@ -2,7 +2,7 @@
 
 import { openArgs, openerFrom } from "#cli/archive-openers.ts";
 import { many, toggle, value, word } from "#cli/args.ts";
-import { command, type RestoreReport } from "#cli/command.ts";
+import { command, type NewKekReport, type RestoreReport } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
 import { loadedConfig, refuseElsewhere } from "#cli/open-reach.ts";
 import { facts, rowOf } from "#cli/rows.ts";
@@ -19,6 +19,7 @@ export const restore = command({
     "dry-run": toggle("Prove everything, and change nothing."),
     "with-crl": many("CRL published after the backup: what it revokes stays revoked.", "file"),
     "allow-missing-keys": toggle("Restore also when keys of CAs are not to be found."),
+    "new-kek": toggle("Do without the KEK that is lost: seal everything under a new one."),
     older: toggle("Restore also when a later archive lies beside it."),
   },
   run: async ({ args, globals, io, deps, print, note, complain, patiently }) => {
@@ -38,13 +39,17 @@ export const restore = command({
     const asked = {
       dryRun: args["dry-run"],
       allowMissingKeys: args["allow-missing-keys"],
+      newKek: args["new-kek"],
       older,
       crls,
     };
     const report = await patiently(deps.archives.restore(to, source, asked));
     print(report, reportText(report, config.data_dir));
-    for (const { ca, reason } of report.unsigned) {
-      complain(`The list of CA ${ca} could not be signed: ${reason}.`);
+    for (const { ca, label, reason, next } of report.unsigned) {
+      complain(`The list of CA ${label} (${ca}) could not be signed: ${reason}. ${next}`.trim());
+    }
+    for (const label of report.kek?.lost_keys ?? []) {
+      complain(`The private key ${label} does not open: the archive has no data key of it.`);
     }
     if (report.lost_seconds > 0 && !report.dry_run) {
       note(
@@ -59,9 +64,13 @@ function reportText(report: RestoreReport, dataDir: string): string {
   const head = report.dry_run
     ? "The archive can be restored; nothing was changed.\n"
     : `Restored into ${dataDir}. Start it with \`pkid serve\`.\n`;
-  const { keys, ...rest } = report;
-  return `${head}${facts(rowOf({ ...rest, keys: keys.detail }), [...shown])}`;
+  const { keys, kek, ...rest } = report;
+  const sealed = kek === undefined ? "" : kekText(kek, report.dry_run);
+  return `${head}${sealed}${facts(rowOf({ ...rest, keys: keys.detail }), [...shown])}`;
 }
+
+const kekText = ({ label, provider, values, private_keys }: NewKekReport, dry: boolean) =>
+  `${dry ? "A new KEK would seal" : "A new KEK seals"} ${values} values and ${private_keys} private keys: ${label} (${provider}).\n`;
 
 /** PEM as it is, DER as PEM. */
 const crlText = (octets: Uint8Array): string => {

@@ -151,7 +151,7 @@ export const actions = {
   "inventory.retention": ["mode", "count", "sha256"],
   "backup.run": ["artifact", "seq", "sha256", "recipients", "reason"],
   "backup.verify": ["artifact", "reason"],
-  "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number"],
+  "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number", "new_kek"],
   "system.move": ["from", "to", "seq", "ledger_number"],
 } as const satisfies Record<string, readonly string[]>;
 

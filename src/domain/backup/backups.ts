@@ -5,20 +5,21 @@
 
 import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
+import { fitsCommitment, parseEnvelope } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
-import type { Place } from "#domain/envelopes/places.ts";
-import type { Keys } from "#domain/keys.ts";
+import type { SealedValue } from "#domain/envelopes/store.ts";
+import type { KekKeys, Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { ledgerKey, signDocument } from "#domain/signing/document.ts";
 import type { Store } from "#domain/store.ts";
-import type { Archiving } from "./archiving.ts";
+import type { Archiving, DataKeysAsked, DataKeysGiven } from "./archiving.ts";
 
 export interface BackupDeps {
   readonly store: Store;
-  readonly keys: Pick<Keys, "find" | "sign">;
+  readonly keys: Pick<Keys, "find" | "sign"> & { readonly keks: Pick<KekKeys, "handOut"> };
   readonly envelopes: Pick<Envelopes, "dataKey">;
   readonly clock: Clock;
   readonly random: Pick<Random, "uuid">;
@@ -185,7 +186,7 @@ export class Backups {
         begun: (manifest: Manifest) => {
           begun = manifest;
         },
-        dataKeys: () => this.#dataKeys(),
+        dataKeys: (asked: DataKeysAsked) => this.#dataKeys(asked),
         sign: (octets: Uint8Array) => this.#vouched(octets),
       };
       for await (const piece of this.#deps.archiving(wish, host)) {
@@ -248,24 +249,32 @@ export class Backups {
     await store.atomically((tx) => tx.audit.appendEvent(draft, now).then(() => {})).catch(() => {});
   }
 
-  /** With these each value opens without its KEK; they are protected by the archive alone. */
-  async #dataKeys(): Promise<Uint8Array> {
+  /** With these everything opens without its KEK; they are protected by the archive alone. */
+  async #dataKeys({ values: sealed, address }: DataKeysAsked): Promise<DataKeysGiven> {
+    const { keys } = this.#deps;
+    const values = new Map<string, Uint8Array>();
+    for (const value of sealed) values.set(value.place, await this.#dataKey(value));
+    const privateKeys = await keys.keks.handOut(address);
+    // Private keys that do not open are left out; a KEK that went away meanwhile is another matter.
+    const [first] = sealed;
+    if (first !== undefined) (await this.#dataKey(first)).fill(0);
+    return { values, privateKeys };
+  }
+
+  /** Of a value as it was; a rotation since has only changed its header. */
+  async #dataKey(value: SealedValue): Promise<Uint8Array> {
     const { store, envelopes } = this.#deps;
-    const values: { place: string; dek: string }[] = [];
-    for (const { version, status } of await store.read.envelopes.versions()) {
-      if (status === "retired") continue;
-      for (let more = true, after: Place | undefined; more; ) {
-        const page = await store.read.envelopes.under(version, pageRows, after);
-        for (const value of page) {
-          const dek = await envelopes.dataKey(value);
-          values.push({ place: value.place, dek: dek.toBase64() });
-          dek.fill(0);
-        }
-        after = page.at(-1)?.place;
-        more = page.length === pageRows;
-      }
+    try {
+      return await envelopes.dataKey(value);
+    } catch (error) {
+      const now = await store.read.envelopes.at(value.place);
+      if (!(error instanceof Problem) || now === undefined) throw error;
+      const dek = await envelopes.dataKey(now);
+      const was = parseEnvelope(value.envelope);
+      if (was !== undefined && fitsCommitment(was, dek)) return dek;
+      dek.fill(0);
+      throw error;
     }
-    return Buffer.from(`${JSON.stringify({ values }, undefined, 1)}\n`);
   }
 
   async #vouched(octets: Uint8Array): Promise<Vouched> {
@@ -286,4 +295,3 @@ const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replac
 const scheduledName = "backup_scheduled_last";
 const lastBackup = "backup_last";
 const drillName = "backup_drill_last";
-const pageRows = 200;

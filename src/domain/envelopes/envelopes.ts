@@ -80,6 +80,21 @@ export class Envelopes {
     return sealedValue(value.place, withHeader(envelope, header));
   }
 
+  /**
+   * The same value under `to` by its data key, whatever KEK it was under; undefined when that is
+   * not its data key.
+   */
+  async under(
+    to: KekVersion,
+    { place, envelope: text }: SealedValue,
+    dek: Uint8Array,
+  ): Promise<SealedValue | undefined> {
+    const envelope = parseEnvelope(text);
+    if (envelope === undefined || !fitsCommitment(envelope, dek)) return undefined;
+    const header = await this.#counted("encrypt", () => this.#header(to, dek));
+    return sealedValue(place, withHeader(envelope, header));
+  }
+
   async #header(to: KekVersion, dek: Uint8Array): Promise<EnvelopeHeader> {
     const { keks, keys, random } = this.#deps;
     if (await keks.wrapsHybrid(to)) return await wrapHybrid(keys, to, { dek, random });

@@ -8,6 +8,7 @@ import { Envelopes } from "./envelopes.ts";
 import { Keks } from "./keks.ts";
 import { checkKnownValue, prepareKek } from "./known.ts";
 import { KekRotation } from "./rotation.ts";
+import { type Recovery, recover } from "./recovery.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -36,6 +37,8 @@ export interface SealingPorts {
   readonly random: Random;
   readonly log: Log;
   readonly pause: (milliseconds: number) => Promise<void>;
+  /** Given where the KEK is given up for a new one. */
+  readonly recovery: Recovery | undefined;
   /** Told every data key wrapped or unwrapped for a value. */
   readonly onOperation: (operation: "encrypt" | "decrypt", succeeded: boolean) => void;
 }
@@ -52,6 +55,9 @@ export async function openSealing(config: SealingSections, ports: SealingPorts):
   const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause });
   hearRotations(store, keks, log);
   const labelled = config.secret.kek_label !== undefined;
+  if (ports.recovery !== undefined) {
+    await recover({ store, keys, keks, envelopes }, ports.recovery);
+  }
   const known = { store, keys, keks, envelopes, log, labelled, usualFamily: usualKekFamily };
   await prepareKek(known);
   const prove = async () => {

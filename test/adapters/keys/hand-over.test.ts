@@ -18,6 +18,13 @@ test("a box opens at its address and nowhere else", () => {
   expect(() => other.open(box)).toThrow(shut);
 });
 
+test("a box for an archive is none for a signer, nor the other way round", () => {
+  const [signer, archive] = [new Mailbox(), new Mailbox("archive")];
+  expect(archive.open(boxFor(archive.address, dek, "archive"))).toEqual(dek);
+  expect(() => archive.open(boxFor(archive.address, dek))).toThrow(shut);
+  expect(() => signer.open(boxFor(signer.address, dek, "archive"))).toThrow(shut);
+});
+
 test("two boxes of one data key have nothing in common, and neither shows it", () => {
   const { address } = new Mailbox();
   const [one, two] = [Buffer.from(boxFor(address, dek)), Buffer.from(boxFor(address, dek))];

@@ -267,7 +267,7 @@ function archived({ target }: Pick<DatabaseUnderTest, "target">): AsyncGenerator
   };
   const host = {
     begun: () => {},
-    dataKeys: async () => Buffer.from("{}"),
+    dataKeys: async () => ({ values: new Map(), privateKeys: [] }),
     sign: async (octets: Uint8Array) => ({
       value: sign(null, octets, signer.privateKey).toString("hex"),
       spki: signer.publicKey.export({ format: "der", type: "spki" }).toString("hex"),

@@ -45,5 +45,7 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
     halves: memoryHalves(),
     use: async () => {},
     reseal: async () => 0,
+    handOut: async () => [],
+    takeOver: async () => {},
   };
 }

@@ -9,6 +9,7 @@ import { lastOrdinal, tablesOf } from "#adapters/db/move/move.ts";
 import type { Carried } from "#adapters/db/move/rows.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
+import type { SealedValue } from "#domain/envelopes/store.ts";
 import { crlMember, type ExpectedKey, formatName, type Manifest } from "#core/backup/archive.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { columnLine, type Lines, tableLines } from "./rows.ts";
@@ -29,6 +30,8 @@ export interface Held {
   manifest(of: Pick<Manifest, "version" | "created_at">): Promise<Manifest>;
   /** The newest version of the KEK; 0 for none. */
   newestKek(): Promise<number>;
+  /** Every value that is sealed. */
+  sealed(): Promise<readonly SealedValue[]>;
   /** The newest base and delta of each scope, as they were published, by their names. */
   lists(): AsyncGenerator<{ readonly name: string; readonly octets: Uint8Array }>;
   release(): Promise<void>;
@@ -52,6 +55,10 @@ export async function openArchived(options: StoreOptions): Promise<{
         })),
         manifest: (of) => manifestOf(connection, of, tables),
         newestKek: () => newestKek(connection),
+        sealed: async () => {
+          const rows = await connection.db.select().from(connection.t.sealedValues);
+          return rows as SealedValue[]; // Only `put` of the envelopes fills the table.
+        },
         lists: () => lists(connection),
         release,
       };

@@ -15,16 +15,24 @@ import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 
 /**
+ * What a box is for: a data key on its way to another signer, or one that an archive takes along. A
+ * box for one is none for the other.
+ */
+export type BoxPurpose = "hand-over" | "archive";
+
+/**
  * An address and what opens boxes for it: an X25519 pair that lives in one process and is never
  * written down. Against a server that only relays. One that lies about addresses could have
  * unlocked the token itself: it starts the signers.
  */
 export class Mailbox {
   readonly #privateKey: KeyObject;
+  readonly #purpose: BoxPurpose;
   /** The public key, 32 octets. */
   readonly address: Uint8Array;
 
-  constructor() {
+  constructor(purpose: BoxPurpose = "hand-over") {
+    this.#purpose = purpose;
     const { privateKey, publicKey } = generateKeyPairSync("x25519");
     this.#privateKey = privateKey;
     this.address = rawPublic(publicKey);
@@ -37,7 +45,9 @@ export class Mailbox {
   open(box: Uint8Array): Uint8Array {
     const sender = box.slice(0, addressBytes);
     try {
-      const key = sharedKey(this.#privateKey, sender, { sender, recipient: this.address });
+      const associated = associatedWith(this.#purpose);
+      const ends = { sender, recipient: this.address, associated };
+      const key = sharedKey(this.#privateKey, sender, ends);
       const content = openAes256Gcm(key, zeroNonce, associated, box.subarray(addressBytes));
       key.fill(0);
       if (content !== undefined) return content;
@@ -52,12 +62,17 @@ export class Mailbox {
  * Seals `content` for the mailbox at `address`, under a key used once; refuses `key_unavailable`
  * for no address.
  */
-export function boxFor(address: Uint8Array, content: Uint8Array): Uint8Array {
+export function boxFor(
+  address: Uint8Array,
+  content: Uint8Array,
+  purpose: BoxPurpose = "hand-over",
+): Uint8Array {
+  const associated = associatedWith(purpose);
   const pair = generateKeyPairSync("x25519");
   const sender = rawPublic(pair.publicKey);
   let key: Uint8Array;
   try {
-    key = sharedKey(pair.privateKey, address, { sender, recipient: address });
+    key = sharedKey(pair.privateKey, address, { sender, recipient: address, associated });
   } catch {
     // Not a point, or one that makes the secret predictable (RFC 7748 §6.1).
     throw refuse("key_unavailable", { retry_after: 2 });
@@ -71,12 +86,16 @@ export function boxFor(address: Uint8Array, content: Uint8Array): Uint8Array {
 function sharedKey(
   own: KeyObject,
   other: Uint8Array,
-  ends: { readonly sender: Uint8Array; readonly recipient: Uint8Array },
+  ends: {
+    readonly sender: Uint8Array;
+    readonly recipient: Uint8Array;
+    readonly associated: Uint8Array;
+  },
 ): Uint8Array {
   const jwk = { kty: "OKP", crv: "X25519", x: Buffer.from(other).toString("base64url") };
   const publicKey = createPublicKey({ key: jwk, format: "jwk" });
   const secret = diffieHellman({ privateKey: own, publicKey });
-  const bound = Buffer.concat([associated, ends.sender, ends.recipient]);
+  const bound = Buffer.concat([ends.associated, ends.sender, ends.recipient]);
   const key = new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(), bound, 32));
   secret.fill(0);
   return key;
@@ -87,7 +106,7 @@ function rawPublic(key: KeyObject): Uint8Array {
   return new Uint8Array(Buffer.from(x ?? "", "base64url"));
 }
 
-const associated = Buffer.from("pkid/hand-over/1");
+const associatedWith = (purpose: BoxPurpose): Uint8Array => Buffer.from(`pkid/${purpose}/1`);
 const addressBytes = 32;
 /** Never repeated, because the key is not. */
 const zeroNonce = new Uint8Array(12);

@@ -11,7 +11,7 @@ import type {
   ListedKey,
   ProviderFacts,
 } from "#domain/keys.ts";
-import type { Resealed } from "#adapters/keys/requests.ts";
+import type { DataKeyBody, HandedOut, Resealed } from "#adapters/keys/requests.ts";
 
 /** Names a key inside one provider. */
 export type LocalRef = Pick<KeyRef, "id" | "label">;
@@ -78,4 +78,8 @@ export interface PrivateKeySealing {
   use(versions: readonly KekInUse[]): void;
   /** One step of `KekKeys.reseal`. */
   reseal(version: number): Promise<Resealed>;
+  /** One step of `KekKeys.handOut`: those behind the id `after`. */
+  handOut(address: Uint8Array, after: string): Promise<HandedOut>;
+  /** As `KekKeys.takeOver`. */
+  takeOver(dataKeys: readonly DataKeyBody[]): Promise<void>;
 }

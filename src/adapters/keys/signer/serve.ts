@@ -118,6 +118,13 @@ export class SignerService {
         return null;
       case "kek.reseal":
         return (await this.#provider.sealing?.reseal(call.version)) ?? nothingLeft;
+      case "kek.archive": {
+        const address = Uint8Array.fromBase64(call.address);
+        return (await this.#provider.sealing?.handOut(address, call.after)) ?? { boxes: [] };
+      }
+      case "kek.take_over":
+        await this.#provider.sealing?.takeOver(call.dataKeys);
+        return null;
       case "kek.address":
       case "kek.hand_out":
       case "kek.take_in":

@@ -65,6 +65,8 @@ class SoftwareProvider implements SigningProvider {
     this.sealing = {
       use: (versions) => store.ring.use(versions),
       reseal: (version) => store.reseal(version),
+      handOut: (address, after) => store.handOut(address, after),
+      takeOver: (dataKeys) => store.takeOver(dataKeys),
     };
     this.#slow = slow;
   }

@@ -18,8 +18,9 @@ import { Problem, refuse } from "#core/problems.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import { keyIdOf } from "#core/x509/public-keys.ts";
 import type { KeyHandle, KekInUse, ListedKey } from "#domain/keys.ts";
-import type { Resealed } from "#adapters/keys/requests.ts";
+import type { DataKeyBody, HandedOut, Resealed } from "#adapters/keys/requests.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import type { LocalRef } from "#adapters/keys/signer/provider.ts";
 import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
 
@@ -179,6 +180,50 @@ export class SealedKeys {
     return { changed, left };
   }
 
+  /**
+   * One step of handing out data keys for an archive, each in a box for `address`; those of keys
+   * behind the id `after`. A key that does not open is noted, and left out: nobody could use it.
+   */
+  async handOut(address: Uint8Array, after: string): Promise<HandedOut> {
+    const all = this.#files().filter((file) => isEnveloped(file) && file.id > after);
+    const page = all.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, changedMax);
+    const boxes: DataKeyBody[] = [];
+    for (const file of page) {
+      const box = await this.#boxed(file, address);
+      if (box === undefined) this.#link.note(`${notArchived} ${file.id}.`);
+      else boxes.push({ id: file.id, octets: box.toBase64() });
+    }
+    return { boxes, after: page.length < all.length ? page.at(-1)?.id : undefined };
+  }
+
+  /** Brings keys under the active version by data keys that come from an archive. */
+  async takeOver(dataKeys: readonly DataKeyBody[]): Promise<void> {
+    const kek = this.ring.active;
+    if (kek === undefined) throw absent();
+    for (const { id, octets } of dataKeys) {
+      const file = this.#read(id);
+      const dek = Uint8Array.fromBase64(octets);
+      if (file !== undefined && isEnveloped(file) && fitsCommitment(file.sealed, dek)) {
+        const sealed = withHeader(file.sealed, await this.ring.wrap(kek, dek));
+        writeDurably(this.#path(id), encodeKeyFile({ ...file, sealed }));
+      }
+      dek.fill(0);
+    }
+  }
+
+  async #boxed({ sealed }: KeyFile, address: Uint8Array): Promise<Uint8Array | undefined> {
+    if (Buffer.isBuffer(sealed)) return undefined;
+    try {
+      const dek = await this.ring.unwrap(sealed);
+      const box = fitsCommitment(sealed, dek) ? boxFor(address, dek, "archive") : undefined;
+      dek.fill(0);
+      return box;
+    } catch (error) {
+      if (error instanceof Problem && error.code === "key_unavailable") return undefined;
+      throw error;
+    }
+  }
+
   /** One key under `kek`, in one step: after a crash its file is the old one or the new one. */
   async #resealed(kek: KekInUse, file: KeyFile): Promise<boolean> {
     try {
@@ -312,4 +357,5 @@ const nonceBytes = 12;
  */
 const changedMax = 64;
 const shutMax = 16;
+const notArchived = "A private key does not open; an archive has no data key of";
 const notResealed = "Private keys could not be brought under the active KEK version; the first is";

@@ -10,6 +10,7 @@ import { join } from "node:path";
 
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { SoftwareSettings } from "#adapters/keys/settings.ts";
+import { Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import type { SealedKeys } from "#adapters/keys/software/store.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { KeyHandle, KekInUse } from "#domain/keys.ts";
@@ -202,3 +203,57 @@ describe("a signer that is killed while it brings keys over", () => {
 });
 
 const shut = { code: "key_unavailable", facts: { retry_after: 2 } };
+
+describe("data keys for an archive", () => {
+  /** All of them, step by step, as the archive opens them. */
+  async function archived(at: SealedKeys) {
+    const mailbox = new Mailbox("archive");
+    const dataKeys: { id: string; octets: string }[] = [];
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const step = await at.handOut(mailbox.address, after);
+      for (const { id, octets } of step.boxes) {
+        const dek = mailbox.open(Uint8Array.fromBase64(octets));
+        dataKeys.push({ id, octets: dek.toBase64() });
+      }
+      after = step.after;
+    }
+    return dataKeys;
+  }
+
+  test("BAK-1: bring every key under a KEK that never sealed it, when the old one is gone", async () => {
+    const held: KeyHandle[] = [];
+    for (let n = 0; n < 70; n++) held.push(await made(`ca-${n}`));
+    const dataKeys = await archived(store);
+    expect(dataKeys.length).toBe(70);
+    const [next] = begin(store);
+    for (const { id, label } of store.keks.list()) {
+      if (label === "kek-v1") store.keks.remove({ id, label });
+    }
+    store.ring.use(next === undefined ? [] : [next]);
+    const before = read(held[0]?.ref ?? { id: "" });
+    await store.takeOver(dataKeys);
+    expect(versionsOf(store)).toEqual(Array.from({ length: 70 }, () => 2));
+    for (const { ref } of held) expect((await store.open(ref)).keyHandle.ref).toEqual(ref);
+    expect(read(held[0]?.ref ?? { id: "" }).envelope.ciphertext).toBe(before.envelope.ciphertext);
+  });
+
+  test("of a key that does not open there is none, and one that fits nothing changes nothing", async () => {
+    const [one, two] = [await made("one"), await made("two")];
+    const [ours = { id: "", octets: "" }] = (await archived(store)).filter(
+      ({ id }) => id === one.ref.id,
+    );
+    const damaged = read(two.ref);
+    damaged.envelope.wrapped_dek = Buffer.alloc(60).toString("base64");
+    writeFileSync(fileOf(two.ref), `${JSON.stringify(damaged, undefined, 2)}\n`);
+    expect((await archived(store)).map(({ id }) => id)).toEqual([one.ref.id]);
+    begin(store);
+    await store.takeOver([
+      { id: two.ref.id, octets: ours.octets },
+      { id: "00".repeat(20), octets: ours.octets },
+    ]);
+    expect(read(two.ref)).toEqual(damaged);
+    expect(versionsOf(store).sort()).toEqual([1, 1]);
+    store.ring.use([]);
+    await expect(store.takeOver([ours])).rejects.toMatchObject({ code: "key_unavailable" });
+  });
+});
