@@ -129,7 +129,13 @@ const statusShape = shape({
     }),
   ),
   drill: optional(
-    shape({ artifact: words(), at: time, result: oneOf(["success", "error"]), fault: words() }),
+    shape({
+      artifact: words(),
+      at: time,
+      result: oneOf(["success", "error"]),
+      fault: words(),
+      succeeded_at: optional(words()),
+    }),
   ),
 });
 

@@ -24,6 +24,7 @@ import type { Sealing } from "#domain/envelopes/open.ts";
 import type { PreparedInstance } from "#domain/instance/prepare.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { PathWork } from "#domain/ports.ts";
+import { backupFacts } from "#domain/backup/backups.ts";
 import type { Store } from "#domain/store.ts";
 import type { Tenants } from "#domain/tenants/tenants.ts";
 import { RateLimits } from "#http/rate-limits.ts";
@@ -188,6 +189,10 @@ function observe(store: Store, metrics: Metrics, probes: Probes): () => void {
   metrics.beforeScrape(async () => {
     const active = await store.read.access.activeApiTokens(systemClock.now());
     metrics.set("pki_auth_tokens_active", {}, active);
+    const { at, bytes, drilledAt } = await backupFacts(store);
+    metrics.set("pki_backup_last_success_timestamp_seconds", {}, at / 1000);
+    metrics.set("pki_backup_last_success_bytes", {}, bytes);
+    metrics.set("pki_backup_drill_last_success_timestamp_seconds", {}, drilledAt / 1000);
   });
   observeComponents(metrics, () => probes.components());
   return observeResources(metrics);

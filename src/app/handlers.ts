@@ -22,6 +22,7 @@ import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/hea
 import { grantHandlers } from "#api/grants.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { kekHandlers } from "#api/kek.ts";
+import { importHandlers } from "#api/imports.ts";
 import { keyHandlers } from "#api/keys.ts";
 import { pinningHandlers } from "#api/pinning.ts";
 import { loginHandlers } from "#api/logins.ts";
@@ -115,6 +116,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),
+    ...importHandlers({ takeOver: parts.takeOver, adoption: parts.revocation.adoption }),
     ...rolloverHandlers({ store, clock, authorities, retirement: parts.retirement }),
     ...profileHandlers({ profiles }),
     ...lintHandlers({ profiles }),

@@ -23,6 +23,7 @@ import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
 import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Serving } from "#domain/hierarchy/serving.ts";
+import { TakeOver } from "#domain/hierarchy/take-over.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
@@ -70,6 +71,7 @@ export interface PartsDeps {
 export interface Parts {
   readonly authorities: Authorities;
   readonly external: ExternalAuthorities;
+  readonly takeOver: TakeOver;
   readonly crossSigning: CrossSigning;
   readonly retirement: Retirement;
   readonly issuance: Issuance;
@@ -125,6 +127,7 @@ export function domainParts(deps: PartsDeps): Parts {
   });
   return {
     external: new ExternalAuthorities(makers),
+    takeOver: new TakeOver(makers),
     crossSigning: new CrossSigning({ ...makers, signers, ceremony }),
     retirement: new Retirement({ store, clock, ...revocation }),
     authorities,

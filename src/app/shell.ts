@@ -4,6 +4,7 @@ import { join } from "node:path";
 
 import { inheritedSockets } from "#adapters/sockets/inherited-sockets.ts";
 import { newestSchema } from "#adapters/db/engine/migration-state.ts";
+import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
@@ -45,11 +46,20 @@ const depsOf = (workerUrl: string): CliDeps => ({
   serve: (request) => serveUntilStopped(request, workerUrl),
   migrate,
   move,
+  verify: async (config, asked) => {
+    const { verify } = await import("./verify.ts");
+    return await verify(config, asked);
+  },
+  verifySample: async (config, asked) => {
+    const { verifySample } = await import("./verify.ts");
+    return await verifySample(config, asked);
+  },
   preflight: async (read, env, request) => {
     mustBeSomething(read);
     const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
+  sealFor: boxFor,
   support: async () => {
     const facts = await import("#app/support/facts.ts");
     return {
@@ -82,13 +92,17 @@ const archives = (workerUrl: string): Archives => ({
     const { lookAt } = await import("#app/restore/look.ts");
     return await told(() => lookAt(archive));
   },
-  drillPlaces: async (config) => {
-    const { drillPlaces } = await import("#app/restore/latest.ts");
-    return await drillPlaces(config);
+  withNewest: async (config, instance, work) => {
+    const { withNewest } = await import("#app/restore/newest.ts");
+    await withNewest(config, instance, work);
   },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");
     return await told(() => drill(config, source, { log: logFor(config, "error"), workerUrl }));
+  },
+  verify: async (config, source, asked) => {
+    const { verifyArchive } = await import("#app/restore/prove-archive.ts");
+    return await told(() => verifyArchive(config, source, asked, workerUrl));
   },
   restore: async (config, source, asked) => {
     const { restore } = await import("#app/restore/restore.ts");

@@ -2,9 +2,46 @@
 
 import { join as joinShares, SharesUnfit } from "#core/backup/shares.ts";
 import type { Opener } from "#core/backup/archive.ts";
+import type { Config } from "#config/schema.ts";
 
+import { many, value } from "./args.ts";
+import type { Archives } from "./command.ts";
 import { Failure, UsageError } from "./failure.ts";
 import { type Io, readTextArgument } from "./io.ts";
+
+/** The flags of every command that opens an archive. */
+export const openArgs = () => ({
+  identity: many("File with an identity, or with shares of one.", "file"),
+  "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
+  "ledger-key": value("Fingerprint of the ledger key that must vouch for it.", "fingerprint"),
+});
+
+/** What `openArgs` were given. */
+export interface OpenAsked {
+  readonly identity: readonly string[];
+  readonly "passphrase-source"?: string | undefined;
+}
+
+/**
+ * What the flags name, else what the configuration opens its own archives with, else a passphrase
+ * that is asked for; undefined where none of these can be had. `UsageError` for flags that exclude
+ * each other.
+ */
+export async function openerOf(
+  {
+    archives,
+    io,
+    config,
+  }: { readonly archives: Archives; readonly io: Io; readonly config: Config },
+  asked: OpenAsked,
+): Promise<Opener | undefined> {
+  const source = asked["passphrase-source"];
+  if (asked.identity.length === 0 && source === undefined) {
+    const configured = await archives.configuredOpener(config);
+    if (configured !== undefined || io.ask === undefined) return configured;
+  }
+  return await openerFrom(io, asked.identity, source);
+}
 
 /**
  * The passphrase a source names: `-` for standard input, `env:NAME`, `file:PATH` or the path of a

@@ -8,6 +8,7 @@ import type { Config } from "#config/schema.ts";
 import type { Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
+import type { ProofResult } from "#core/proofs/proofs.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 
 import type { Client } from "./client.ts";
@@ -29,6 +30,13 @@ export interface CliDeps {
   readonly migrate: (config: Config, mode: MigrationMode) => Promise<MigrationReport>;
   /** Moves the database of one configuration to that of another, or says what that would move. */
   readonly move: (config: Config, to: Config, asked: MoveAsked) => Promise<MoveReport>;
+  /** Proves the database of this configuration, beside a server that runs on it or without one. */
+  readonly verify: (config: Config, asked: VerifyAsked) => Promise<VerifyReport>;
+  /** Reads what a running server is held against: an event, and what is new behind another. */
+  readonly verifySample: (
+    config: Config,
+    asked: { readonly since: number; readonly event: number },
+  ) => Promise<VerifySample>;
   /**
    * Looks at what there is of an instance nobody serves; throws an Error whose message names who
    * holds it, and `NoInstance` where there is neither a configuration file nor a data directory to
@@ -39,6 +47,8 @@ export interface CliDeps {
     env: Environment,
     request: PreflightRequest,
   ) => Promise<PreflightReport>;
+  /** Seals a private key for the key store at `address`; nobody in between can read it. */
+  readonly sealFor: (address: Uint8Array, content: Uint8Array) => Uint8Array;
   /** What host and database tell whoever helps. */
   readonly support: () => Promise<SupportFacts>;
   /** What is done with archives beside the instance they are of. */
@@ -92,23 +102,21 @@ export interface Archives {
   configuredOpener(config: Config): Promise<Opener | undefined>;
   /** Looks at one that nothing opens here: its digest, and the head of the format. */
   lookAt(archive: string): Promise<ArchiveLook>;
-  /** The places archives go to, for the instance of a configuration. */
-  drillPlaces(config: Config): Promise<readonly DrillPlace[]>;
+  /**
+   * Works on the newest archive of an instance, where its configuration sends them; what had to be
+   * fetched for that is gone afterwards.
+   */
+  withNewest(
+    config: Config,
+    instance: string | undefined,
+    work: (archive: string) => Promise<void>,
+  ): Promise<void>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
+  /** Proves what is in an archive, as `verify` does an instance. */
+  verify(config: Config, source: ArchiveSource, asked: VerifyAsked): Promise<VerifyReport>;
   /** Makes it the instance that a configuration names. */
   restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
-}
-/** Where archives go, and the newest is found. */
-export interface DrillPlace {
-  /** As the configuration calls it. */
-  readonly place: "dir" | "s3";
-  /** For people. */
-  readonly address: string;
-  /** Name of the newest; undefined where there is none. Throws `Failure`. */
-  newest(): Promise<string | undefined>;
-  /** Works with its file, which is there until the work has ended. Throws `Failure`. */
-  during<T>(artifact: string, work: (file: string) => Promise<T>): Promise<T>;
 }
 export interface ArchiveSource {
   /** File of the archive. */
@@ -182,6 +190,8 @@ export interface NewKekReport {
   readonly lost_keys: readonly string[];
 }
 export interface DrillReport extends ArchiveFacts {
+  /** How many of `pkid verify` were made; all of them hold. */
+  readonly proofs: number;
   readonly keys: string;
   /** CAs whose list was served. */
   readonly lists: number;
@@ -212,6 +222,49 @@ export interface MoveReport {
   /** Where the chains ended; undefined when nothing was moved. */
   readonly event_seq: number | undefined;
   readonly ledger_number: number | undefined;
+}
+export interface VerifyAsked {
+  /** The event behind which the look begins; 0 for everything. */
+  readonly since: number;
+  /** Told now and then how many rows were looked at, of about how many. */
+  readonly onProgress: (rows: number, of: number) => void;
+}
+export interface VerifyReport {
+  readonly checked_at: string;
+  readonly driver: string;
+  /** What was looked at, where that is an archive. */
+  readonly archive?: Pick<ArchiveFacts, "instance_id" | "created_at" | "ledger_key">;
+  readonly since: number;
+  /** Where the chains ended: what `--since` of a later run takes. */
+  readonly event_seq: number;
+  readonly event_hash: string;
+  readonly ledger_number: number;
+  readonly ledger_hash: string;
+  readonly revocation_sequence: number;
+  readonly proofs: readonly ProofResult[];
+}
+/** What is held against a running server; certificates are DER. */
+export interface VerifySample {
+  /** Hash of the event that was asked for. */
+  readonly eventHash: string | undefined;
+  /** Certificates of CAs that answer, by id. */
+  readonly cas: ReadonlyMap<string, Uint8Array>;
+  readonly lists: readonly {
+    readonly caId: string;
+    readonly scope: string;
+    readonly delta: boolean;
+    readonly number: number;
+    readonly sha256: string;
+    readonly nextUpdate: number;
+  }[];
+  readonly serials: readonly {
+    readonly caId: string;
+    readonly serial: string;
+    readonly status: "good" | "revoked";
+    readonly certificate: Uint8Array | undefined;
+  }[];
+  /** Revoked serials beyond those. */
+  readonly left: number;
 }
 export interface VersionFacts {
   readonly version: string;

@@ -14,6 +14,7 @@ import { dbVerbs } from "#cli/commands/db.ts";
 import { dnsRecordsVerbs } from "#cli/commands/dns-records.ts";
 import { grantVerbs } from "#cli/commands/grant.ts";
 import { hsmVerbs } from "#cli/commands/hsm.ts";
+import { importVerbs } from "#cli/commands/import.ts";
 import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
 import { kekVerbs } from "#cli/commands/kek.ts";
@@ -36,6 +37,7 @@ import { serviceVerbs } from "#cli/commands/service.ts";
 import { sessionsVerbs } from "#cli/commands/sessions.ts";
 import { supportBundle } from "#cli/commands/support-bundle.ts";
 import { tenantVerbs } from "#cli/commands/tenant.ts";
+import { verify } from "#cli/commands/verify.ts";
 import { trustVerbs } from "#cli/commands/trust.ts";
 import { apiTokenVerbs } from "#cli/commands/token.ts";
 
@@ -49,6 +51,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   db: { summary: "The database.", verbs: dbVerbs },
   preflight,
   ca: { summary: "Certificate authorities.", verbs: caVerbs },
+  import: { summary: "Come from another CA.", verbs: importVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },
   cert: { summary: "Certificates.", verbs: certVerbs },
   revoke: { summary: "Revoke, suspend and release certificates.", verbs: revokeVerbs },
@@ -75,6 +78,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
     },
   },
   hsm: { summary: "The key store.", verbs: hsmVerbs },
+  verify,
   backup: { summary: "Archives of everything, and drills with them.", verbs: backupVerbs },
   restore,
   retention: { summary: "What leaves the inventory.", verbs: retentionVerbs },

@@ -61,6 +61,39 @@ export function encodePkcs12(
   return sequence(integer(3), plainContent(safes), macOf(safes, passphrase, hash));
 }
 
+/**
+ * The private keys of a store, PKCS#8; undefined for another passphrase, or an encryption nobody
+ * uses any more. Throws DerError.
+ */
+export function keysInPkcs12(
+  der: Uint8Array,
+  passphrase: string,
+): readonly Uint8Array[] | undefined {
+  const store = openSequence(der);
+  store.small();
+  const safes = readPlain(store.enter(tags.sequence));
+  const secret = { passphrase, allowed: new Iterations() };
+  if (!store.finished && !macFits(store.enter(tags.sequence), safes, secret)) return undefined;
+  const keys: Uint8Array[] = [];
+  for (const list = openSequence(safes); !list.finished; ) {
+    const contents = readSafe(list.enter(tags.sequence), secret);
+    if (contents === undefined) return undefined;
+    for (const found = openSequence(contents); !found.finished; ) {
+      const bag = found.enter(tags.sequence);
+      const type = bag.oid();
+      const value = bag.enter(contextualConstructed(0));
+      if (type === bags.key) keys.push(value.element(tags.sequence));
+      if (type !== bags.shroudedKey) continue;
+      const shrouded = value.enter(tags.sequence);
+      const sealed = { algorithm: shrouded.element(tags.sequence), octets: shrouded.octetString() };
+      const key = unseal(sealed, passphrase, secret.allowed);
+      if (key === undefined) return undefined;
+      keys.push(key);
+    }
+  }
+  return keys;
+}
+
 /** What a store holds; private keys stay inside. */
 export interface OpenedStore {
   readonly keys: number;

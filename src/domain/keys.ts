@@ -151,6 +151,22 @@ export interface KekKeys {
 }
 
 /**
+ * The way in for private keys of another CA (IMP-2). Whoever brings one seals it in a box for the
+ * process that is going to hold it, so nobody in between can read it.
+ */
+export interface KeyIntake {
+  /** Where a box has to go: an X25519 public key, 32 octets, that lives as long as its process. */
+  address(): Promise<Uint8Array>;
+  /**
+   * Seals the PKCS#8 in the box as the store seals keys of its own, after a signature has shown
+   * that both halves belong together. A key that is there under this label already is given as it
+   * is. Refuses `bad_key` for a box or content that cannot be read, `key_type_unsupported`, and
+   * `already_exists` (`key`) for a key that has another label here.
+   */
+  take(wanted: { readonly label: string; readonly box: Uint8Array }): Promise<KeyHandle>;
+}
+
+/**
  * The port. Every method refuses with `key_unavailable` when the provider does not answer,
  * `overloaded` when the guard sheds, `key_type_unsupported` when the key cannot be made here. A
  * missing key is never made anew.
@@ -179,6 +195,7 @@ export interface Keys {
    */
   destroy(ref: KeyRef): Promise<void>;
   readonly keks: KekKeys;
+  readonly intake: KeyIntake;
   /** What a provider holds, at most 10,000 keys; `id` and `label` are as found and may be empty. */
   list(provider: ProviderName): Promise<readonly ListedKey[]>;
   /** Ends within 3 s; refuses nothing, tells everything. */

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { DerError } from "#core/asn1/cursor.ts";
 import { explicit, implicit, integer, octetString, oid, sequence } from "#core/asn1/der.ts";
 import { decodePem } from "#core/asn1/pem.ts";
-import { encodePkcs12, openPkcs12 } from "#cli/pkcs12.ts";
+import { encodePkcs12, keysInPkcs12, openPkcs12 } from "#cli/pkcs12.ts";
 import { ran } from "#test/support/child.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-p12-"));
@@ -142,3 +142,41 @@ async function run(line: string) {
   if (done.code !== 0) throw new Error(`${line}: ${done.stdout}${done.stderr}`);
   return done;
 }
+
+test("the private keys of a store come out as they went in, with its passphrase alone", async () => {
+  const key = createPrivateKey(pem("leaf.key")).export({ format: "der", type: "pkcs8" });
+  for (const cipher of ciphers) {
+    expect(keysInPkcs12(store(cipher), passphrase)).toEqual([new Uint8Array(key)]);
+    expect(keysInPkcs12(store(cipher), "another")).toBeUndefined();
+  }
+  const export12 = "openssl pkcs12 -export -inkey leaf.key -in leaf.pem -passout file:pass";
+  for (const [name, more] of [
+    ["usual", ""],
+    ["without-mac", "-nomac"],
+    ["without-encryption", "-keypbe NONE -certpbe NONE"],
+  ]) {
+    await run(`${export12} ${more} -out ${name}.p12`);
+    const [found, second] = keysInPkcs12(readFileSync(at(`${name}.p12`)), passphrase) ?? [];
+    expect(
+      createPrivateKey({ key: Buffer.from(found ?? []), format: "der", type: "pkcs8" }),
+    ).toEqual(createPrivateKey(pem("leaf.key")));
+    expect(second).toBeUndefined();
+  }
+});
+
+test("any damage keeps the keys of a store in, and is no crash", () => {
+  const whole = store("aes-256");
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), (where, flip) => {
+      const damaged = whole.slice();
+      damaged[where] = (damaged[where] ?? 0) ^ flip;
+      try {
+        const keys = keysInPkcs12(damaged, passphrase) ?? [];
+        expect(keys.length).toBeLessThan(2);
+      } catch (error) {
+        expect(error).toBeInstanceOf(DerError);
+      }
+    }),
+    { numRuns: 60 },
+  );
+}, 60_000);

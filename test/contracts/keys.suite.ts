@@ -1,7 +1,9 @@
 /** What every provider of keys must do, whatever holds them. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 
+import { boxFor, Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import {
   defaultSignature,
   isPostQuantum,
@@ -139,7 +141,47 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
       await expect(keys.find(handle.ref)).rejects.toMatchObject({ code: "key_unavailable" });
     });
 
+    if (subject.provider === "software") {
+      test("a private key comes in by a box for this store alone, and is the same a second time", async () => {
+        const secret = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
+        const pkcs8 = secret.export({ format: "der", type: "pkcs8" });
+        const box = async () => boxFor(await keys.intake.address(), pkcs8);
+        const take = async () => keys.intake.take({ label: "brought", box: await box() });
+        const handle = await take();
+        expect(handle).toMatchObject({ keyType: "ecdsa-p256", ref: { label: "brought" } });
+        expect(await take()).toEqual(handle);
+        expect(await keys.find(handle.ref)).toEqual(handle);
+        const message = Buffer.from("signed with a key that came");
+        const ticket = ticketFor(handle, "ecdsa-sha256", message);
+        const signature = await keys.sign(ticket, message);
+        expect(verifies(handle, "ecdsa-sha256", message, signature)).toBe(true);
+      });
+    }
+
     if (!subject.durable) return;
+
+    if (subject.provider === "software") {
+      test("a box that nobody here can open, and one without a key, are refused and leave nothing", async () => {
+        const listed = async () => (await keys.list("software")).length;
+        const before = await listed();
+        const codeOf = (box: Uint8Array) =>
+          keys.intake.take({ label: "odd", box }).then(
+            () => "taken",
+            (error) => error.code,
+          );
+        const address = await keys.intake.address();
+        const whole = boxFor(address, Buffer.from("no key"));
+        expect(await codeOf(whole)).toBe("bad_key");
+        expect(await codeOf(whole.subarray(0, 40))).toBe("bad_key");
+        expect(await codeOf(boxFor(new Mailbox().address, Buffer.from("x")))).toBe("bad_key");
+        const strange = generateKeyPairSync("x25519").privateKey.export({
+          format: "der",
+          type: "pkcs8",
+        });
+        expect(await codeOf(boxFor(address, strange))).toBe("key_type_unsupported");
+        expect(await listed()).toBe(before);
+      });
+    }
 
     test("keys are found again after a restart, and sign", async () => {
       await keys.close();

@@ -95,6 +95,28 @@ export function lifecycle(given: Given): void {
     expect((await outstanding(11)).count).toBe(1);
   });
 
+  test("IMP-3: a certificate without an intent is adopted under a serial that nobody has", async () => {
+    const { store, home } = given();
+    const row = { ...make.certificate({ caId: home }), marker: "imported" };
+    const adopt = (one: typeof row) => store.atomically((tx) => tx.certificates.adopt(one));
+    expect(await adopt(row)).toBe(true);
+    expect(await store.read.certificates.bySerial(home, row.serial)).toEqual(row);
+    expect(await adopt(row)).toBe(false);
+    const issued = make.certificate({ caId: home });
+    await make.issue(store, issued);
+    expect(await adopt({ ...row, id: crypto.randomUUID(), serial: issued.serial })).toBe(false);
+    const open = make.intentFor(make.certificate({ caId: home }));
+    await store.atomically((tx) => make.intend(tx, open));
+    expect(await adopt({ ...row, id: crypto.randomUUID(), serial: open.serial })).toBe(false);
+    const two = { ...row, id: crypto.randomUUID(), serial: make.newSerial() };
+    const both = store.atomically(async (tx) => [
+      await tx.certificates.adopt(two),
+      await tx.certificates.adopt({ ...two, id: crypto.randomUUID() }),
+      await tx.certificates.intend({ ...make.intentFor(two), opId: crypto.randomUUID() }),
+    ]);
+    expect(await both).toEqual([true, false, false]);
+  });
+
   test("a key has signed beyond its own certificate and that of its responder once it took another serial or CRL number", async () => {
     const { store, home } = given();
     const own = make.certificate({ caId: home, kind: "ca" });

@@ -49,6 +49,20 @@ export function crlContract(
     expect(await reserve("partition-1", 0)).toEqual(nth(1, noon));
   });
 
+  test("IMP-2: a number that another program has come to is passed, and no lower one counts", async () => {
+    const { store, home } = given();
+    const raise = (number: number) =>
+      store.atomically((tx) => tx.revocations.raiseCrlNumber(home, "full", number));
+    const reserve = () =>
+      store.atomically((tx) => tx.revocations.reserveCrl(home, "full", momentOf(noon), 0));
+    expect(await raise(41)).toBe(true);
+    expect([await raise(41), await raise(7)]).toEqual([false, false]);
+    expect(await reserve()).toMatchObject({ number: 42, thisUpdate: noon, resetFrom: undefined });
+    expect(await raise(42)).toBe(false);
+    expect(await raise(100)).toBe(true);
+    expect(await reserve()).toMatchObject({ number: 101 });
+  });
+
   test("CRL-2: lists go back to the present when the clock that made the last one was ahead and is believed now", async () => {
     const { store, home } = given();
     const reserve = (seconds: number, believed = true) =>

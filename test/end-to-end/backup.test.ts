@@ -27,6 +27,7 @@ import {
 } from "#test/support/instances/instance.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
+import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 
 let server: PostgresServer;
@@ -141,6 +142,53 @@ test("BAK-3: a drill leaves the instance as it was, and is remembered", async ()
     expect((await instance.cli("backup", "status")).stdout).toContain("failed: This is no archive");
   } finally {
     await instance.dispose();
+  }
+}, 120_000);
+
+test("BAK-3: where archives go to a bucket only, the newest is fetched for the drill, and metrics tell of both", async () => {
+  const s3 = startS3();
+  const home = newHome();
+  const identity = join(home, "identity");
+  const made = await runCli(home, ["backup", "keygen", "--out", identity]);
+  const { accessKeyId, secretAccessKey, bucket, region } = s3Credentials;
+  const place = { endpoint: s3.endpoint, bucket, region, prefix: "backups" };
+  const credentials = { access_key_id: accessKeyId, secret_access_key: secretAccessKey };
+  const backup = {
+    recipients: [made.stdout.trim()],
+    verify: { identity_file: identity },
+    s3: { ...place, ...credentials, force_path_style: true },
+  };
+  const instance = await Instance.start({ home, config: { backup } });
+  const measured = async () => await (await instance.fetch("/metrics")).text();
+  try {
+    const none = await instance.cli("backup", "drill");
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("in the bucket")]);
+    expect(await measured()).toContain("pki_backup_last_success_timestamp_seconds 0");
+    expect((await instance.cli("backup", "run")).code).toBe(0);
+    const newest = await instance.cli("backup", "run");
+    const drilled = await instance.cli("backup", "drill", "--json");
+    expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
+    const told = { revoked: true, proofs: 13, archive: newest.stdout.trim() };
+    expect(JSON.parse(drilled.stdout)).toMatchObject(told);
+    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+    const text = await measured();
+    expect(text).toMatch(/^pki_backups_total{result="success"} 2$/m);
+    expect(text).toMatch(/^pki_backup_drills_total{result="success"} 1$/m);
+    expect(text).toMatch(/^pki_backup_last_success_timestamp_seconds 1\.?\d+(e\+9)?/m);
+    expect(text).toMatch(/^pki_backup_last_success_bytes [1-9]\d+$/m);
+    const [, before] = /^pki_backup_drill_last_success_timestamp_seconds (\S+)$/m.exec(text) ?? [];
+    expect(Number(before)).toBeGreaterThan(1e9);
+    for (const [key, object] of s3.objects) {
+      if (key.endsWith(".age")) s3.objects.set(key, { ...object, octets: Buffer.from("other") });
+    }
+    expect((await instance.cli("backup", "drill")).code).toBe(1);
+    const after = await measured();
+    expect(after).toMatch(/^pki_backup_drills_total{result="error"} 1$/m);
+    // A drill that fails leaves the time of the last good one.
+    expect(after).toContain(`pki_backup_drill_last_success_timestamp_seconds ${before}\n`);
+  } finally {
+    await instance.dispose();
+    await s3.stop();
   }
 }, 120_000);
 
@@ -318,6 +366,12 @@ async function holds(
   const verified = await back.cli("audit", "verify", "--json");
   expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
   expect((await back.cli("db", "check", "--deep")).code).toBe(0);
+  const proven = await back.cli("verify");
+  expect([proven.code, proven.stderr, proven.stdout]).toEqual([
+    0,
+    "",
+    expect.stringContaining("Every proof holds"),
+  ]);
   type Events = { readonly items: readonly { readonly detail: string }[] };
   const told = await back.admin<Events>("GET", "/api/events?action=system.restore");
   expect(told.items[0]?.detail).toMatch(/^archive=pkid-.*\.tar\.age seq=\d+ created_at=.* ledger/);

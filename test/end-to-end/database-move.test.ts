@@ -6,6 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 
+import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import {
   failedStart,
@@ -23,14 +24,16 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => server.stop());
 
+const publicHttp = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
+
 test("an instance lives on in PostgreSQL, and on a file again", async () => {
-  const publicHttp = { server: { public_http: { enabled: true, address: "127.0.0.1:0" } } };
   const home = newHome();
   const onFile = await Instance.start({ home, config: publicHttp });
   const chain = await createChain(onFile, "ecdsa-p256");
   await walkCertificate(onFile, chain, "ecdsa-p256");
   const csr = await newCsr(chain.folder, "before.example.test");
   const before = await issue(onFile, chain.intermediateId, csr);
+  const foreign = await takenOver(onFile);
 
   const dsn = await server.createDatabase();
   const away = { ...publicHttp, database: { driver: "postgres", dsn } };
@@ -43,8 +46,8 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining("is in use")]);
   await onFile.stop();
 
-  const looked = await move(away, "--dry-run", "--json");
-  expect(JSON.parse(looked.stdout)).toMatchObject({ from: "sqlite", to: "postgres" });
+  const looked = JSON.parse((await move(away, "--dry-run", "--json")).stdout);
+  expect(looked).toMatchObject({ from: "sqlite", to: "postgres" });
   const moved = await move(away);
   expect([moved.code, moved.stdout]).toEqual([0, expect.stringContaining("chains verified to")]);
   expect(moved.stderr).toContain("the old database opens no more");
@@ -62,6 +65,9 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   });
   const verified = await onServer.cli("audit", "verify", "--json");
   expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
+  const ended = await onServer.cli("revoke", "cert", "--ca", "old", foreign);
+  expect(ended.code).toBe(0);
+  expect(await proven(onServer)).toEqual([0, "Every proof holds."]);
   const list = await onServer.cli("cert", "list", "--ca", chain.intermediateId, "--json");
   await onServer.stop();
 
@@ -73,16 +79,37 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   expect((await home2.cli("cert", "list", "--ca", chain.intermediateId, "--json")).stdout).toBe(
     list.stdout,
   );
-  const { items } = await home2.admin<{ items: { action: string; detail: string }[] }>(
-    "GET",
-    "/api/events?action=system.move",
-  );
-  expect(items.map(({ detail }) => detail.replaceAll(/\d+/g, "N"))).toEqual([
+  expect(await proven(home2)).toEqual([0, "Every proof holds."]);
+  expect(await moves(home2)).toEqual([
     "from=postgres to=sqlite seq=N ledger_number=N",
     "from=sqlite to=postgres seq=N ledger_number=N",
   ]);
   await home2.dispose();
 }, 120_000);
+
+/** A CA of another program, called old; gives the serial of a certificate of it. */
+async function takenOver(instance: Instance): Promise<string> {
+  const old = await OpensslCa.make();
+  const serial = await old.issue("old.example");
+  await old.revoke(await old.issue("gone.example"), "keyCompromise");
+  const taken = await instance.cli("import", "openssl", old.directory, "--label", "old");
+  expect(taken.code).toBe(0);
+  return `0x${serial}`;
+}
+
+/** What the events say of moves, without their figures. */
+async function moves(instance: Instance): Promise<readonly string[]> {
+  const { items } = await instance.admin<{ items: { detail: string }[] }>(
+    "GET",
+    "/api/events?action=system.move",
+  );
+  return items.map(({ detail }) => detail.replaceAll(/\d+/g, "N"));
+}
+
+async function proven(instance: Instance) {
+  const { code, stdout } = await instance.cli("verify");
+  return [code, /^Every proof holds\./m.exec(stdout)?.[0] ?? stdout];
+}
 
 const withData = (home: string, config: Record<string, unknown>) => ({
   data_dir: join(home, "data"),

@@ -165,6 +165,8 @@ async function told(back: Instance, { versions }: { readonly versions: string })
   expect(rotation?.actor).toStartWith("local:");
   const verified = await back.cli("audit", "verify", "--json");
   expect(JSON.parse(verified.stdout)).toMatchObject({ valid: true });
+  const proven = await back.cli("verify");
+  expect([proven.code, proven.stdout]).toEqual([0, expect.stringContaining("Every proof holds")]);
   const checked = await back.cli("preflight", "--only", "keys.kek,ledger.head", "--json");
   const { checks } = JSON.parse(checked.stdout);
   expect(checks.map(({ status }: { status: string }) => status)).toEqual(["pass", "pass"]);

@@ -101,6 +101,8 @@ async function proofs(
   }
   expect((await instance.cli("audit", "verify")).code).toBe(0);
   expect((await instance.cli("db", "check", "--deep")).code).toBe(0);
+  const proven = await instance.cli("verify");
+  expect([proven.code, proven.stdout]).toEqual([0, expect.not.stringContaining("violat")]);
   const log = join(home, `log-${crypto.randomUUID()}.json`);
   expect((await instance.cli("hsm", "log", "--combined", "--out", log)).code).toBe(0);
   type Entries = { readonly items: readonly { readonly signer_fingerprint: string }[] };

@@ -112,6 +112,8 @@ describe("what the gates refuse is told of", () => {
 
 test("a field with a code of its own brings it wherever it is taken, however deep", () => {
   expect(withCode("bad_serial")).toEqual([
+    "import.check",
+    "cert.import",
     "cert.renew",
     "cert.show",
     "dns.tlsa",
@@ -122,7 +124,13 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     "ct.inclusion",
     "event.list",
   ]);
-  expect(withCode("bad_reason")).toEqual(["ca.retire", "cert.revoke", "cert.revoke_bulk"]);
+  expect(withCode("bad_reason")).toEqual([
+    "import.check",
+    "cert.import",
+    "ca.retire",
+    "cert.revoke",
+    "cert.revoke_bulk",
+  ]);
   expect(withCode("bad_fingerprint")).toEqual([
     "cert.list",
     "cert.revoke_bulk",

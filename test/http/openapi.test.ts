@@ -165,7 +165,10 @@ test("the page shows what an operation takes, its refusals, and how to authentic
 
 test("what takes two answers that it waits, by the shape of every such answer", () => {
   const described = openapiDocument(describedCatalog(), "1", parkedShape) as Json;
-  const guarded = Object.entries(operations).filter(([, row]) => "takesTwo" in row);
+  const guarded = Object.entries(operations).filter(
+    // What runs on this machine only is in no document.
+    ([, row]) => "takesTwo" in row && !("local" in row),
+  );
   for (const [name, row] of guarded) {
     const [method = "", path = ""] = row.route.split(" ");
     const { responses } = described.paths[path][method.toLowerCase()];

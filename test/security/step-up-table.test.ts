@@ -60,6 +60,10 @@ const ends: Readonly<Record<Writing, End>> = {
   // signed.
   "ca.csr": "other",
   "ca.import_cert": "other",
+  // By the local administrator alone, who is no person in a session.
+  "ca.import": "other",
+  "ca.import_finish": "other",
+  "cert.import": "other",
   "cert.issue": "other",
   "cert.renew": "other",
   "cert.issue_bulk": "other",
@@ -119,6 +123,7 @@ describe("by default", () => {
       "cert.validate",
       "csr.parse",
       "ct.verify",
+      "import.check",
       "ocsp.post",
       "preflight.run",
       "webauthn.step_up_begin",

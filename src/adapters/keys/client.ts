@@ -10,9 +10,10 @@ import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type {
   BoxedDataKey,
-  KeyHandle,
   KekInUse,
   KekKeys,
+  KeyHandle,
+  KeyIntake,
   Keys,
   ListedKey,
   ProviderFacts,
@@ -168,6 +169,16 @@ export class SignerClient implements Keys {
         const request = { operation: "kek.take_over", dataKeys: page } as const;
         await this.#call(request, { timeoutMs: generateTimeoutMs });
       }
+    },
+  };
+
+  readonly intake: KeyIntake = {
+    address: async () =>
+      Uint8Array.fromBase64(String(await this.#call({ operation: "intake.address" }))),
+    take: async ({ label, box }) => {
+      const request = { operation: "intake.take", label, box: box.toBase64() } as const;
+      // A successor has another address: what was lost is brought again, not sent again.
+      return readKeyHandle(await this.#call(request, { repeatable: false }));
     },
   };
 

@@ -45,6 +45,10 @@ export function guarded(
       handOut: (address) => keys.keks.handOut(address),
       takeOver: (dataKeys) => keys.keks.takeOver(dataKeys),
     },
+    intake: {
+      address: () => turns.during(() => keys.intake.address()),
+      take: (wanted) => turns.during(() => keys.intake.take(wanted)),
+    },
     list: (provider) => turns.during(() => keys.list(provider)),
     facts: () => keys.facts(),
     close: () => keys.close(),

@@ -25,6 +25,7 @@ export function measured(keys: Keys, hooks: KeyHooks): Keys {
         return dek;
       },
     },
+    intake: keys.intake,
     list: (provider) => keys.list(provider),
     facts: () => pinged(report, keys),
     close: () => keys.close(),

@@ -40,6 +40,9 @@ export type CallRequest =
   /** Data keys of private keys, in base64. */
   | { readonly operation: "kek.take_over"; readonly dataKeys: readonly DataKeyBody[] }
   | CarriedRequest
+  | { readonly operation: "intake.address" }
+  /** A private key of another CA, in a box for the address, in base64. */
+  | { readonly operation: "intake.take"; readonly label: string; readonly box: string }
   | { readonly operation: "list" }
   | { readonly operation: "facts" };
 

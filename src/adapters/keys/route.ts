@@ -40,6 +40,10 @@ export function routed(providers: Readonly<Partial<Record<ProviderName, Keys>>>)
       handOut: async (address) => of("software").keks.handOut(address),
       takeOver: async (dataKeys) => of("software").keks.takeOver(dataKeys),
     },
+    intake: {
+      address: async () => of("software").intake.address(),
+      take: async (wanted) => of("software").intake.take(wanted),
+    },
     list: async (provider) => of(provider).list(provider),
     facts: async () => (await Promise.all(all.map((keys) => keys.facts()))).flat(),
     close: async () => {

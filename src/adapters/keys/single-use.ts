@@ -27,6 +27,7 @@ export function singleUse(keys: Keys): Keys {
     },
     destroy: (ref) => keys.destroy(ref),
     keks: keys.keks,
+    intake: keys.intake,
     list: (provider) => keys.list(provider),
     facts: () => keys.facts(),
     close: () => keys.close(),

@@ -77,6 +77,7 @@ export function verified(
       return keys.destroy(ref);
     },
     keks: keys.keks,
+    intake: keys.intake,
     list: (provider) => keys.list(provider),
     facts: () => keys.facts(),
     close: () => keys.close(),

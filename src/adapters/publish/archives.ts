@@ -6,12 +6,12 @@ import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
 
-/** What stands beside an archive, as far as it is needed to fetch it. */
-export interface KeptFacts extends Readonly<Record<string, unknown>> {
-  /** Octets. */
-  readonly size: number;
-  /** Lower hex. */
-  readonly sha256: string;
+/** One that is there with its sidecar. */
+export interface BucketArchive {
+  readonly artifact: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+  readonly facts: Readonly<Record<string, unknown>>;
 }
 
 /** The bucket and prefix they go to. */
@@ -61,14 +61,16 @@ export class ArchiveBucket {
     }
   }
 
-  /** Those of an instance, newest first; what has no sidecar is nobody's here. */
-  async list(instance: string): Promise<readonly { artifact: string; created_at: string }[]> {
+  /**
+   * Those of an instance, newest first, with what stands beside each; what has no sidecar is
+   * nobody's here.
+   */
+  async list(instance: string): Promise<readonly BucketArchive[]> {
     const client = await this.#client();
     const prefix = this.#key(`pkid-${instance}-`);
-    const found: { artifact: string; created_at: string }[] = [];
+    const found: BucketArchive[] = [];
     for (let startAfter: string | undefined; ; ) {
-      const asked = { prefix, maxKeys: 1000, ...(startAfter && { startAfter }) };
-      const page = await this.#within(prefix, () => client.list(asked));
+      const page = await client.list({ prefix, maxKeys: 1000, ...(startAfter && { startAfter }) });
       const keys = (page.contents ?? []).map(({ key }) => key);
       for (const key of keys.filter((one) => one.endsWith(sidecarSuffix))) {
         const facts: unknown = await client
@@ -78,7 +80,8 @@ export class ArchiveBucket {
         if (!isObject(facts) || facts.instance_id !== instance) continue;
         const { artifact, created_at } = facts;
         if (typeof artifact !== "string" || typeof created_at !== "string") continue;
-        if (this.#key(artifact) + sidecarSuffix === key) found.push({ artifact, created_at });
+        if (this.#key(artifact) + sidecarSuffix === key)
+          found.push({ artifact, created_at, facts });
       }
       startAfter = keys.at(-1);
       if (page.isTruncated !== true || startAfter === undefined) break;
@@ -92,57 +95,9 @@ export class ArchiveBucket {
     await client.delete(`${this.#key(artifact)}${sidecarSuffix}`);
   }
 
-  /** Bucket and prefix, for people. */
-  get address(): string {
-    const { bucket, prefix } = this.#place;
-    return `s3://${[bucket, prefix].filter((part) => part !== undefined).join("/")}`;
-  }
-
-  /** What stands beside one. Throws `TargetFault`, also for what pkid has not written. */
-  async facts(artifact: string): Promise<KeptFacts> {
-    const client = await this.#client();
-    const text = client.file(`${this.#key(artifact)}${sidecarSuffix}`).slice(0, sidecarMax);
-    const octets = await this.#within(artifact, () => text.text());
-    try {
-      const facts: unknown = JSON.parse(octets);
-      if (isObject(facts) && isSize(facts.size) && isDigest(facts.sha256)) {
-        return { ...facts, size: facts.size, sha256: facts.sha256 };
-      }
-    } catch {
-      // Told below.
-    }
-    throw new TargetFault(`${artifact}${sidecarSuffix} in the store is not what pkid writes.`);
-  }
-
-  /** Its octets, piece by piece. Throws `TargetFault`. */
-  async *pieces(artifact: string): AsyncGenerator<Uint8Array> {
-    const client = await this.#client();
-    const reader = client.file(this.#key(artifact)).stream().getReader();
-    try {
-      for (;;) {
-        const { done, value } = await this.#within(artifact, () => reader.read());
-        if (done) return;
-        yield value;
-      }
-    } finally {
-      // Whoever stops early ends what is upstream; the store may have ended it first.
-      await reader.cancel().catch(() => {});
-    }
-  }
-
-  /** Throws `TargetFault` for what the store says, and for one that says nothing. */
-  async #within<T>(artifact: string, ask: () => Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const silent = new TargetFault(`The store did not answer in time about ${artifact}.`);
-    const timer = setTimeout(() => late.reject(silent), silenceMaxMs);
-    try {
-      return await Promise.race([ask(), late.promise]);
-    } catch (error) {
-      if (error instanceof TargetFault) throw error;
-      throw new TargetFault(`The store failed on ${artifact}: ${faultCode(error)}.`);
-    } finally {
-      clearTimeout(timer);
-    }
+  /** Its octets, piece by piece. */
+  async read(artifact: string): Promise<ReadableStream<Uint8Array>> {
+    return (await this.#client()).file(this.#key(artifact)).stream();
   }
 
   async #client() {
@@ -158,13 +113,5 @@ export class ArchiveBucket {
 const isStoreFault = (error: unknown): boolean =>
   error instanceof Error && "code" in error && !("facts" in error);
 
-const isSize = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 0;
-const isDigest = (value: unknown): value is string =>
-  typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
-
-/** Of a store that sends nothing more. */
-const silenceMaxMs = 60_000;
-const sidecarMax = 1_048_576;
 const sidecarSuffix = ".manifest.json";
 const partSize = 8 * 1024 * 1024;

@@ -54,6 +54,13 @@ export const metricTable = {
   pki_auth_token_verifications_total:    { type: "counter",   help: "API tokens presented, by outcome.",         labels: { result: ["success", "expired", "revoked", "unknown", "error"] } },
   pki_auth_tokens_active:                { type: "gauge",     help: "API tokens neither expired nor revoked.",   labels: {} },
 
+  // backups
+  pki_backups_total:                     { type: "counter",   help: "Backups made, and those that failed.",      labels: { result: worked } },
+  pki_backup_drills_total:               { type: "counter",   help: "Drills with an archive by outcome.",        labels: { result: worked } },
+  pki_backup_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest backup, in seconds since 1970; 0 before the first.", labels: {} },
+  pki_backup_last_success_bytes:         { type: "gauge",     help: "Size of the newest backup.",                labels: {} },
+  pki_backup_drill_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest drill that succeeded, in seconds since 1970; 0 before the first.", labels: {} },
+
   // this process
   pki_process_cpu_seconds_total:         { type: "counter",   help: "Processor time used.",                      labels: {} },
   pki_process_resident_memory_bytes:     { type: "gauge",     help: "Resident memory.",                          labels: {} },

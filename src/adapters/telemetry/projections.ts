@@ -25,6 +25,8 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
   if (token !== undefined) {
     metrics.count("pki_auth_token_operations_total", { operation: token, result });
   }
+  const backup = backupCounters.get(event.action);
+  if (backup !== undefined && result !== "denied") metrics.count(backup, { result });
   if (event.action === "auth.step_up") {
     metrics.count("pki_auth_step_ups_total", { result: "success" });
   }
@@ -57,6 +59,11 @@ function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" |
   return /(^| )renewed_from=/.test(event.detail) ? "renew" : "issue";
 }
 
+const backupCounters: ReadonlyMap<string, "pki_backups_total" | "pki_backup_drills_total"> =
+  new Map([
+    ["backup.run", "pki_backups_total"],
+    ["backup.verify", "pki_backup_drills_total"],
+  ]);
 const tokenOperations: ReadonlyMap<string, "create" | "revoke"> = new Map([
   ["token.create", "create"],
   ["token.revoke", "revoke"],

@@ -66,12 +66,20 @@ export function configuredPlaces({
   inForce,
   secrets,
 }: Pick<BackupParts, "inForce" | "secrets">): readonly ArchivePlace[] {
-  const { dir, s3 } = inForce().backup;
+  const { dir } = inForce().backup;
+  const bucket = bucketOf(inForce(), secrets);
+  return [
+    ...(dir === undefined ? [] : [new ArchiveDirectory(dir)]),
+    ...(bucket === undefined ? [] : [bucket]),
+  ];
+}
+
+/** The bucket they go to; undefined where none is configured. */
+export function bucketOf({ backup: { s3 } }: Config, secrets: Secrets): ArchiveBucket | undefined {
   const { bucket, access_key_id: keyId } = s3;
-  const places: ArchivePlace[] = dir === undefined ? [] : [new ArchiveDirectory(dir)];
-  if (bucket === undefined || keyId === undefined) return places;
+  if (bucket === undefined || keyId === undefined) return undefined;
   const credentials = () => credentialsOf(keyId, { ...s3, bucket }, secrets, "backup.s3");
-  return [...places, new ArchiveBucket({ ...s3, bucket }, credentials)];
+  return new ArchiveBucket({ ...s3, bucket }, credentials);
 }
 
 /** How events name those who can open an archive. */

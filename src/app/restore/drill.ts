@@ -3,10 +3,6 @@
  * (BAK-3).
  */
 
-import { existsSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-
 import { osUser } from "#adapters/system.ts";
 import type { App } from "#app/composed.ts";
 import { Client } from "#cli/client.ts";
@@ -20,11 +16,13 @@ import type { Config } from "#config/schema.ts";
 import { parseSerial } from "#core/ids.ts";
 import { isObject } from "#core/shape.ts";
 import { openCrl } from "#core/x509/crl.ts";
+import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
+import { scratchPlace } from "./scratch-place.ts";
 
 /**
  * Unpacks the archive beside the instance of `config`, or in the system's directory for temporary
- * files where there is none; proves its chains and keys; issues, revokes and answers there under a
+ * files where there is none; proves its records and keys; issues, revokes and answers there under a
  * root of its own, so that no key of a CA certifies anything the instance does not know. Everything
  * is removed again. Throws `ArchiveUnfit` and `Failure`.
  */
@@ -33,13 +31,10 @@ export async function drill(
   source: ArchiveSource,
   { log, workerUrl }: RestoreWays,
 ): Promise<DrillReport> {
-  const { data_dir } = config;
-  const place = existsSync(data_dir)
-    ? join(data_dir, `drill-${crypto.randomUUID().slice(0, 8)}`)
-    : join(mkdtempSync(join(tmpdir(), "pkid-drill-")), "place");
-  const scratch = new Scratch(place, workerUrl);
+  const scratch = new Scratch(scratchPlace(config.data_dir), workerUrl);
   try {
     const read = await scratch.unpack(source);
+    const proofs = await mustBeProven(scratch);
     const app = await scratch.open(alone(config), log);
     try {
       const { keys, lists } = await restored(app);
@@ -52,6 +47,7 @@ export async function drill(
         ledger_number: manifest.ledger.number,
         rows: digests.members.reduce((sum, member) => sum + (member.rows ?? 0), 0),
         ledger_key: read.signedBy,
+        proofs,
         keys,
         lists,
         ...answered,

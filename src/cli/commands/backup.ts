@@ -1,9 +1,11 @@
 /** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
 
+import { basename } from "node:path";
+
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
-import { openerFrom, passphraseFrom } from "#cli/archive-openers.ts";
-import { many, number, oneOf, required, toggle, value, word } from "#cli/args.ts";
-import { type Command, command, type DrillPlace, type Invocation } from "#cli/command.ts";
+import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
+import { many, number, required, toggle, value, word } from "#cli/args.ts";
+import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 import { writeNewFile } from "#cli/io.ts";
@@ -73,33 +75,27 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   drill: command({
-    summary: "Verify the latest archive of backup.dir and of backup.s3, and remember how it went.",
+    summary: "Verify the latest archive of backup.dir or the bucket, and remember how it went.",
     local: true,
-    args: { ...openArgs(), from: oneOf("Only this place.", "place", ["dir", "s3"]) },
+    args: openArgs(),
     run: async (invocation) => {
-      const { args, client, deps, globals, io, print } = invocation;
+      const { client, deps, globals, io, print } = invocation;
       const { config } = loadedConfig(globals, io);
-      const all = await deps.archives.drillPlaces(config);
-      const places = all.filter(({ place }) => args.from === undefined || place === args.from);
-      if (places.length === 0) {
-        throw new Failure(`${missing[args.from ?? "any"]} there is no archive to try.`);
-      }
-      const drills: Drilled[] = [];
-      // One that fails keeps nobody from trying the other.
-      for (const place of places) drills.push(await drilledFrom(place, invocation));
-      const succeeded = drills.filter(({ error }) => error === undefined);
-      const failed = drills.filter(({ error }) => error !== undefined);
-      // The last one is what is remembered.
-      for (const { artifact, error } of [...succeeded, ...failed]) {
-        const result = error === undefined ? "success" : "error";
-        await client.ask("backup.drilled", { artifact, result, fault: faultOf(error) });
-      }
-      for (const { error } of failed) throw error;
-      const texts = drills.map(
-        ({ archive, report }) => `${archive}\n${facts(report, [...reported])}`,
-      );
-      const rows = drills.map(({ archive, report }) => ({ ...report, archive }));
-      print(rows.length === 1 ? rows[0] : { items: rows }, texts.join("\n"));
+      const { backup } = await client.untold().ask("backup.status");
+      const instance = textAt(rowOf(backup ?? {}), "instance_id") || undefined;
+      await deps.archives.withNewest(config, instance, async (archive) => {
+        const artifact = basename(archive);
+        try {
+          const report = await tried(invocation, archive);
+          await client.ask("backup.drilled", { artifact, result: "success" });
+          const told = `${artifact}\n${facts(rowOf(report), [...reported])}`;
+          print({ ...rowOf(report), archive: artifact }, told);
+        } catch (error) {
+          const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+          await client.ask("backup.drilled", { artifact, result: "error", fault });
+          throw error;
+        }
+      });
     },
   }),
   status: command({
@@ -168,62 +164,16 @@ async function tried(
 ): Promise<unknown> {
   const { args, deps, globals, io, patiently } = invocation;
   const { config } = loadedConfig(globals, io);
-  const asked = args.identity.length > 0 || args["passphrase-source"] !== undefined;
-  const configured = asked ? undefined : await deps.archives.configuredOpener(config);
-  if (!asked && configured === undefined && io.ask === undefined) {
-    const look = await patiently(deps.archives.lookAt(archive));
+  const { archives } = deps;
+  const opener = await openerOf({ archives, io, config }, args);
+  if (opener === undefined) {
+    const look = await patiently(archives.lookAt(archive));
     if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
     return look;
   }
-  const opener = configured ?? (await openerFrom(io, args.identity, args["passphrase-source"]));
   const source = { archive, opener, ledgerKey: args["ledger-key"] };
-  return await patiently(deps.archives.drill(config, source));
+  return await patiently(archives.drill(config, source));
 }
-
-function openArgs() {
-  return {
-    identity: many("File with an identity, or with shares of one.", "file"),
-    "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
-    "ledger-key": value("Fingerprint of the ledger key that must vouch for it.", "fingerprint"),
-  };
-}
-
-/** How the drill with the newest archive of a place went; `error` for one that failed. */
-interface Drilled {
-  /** The name of the place where the archive has none. */
-  readonly artifact: string;
-  readonly archive: string;
-  readonly report: Row;
-  readonly error?: unknown;
-}
-
-async function drilledFrom(
-  { place, address, newest, during }: DrillPlace,
-  invocation: Invocation<ReturnType<typeof openArgs>>,
-): Promise<Drilled> {
-  let artifact: string = place;
-  const archive = () => `${address}/${artifact}`;
-  try {
-    const found = await newest();
-    if (found === undefined) throw new Failure(`There is no archive in ${address}.`, "not_found");
-    artifact = found;
-    const report = rowOf(await during(found, (file) => tried(invocation, file)));
-    return { artifact, archive: archive(), report };
-  } catch (error) {
-    return { artifact, archive: archive(), report: {}, error };
-  }
-}
-
-const faultOf = (error: unknown): string => {
-  if (error === undefined) return "";
-  return error instanceof Error ? error.message.slice(0, 1024) : "unknown";
-};
-
-const missing = {
-  any: "Neither backup.dir nor backup.s3 is set;",
-  dir: "backup.dir is not set;",
-  s3: "backup.s3 is not set;",
-} as const;
 
 const toldText = (backup: Readonly<Record<string, unknown>>): string =>
   `Backup of ${textAt(backup, "created_at")} to event ${textAt(backup, "seq")}, ${textAt(backup, "size")} octets, SHA-256 ${textAt(backup, "sha256")}.`;
@@ -241,6 +191,7 @@ const reported = [
   "audit_seq",
   "ledger_number",
   "rows",
+  "proofs",
   "keys",
   "lists",
   "issued",

@@ -1,6 +1,6 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes. */
 
-import { openerFrom } from "#cli/archive-openers.ts";
+import { openArgs, openerFrom } from "#cli/archive-openers.ts";
 import { many, toggle, value, word } from "#cli/args.ts";
 import { command, type NewKekReport, type RestoreReport } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
@@ -13,9 +13,7 @@ export const restore = command({
   local: true,
   args: {
     archive: word(),
-    identity: many("File with an identity, or with shares of one.", "file"),
-    "passphrase-source": value("Passphrase instead: env:NAME, a file, or -.", "source"),
-    "ledger-key": value("Fingerprint of the ledger key that must vouch for it.", "fingerprint"),
+    ...openArgs(),
     into: value("Data directory to restore into, instead of the configured one.", "directory"),
     "to-database": value("Configuration file whose database it goes to.", "file"),
     "dry-run": toggle("Prove everything, and change nothing."),

@@ -80,6 +80,7 @@ export const actions = {
     "reasons",
     "sha256",
   ],
+  "cert.import": ["profile", "not_after", "sha256"],
   "cert.revoke": ["reason", "known", "previous", "protocol", "bulk_op", "revoked_at", "sequence"],
   "cert.revoke_bulk": [
     "op",
@@ -106,6 +107,8 @@ export const actions = {
   "ca.issue_intermediate": caDetail,
   "ca.csr": caDetail,
   "ca.import_cert": caDetail,
+  "ca.import": caDetail,
+  "ca.import_finish": ["subject", "serial", "crl_number", "approval", "sha256"],
   "ca.cross_sign": caDetail,
   "ca.rotate": caDetail,
   "ca.retire": caDetail,

@@ -65,8 +65,7 @@ export function eventHash(event: Omit<AuditEvent, "hash" | "requestId">): string
  * this form.
  */
 export function chainedHash(label: string, number: number, texts: readonly string[]): string {
-  // A UTF-16 unit takes at most three octets of UTF-8.
-  const room = texts.reduce((sum, text) => sum + 4 + 3 * text.length, label.length + 9);
+  const room = texts.reduce((sum, text) => sum + 4 + Buffer.byteLength(text), label.length + 9);
   const octets = Buffer.allocUnsafe(room);
   let end = octets.write(label, 0, "latin1");
   end = octets.writeUInt8(0, end);
@@ -76,7 +75,7 @@ export function chainedHash(label: string, number: number, texts: readonly strin
     octets.writeUInt32BE(length, end);
     end += 4 + length;
   }
-  return sha256Hex(octets.subarray(0, end));
+  return sha256Hex(octets);
 }
 
 /**

@@ -64,7 +64,11 @@ export function readArtefact(operation: DocumentOperation): ReadArtefact | strin
 
 function readCertificate(pem: string): ReadArtefact | string {
   const der = decodePem(pem, ["CERTIFICATE"]);
-  if (der === undefined) return "certificate is not one in PEM";
+  return der === undefined ? "certificate is not one in PEM" : certificateArtefact(der);
+}
+
+/** The signatures on a certificate or precertificate; throws DerError. */
+export function certificateArtefact(der: Uint8Array): ReadArtefact {
   const parsed = parseCertificate(der);
   const { tbs, signature, signatureName, extensions, spki, serial } = parsed;
   const native = { covered: tbs, value: signature, algorithm: signatureName };
@@ -79,7 +83,11 @@ function readCertificate(pem: string): ReadArtefact | string {
 
 function readList(base64: string): ReadArtefact | string {
   const der = strictBase64(base64);
-  if (der === undefined) return "artifact_der is not base64";
+  return der === undefined ? "artifact_der is not base64" : listArtefact(der);
+}
+
+/** The signatures on a CRL; throws DerError. */
+export function listArtefact(der: Uint8Array): ReadArtefact {
   const { tbs, signature, signatureName, extensions, number } = openCrl(der);
   const native = { covered: tbs, value: signature, algorithm: signatureName };
   const signatures = withAlternative(native, extensions, preTbsCertList);
@@ -88,7 +96,14 @@ function readList(base64: string): ReadArtefact | string {
 
 function readRequest(base64: string): ReadArtefact | string {
   const der = strictBase64(base64);
-  if (der === undefined) return "artifact_der is not base64";
+  return der === undefined ? "artifact_der is not base64" : requestArtefact(der);
+}
+
+/**
+ * The signature on a request. Throws DerError, and refuses what `parseCsr` does; a sentence for a
+ * request that is not DER.
+ */
+export function requestArtefact(der: Uint8Array): ReadArtefact | string {
   const request = parseCsr(der);
   // A request in PEM inside the base64 would be another thing than was signed.
   if (!Buffer.from(request.der).equals(der)) return "artifact_der is not DER";

@@ -171,7 +171,7 @@ const wireName = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** What an outcome repeats of its intent. */
-const sameInBoth = [
+export const sameInBoth = [
   "provider",
   "deviceSerial",
   "keyLabel",

@@ -197,7 +197,8 @@ function nameFault(
   }
 }
 
-function verifies(
+/** True when the octets are signed under this key, by an algorithm that fits it. */
+export function verifies(
   spki: Uint8Array,
   algorithm: SignatureName,
   covered: Uint8Array,

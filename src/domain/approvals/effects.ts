@@ -3,7 +3,8 @@
  * column.
  */
 
-import type { Action, EventDraft } from "#core/audit/actions.ts";
+import { effectActions } from "#core/approvals/effects.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Store, Unit } from "#domain/store.ts";
@@ -34,7 +35,7 @@ function watched(tx: Unit): Unit["audit"] {
     appendEvent: async (draft, at) => {
       const { approval } = draft;
       if (approval === undefined) return await tx.audit.appendEvent(draft, at);
-      if (draft.result === "success" && effects.has(draft.action)) await mark(tx, draft, at);
+      if (draft.result === "success" && effectActions.has(draft.action)) await mark(tx, draft, at);
       return await tx.audit.appendEvent({ ...draft, detail: { ...draft.detail, approval } }, at);
     },
   };
@@ -54,19 +55,3 @@ async function mark(tx: Unit, draft: EventDraft, at: Instant): Promise<void> {
     failure: undefined,
   });
 }
-
-/** The event of each guarded operation that tells that it was done. */
-const effects: ReadonlySet<Action> = new Set([
-  "ca.init_root",
-  "ca.issue_intermediate",
-  "ca.import_cert",
-  "ca.cross_sign",
-  "ca.rotate",
-  "ca.retire",
-  "cert.revoke_bulk",
-  "kek.rotate",
-  "token.create",
-  "cert.issue",
-  "cert.renew",
-  "webauthn.remove",
-]);

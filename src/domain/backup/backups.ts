@@ -7,7 +7,7 @@ import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
 import { fitsCommitment, parseEnvelope } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { type Instant, timestamp } from "#core/time.ts";
+import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
@@ -63,6 +63,8 @@ export interface DrillRecord {
   readonly result: "success" | "error";
   /** What was wrong; empty for a success. */
   readonly fault: string;
+  /** Of the last one that succeeded; empty before the first. */
+  readonly succeeded_at?: string;
 }
 
 /** What became of the last backup that was due. */
@@ -89,6 +91,25 @@ export async function lastDrill({ read }: Pick<Store, "read">): Promise<DrillRec
   return text === undefined ? undefined : JSON.parse(text); // Written by `drilled` only.
 }
 
+/** What was made and tried last with success: times in milliseconds since 1970, 0 for never. */
+export async function backupFacts(
+  store: Pick<Store, "read">,
+): Promise<{ readonly at: number; readonly bytes: number; readonly drilledAt: number }> {
+  const made = await lastMade(store);
+  const drill = await lastDrill(store);
+  const drilled = drill?.result === "success" ? drill.at : (drill?.succeeded_at ?? "");
+  return {
+    at: parseTimestamp(made?.created_at ?? "") ?? 0,
+    bytes: made?.size ?? 0,
+    drilledAt: parseTimestamp(drilled) ?? 0,
+  };
+}
+
+async function lastMade({ read }: Pick<Store, "read">): Promise<BackupRecord | undefined> {
+  const text = await read.instance.value(lastBackup);
+  return text === undefined ? undefined : JSON.parse(text); // Written by `#done` only.
+}
+
 /** Makes them, one at a time. */
 export class Backups {
   readonly #deps: BackupDeps;
@@ -101,9 +122,7 @@ export class Backups {
   /** The last one that was made, and the last drill; undefined for none. */
   async last(): Promise<{ backup: BackupRecord | undefined; drill: DrillRecord | undefined }> {
     const { store } = this.#deps;
-    const backup = await store.read.instance.value(lastBackup);
-    // Written below, and by nobody else.
-    return { backup: backup && JSON.parse(backup), drill: await lastDrill(store) };
+    return { backup: await lastMade(store), drill: await lastDrill(store) };
   }
 
   /**
@@ -134,8 +153,11 @@ export class Backups {
   async drilled(origin: Origin, drill: Omit<DrillRecord, "at">): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const record: DrillRecord = { ...drill, at: timestamp(now) };
     const { artifact, result, fault } = drill;
+    const before = await lastDrill(store);
+    const earlier = before?.result === "success" ? before.at : (before?.succeeded_at ?? "");
+    const at = timestamp(now);
+    const record: DrillRecord = { ...drill, at, succeeded_at: result === "success" ? at : earlier };
     await store.atomically(async (tx) => {
       await tx.instance.setValue(drillName, JSON.stringify(record));
       const detail = { artifact, reason: fault || undefined };

@@ -15,7 +15,7 @@ import { type OperationKey, OperationRuns } from "#domain/operation-runs.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { BulkItem } from "./bulk-store.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
-import { issuedBefore, type Issuance } from "./issue.ts";
+import { type Issuance, storedIssue } from "./issue.ts";
 import type { Preview } from "./preview.ts";
 import type { CertificateRecord } from "./store.ts";
 
@@ -212,7 +212,7 @@ export class BulkIssue {
   }
 
   async #found({ caId, serial }: BulkItem): Promise<BulkOutcome> {
-    return await issuedBefore(this.#deps.store.read, caId, serial);
+    return await storedIssue(this.#deps.store.read, caId, serial);
   }
 
   async #conclude(

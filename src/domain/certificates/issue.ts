@@ -179,18 +179,22 @@ export async function issuedBefore(
   ca: CaId,
   serial: Serial,
 ): Promise<Issued> {
+  const { record, intermediates } = await storedIssue(read, ca, serial);
+  const { certificate } = record;
+  const clamped = await clampedBy(read, ca, serial);
+  return { certificate, intermediates, serial, caId: ca, record, clamped };
+}
+
+/** A certificate that was issued, with the intermediates behind it; asserts that it is stored. */
+export async function storedIssue(
+  read: Pick<Reads, "cas" | "certificates">,
+  ca: CaId,
+  serial: Serial,
+): Promise<Pick<Issued, "record" | "intermediates">> {
   const record = await read.certificates.bySerial(ca, serial);
   const signer = await read.cas.byId(ca);
   assert(record !== undefined && signer !== undefined, "what was issued is stored");
-  const intermediates = withoutRoot(await certificatesOf(read.cas, signer));
-  return {
-    certificate: record.certificate,
-    intermediates,
-    serial,
-    caId: ca,
-    record,
-    clamped: await clampedBy(read, ca, serial),
-  };
+  return { record, intermediates: withoutRoot(await certificatesOf(read.cas, signer)) };
 }
 
 async function clampedBy(

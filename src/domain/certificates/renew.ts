@@ -1,15 +1,15 @@
 /** Renewal: the same identity certified again, by whoever signs for the lineage now (REN-1). */
 
-import { compareOctets } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import type { Serial } from "#core/ids.ts";
 import type { Caller, LeafRequest } from "#core/policy/admit.ts";
 import { namesOf, type RequestedNames } from "#core/policy/names.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, secondsPerDay } from "#core/time.ts";
 import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { parseTlsFeatures } from "#core/x509/extensions.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
+import { nameText } from "#core/x509/names.ts";
 import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
 import type { Store } from "#domain/store.ts";
 import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
@@ -51,7 +51,10 @@ export async function plannedRenewal(
     caller,
   };
   const renewal = planned(deps, context, leafRequest);
-  assert(sameNames(renewal.plan, identity), "a renewal keeps the identity");
+  // What came from another CA may have names that none of ours can carry, such as two attributes in
+  // one step of the subject.
+  const others = differences(renewal.plan, identity);
+  if (others.length > 0) throw refuse("identity_mismatch", { mismatch: others });
   return renewal;
 }
 
@@ -82,7 +85,9 @@ function refuseUnrenewable({ status, notAfter }: CertificateRecord, now: Instant
 
 function identityOf(certificate: ParsedCertificate): RequestedNames {
   const found = extensionOf(certificate, oids.subjectAltName);
-  const sans = found === undefined ? [] : parseGeneralNames(found.value).names;
+  const { names: sans, unsupported } =
+    found === undefined ? { names: [], unsupported: [] } : parseGeneralNames(found.value);
+  if (unsupported.length > 0) throw refuse("identity_mismatch", { mismatch: ["sans"] });
   return { subject: certificate.subject, sans };
 }
 
@@ -117,9 +122,12 @@ const differences = (a: RequestedNames, b: RequestedNames): readonly ("subject" 
 const sameNames = (a: RequestedNames, b: RequestedNames): boolean =>
   sameSubject(a, b) && sanSet(a) === sanSet(b);
 
-/** Both were encoded by `encodeName`, so equal names are equal octets. */
+/**
+ * By attributes and not by octets: what came from another CA may have its letters in string types
+ * that nobody writes any more (RFC 5280 §7.1), and is renewed in those of today.
+ */
 const sameSubject = (a: RequestedNames, b: RequestedNames): boolean =>
-  compareOctets(a.subject.der, b.subject.der) === 0;
+  nameText(a.subject) === nameText(b.subject);
 
 const sanSet = ({ sans }: RequestedNames): string =>
   JSON.stringify([...new Set(sans.map(generalNameText))].sort());

@@ -58,7 +58,10 @@ export interface CertificateRecord {
   readonly createdAt: Instant;
   /** Lower hex SHA-256 of the SubjectPublicKeyInfo. */
   readonly spkiSha256: string;
-  /** Empty, or `canary`, `serving-tls`. */
+  /**
+   * Empty, or `canary`, `serving-tls`; `imported` for what another program signed, of which the
+   * ledger says nothing.
+   */
   readonly marker: string;
   /** What transparency logs answered; undefined where none was asked. */
   readonly ct?: CtFacts | undefined;
@@ -136,6 +139,11 @@ export interface CertificateWrites {
   intend(intent: IntentRecord): Promise<boolean>;
   /** Stores the certificate and marks its intent `issued`; the intent must be `intended`. */
   activate(opId: string, certificate: CertificateRecord): Promise<void>;
+  /**
+   * Stores a certificate that another program signed with the key of this CA; gives false when the
+   * serial is taken, by a certificate or by an intent that came to none.
+   */
+  adopt(certificate: CertificateRecord): Promise<boolean>;
   /** Marks an intent that led to nothing. */
   settle(opId: string, state: "abandoned" | "orphaned"): Promise<void>;
   /** The row under the writer's lock, for a state change in the same unit. */

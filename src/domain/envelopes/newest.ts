@@ -4,7 +4,7 @@
  */
 
 import { discarded } from "#domain/discard.ts";
-import type { Keys } from "#domain/keys.ts";
+import type { KeyHandle, Keys } from "#domain/keys.ts";
 import type { Keks } from "./keks.ts";
 
 /**
@@ -15,23 +15,28 @@ import type { Keks } from "./keks.ts";
  * for this one, is destroyed and made anew before anybody knows it.
  */
 export function underNewest(keys: Keys, keks: Pick<Keks, "tell">): Keys {
+  const sealed = async (make: () => Promise<KeyHandle>) => {
+    for (let attempt = 1; ; attempt += 1) {
+      await keks.tell();
+      const handle = await make();
+      try {
+        await keks.tell();
+        return await keys.find(handle.ref);
+      } catch (error) {
+        // Where it stays its label is taken, and another attempt would only say that.
+        const gone = await discarded(() => keys.destroy(handle.ref));
+        if (!gone || attempt === attemptsMax) throw error;
+      }
+    }
+  };
   return {
     ...keys,
-    generate: async (wanted) => {
-      if (wanted.provider !== "software") return await keys.generate(wanted);
-      for (let attempt = 1; ; attempt += 1) {
-        await keks.tell();
-        const handle = await keys.generate(wanted);
-        try {
-          await keks.tell();
-          return await keys.find(handle.ref);
-        } catch (error) {
-          // Where it stays its label is taken, and another attempt would only say that.
-          const gone = await discarded(() => keys.destroy(handle.ref));
-          if (!gone || attempt === attemptsMax) throw error;
-        }
-      }
-    },
+    generate: async (wanted) =>
+      wanted.provider === "software"
+        ? await sealed(() => keys.generate(wanted))
+        : await keys.generate(wanted),
+    // What another CA has used is in its owner's hands still, so it may be sealed anew as well.
+    intake: { ...keys.intake, take: (wanted) => sealed(() => keys.intake.take(wanted)) },
   };
 }
 

@@ -6,25 +6,13 @@
 import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
-import { caKeyUsages } from "#core/policy/certificate-extensions.ts";
 import { checkImport, type ImportWarning, pathLengthOf } from "#core/policy/import-checks.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { defaultSignature, isPostQuantum } from "#core/x509/algorithms.ts";
-import {
-  assembleSigned,
-  type ParsedCertificate,
-  parseCertificate,
-} from "#core/x509/certificate.ts";
+import { isPostQuantum } from "#core/x509/algorithms.ts";
+import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
-import {
-  basicConstraints,
-  keyUsage,
-  subjectKeyId,
-  subjectKeyIdentifier,
-} from "#core/x509/extensions.ts";
 import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
-import { encodeRequestInfo } from "#core/x509/request-info.ts";
 import type { Origin } from "#domain/actor.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
 import type { KeyHandle } from "#domain/keys.ts";
@@ -32,6 +20,7 @@ import type { Signing } from "#domain/signing/signing.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
+import { pendingCa, signCaRequest } from "./ca-request.ts";
 import type { AuthoritiesDeps, CaRequest } from "./create.ts";
 import { externalCertificates } from "#domain/authorities/signers.ts";
 import type { CaRecord, Certified } from "#domain/authorities/store.ts";
@@ -133,10 +122,6 @@ export class ExternalAuthorities {
     return { from, certified, warnings: verdict.warnings };
   }
 
-  /**
-   * Through the ledger like every other use of a CA key, though what is signed is no certificate
-   * (KEY-5).
-   */
   async #signRequest(
     origin: Origin,
     tenant: TenantId,
@@ -144,43 +129,20 @@ export class ExternalAuthorities {
     handle: KeyHandle,
     id: CaRecord["id"],
   ): Promise<CaRecord> {
-    const { signing } = this.#deps;
     const subject = encodeName(request.subject);
-    const message = this.#requestInfo(request, subject.der, handle);
-    const algorithm = defaultSignature(handle.keyType);
     const createdAt = this.#deps.clock.now();
-    const intended = await signing.intend({
-      key: handle,
-      role: "ca",
-      algorithm,
-      message,
-      purpose: "csr",
-      caId: id,
-      artifact: id,
-    });
-    const signed = await intended.sign();
     const pending = { ...request, id, tenant, handle, subject: nameText(subject) };
-    const ca = await signed.prepare(() =>
-      pendingCa(pending, createdAt, {
-        csr: assembleSigned(message, algorithm, signed.signature),
-      }),
+    const wanted = { id, handle, subject: subject.der, maxPathLength: request.maxPathLength };
+    return await signCaRequest(
+      this.#deps,
+      wanted,
+      (csr) => pendingCa(pending, createdAt, { csr }),
+      async (tx, ca, at) => {
+        await requireTenant(tx, tenant);
+        await tx.cas.insert(ca);
+        await tx.audit.appendEvent(requestEvent(origin, ca), at);
+      },
     );
-    await signed.close(async (tx, at) => {
-      await requireTenant(tx, tenant);
-      await tx.cas.insert(ca);
-      await tx.audit.appendEvent(requestEvent(origin, ca), at);
-    });
-    return ca;
-  }
-
-  #requestInfo(request: ExternalRequest, subject: Uint8Array, { spki }: KeyHandle): Uint8Array {
-    const keyId = subjectKeyId(spki, this.#deps.config.issuance.ski_method);
-    const extensions = [
-      basicConstraints(true, request.maxPathLength),
-      keyUsage(caKeyUsages),
-      subjectKeyIdentifier(keyId),
-    ];
-    return encodeRequestInfo({ subject, spki, extensions });
   }
 }
 
@@ -191,7 +153,8 @@ export function readCertificate(pem: string): ParsedCertificate {
   return parsed(der);
 }
 
-function readChain(pem: string): readonly ParsedCertificate[] {
+/** PEM of 1 to 16 certificates. Refuses `bad_certificate`. */
+export function readChain(pem: string): readonly ParsedCertificate[] {
   const blocks = decodePemBlocks(pem, "CERTIFICATE", chainMax);
   if (blocks === undefined || blocks.length === 0) {
     throw refuse("bad_certificate", { reason: "the chain is not PEM of 1 to 16 certificates" });
@@ -225,44 +188,6 @@ function certifiedBy(
     notAfter,
     maxPathLength: pathLengthOf(certificate),
     externalChain: pem === "" ? undefined : pem,
-  };
-}
-
-function pendingCa(
-  request: Omit<ExternalRequest, "subject"> & {
-    readonly id: CaRecord["id"];
-    readonly tenant: TenantId;
-    readonly handle: KeyHandle;
-    readonly subject: string;
-  },
-  createdAt: CaRecord["createdAt"],
-  { csr }: { readonly csr: Uint8Array },
-): CaRecord {
-  const { id, tenant, label, handle, subject, maxPathLength } = request;
-  return {
-    id,
-    tenant,
-    label,
-    parent: undefined,
-    lineage: id,
-    status: "pending",
-    key: handle.ref,
-    keyType: handle.keyType,
-    spki: handle.spki,
-    alternative: undefined,
-    subject,
-    maxPathLength,
-    certificate: undefined,
-    serial: undefined,
-    notBefore: undefined,
-    notAfter: undefined,
-    csr,
-    externalChain: undefined,
-    successor: undefined,
-    predecessor: undefined,
-    retireAfter: undefined,
-    createdAt,
-    internal: false,
   };
 }
 

@@ -84,7 +84,7 @@ export async function deltaEntries(
  * (CRL-7). The base before is such a one when it is later than the expiry and covers the entry's
  * sequence: either it listed the entry, or one before it did. Bare entries have no expiry and stay.
  */
-function departed(
+export function departed(
   row: Pick<ListedEntry, "expiresAt" | "sequence">,
   prior: CrlHead["prior"],
 ): boolean {

@@ -10,6 +10,7 @@ import type { Keys } from "#domain/keys.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
+import { Adoption } from "./adoption.ts";
 import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher } from "./crl.ts";
 import { Ocsp } from "./ocsp.ts";
@@ -55,6 +56,7 @@ export interface Revocation {
   readonly revoker: Revoker;
   readonly bulk: BulkRevocation;
   readonly crlImport: CrlImport;
+  readonly adoption: Adoption;
   readonly scopes: CrlScopes;
   readonly publisher: CrlPublisher;
   readonly refresh: CrlRefresh;
@@ -94,6 +96,7 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
   const crlImport = new CrlImport({ store, clock, revoker, changed });
+  const adoption = new Adoption({ store, clock, random, revoker, changed });
   const answers = new OcspSigning({ ...common, counts: deps.counts });
   const presigner = new Presigner({ store, clock, responders, signing: answers, config });
   const bulk = new BulkRevocation({
@@ -115,5 +118,6 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });
-  return { revoker, bulk, crlImport, scopes, publisher, refresh, responders, ocsp, presigner };
+  const lists = { scopes, publisher, refresh };
+  return { revoker, bulk, crlImport, adoption, ...lists, responders, ocsp, presigner };
 }

@@ -286,6 +286,11 @@ export interface RevocationWrites {
     moment: CrlMoment,
     sequence: number,
   ): Promise<ReservedCrl | undefined>;
+  /**
+   * Has the numbers of a scope go on above this one, which another program gave out; true when
+   * that changes anything.
+   */
+  raiseCrlNumber(ca: CaId, scope: string, number: number): Promise<boolean>;
   /** Stores a piece of a CRL that is not published yet. */
   putCrlPiece(
     crl: Pick<CrlHead, "caId" | "scope" | "number">,

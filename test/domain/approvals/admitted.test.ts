@@ -79,6 +79,10 @@ const hopeless: Readonly<Record<GuardedName, readonly Hopeless[]>> = {
     { what: "another CA's certificate", on: "pending", body: {}, code: "import_refused" },
     { what: "a CA that waits for none", on: "issuing", body: {}, code: "ca_not_pending" },
   ],
+  "ca.import_finish": [
+    { what: "a CA that was made here", on: "issuing", body: {}, code: "ca_not_pending" },
+    { what: "a CA that waits for another one", on: "pending", body: {}, code: "ca_not_pending" },
+  ],
   "ca.cross_sign": [
     { what: "nobody to vouch for", on: "root", body: {}, code: "missing_field" },
     {

@@ -77,7 +77,7 @@ test.each(guarded)("%s: a parked call is done with the input it was made with", 
 });
 
 test("every operation that takes two is tried", () => {
-  expect(guarded.length).toBe(12);
+  expect(guarded.length).toBe(13);
 });
 
 /** What an operation was run with. */

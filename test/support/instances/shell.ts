@@ -94,6 +94,12 @@ const idle: CliDeps = {
   move: async () => {
     throw new Error("nothing to move");
   },
+  verify: async () => {
+    throw new Error("nothing to prove");
+  },
+  verifySample: async () => {
+    throw new Error("nothing to sample");
+  },
   archives: {
     newIdentity: async () => {
       throw new Error("no archives");
@@ -102,7 +108,12 @@ const idle: CliDeps = {
     lookAt: async () => {
       throw new Error("no archives");
     },
-    drillPlaces: async () => [],
+    verify: async () => {
+      throw new Error("no archives");
+    },
+    withNewest: async () => {
+      throw new Error("no archives");
+    },
     drill: async () => {
       throw new Error("no archives");
     },
@@ -113,6 +124,7 @@ const idle: CliDeps = {
   preflight: async () => {
     throw new Error("nothing to look at");
   },
+  sealFor: (_address, content) => content,
   support: async () => {
     throw new Error("nothing to collect");
   },

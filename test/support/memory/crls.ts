@@ -17,7 +17,13 @@ type CrlReads = Pick<
 >;
 type CrlWrites = Pick<
   RevocationWrites,
-  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  | "keepShardUrl"
+  | "indexPartitions"
+  | "reserveCrl"
+  | "raiseCrlNumber"
+  | "putCrlPiece"
+  | "publishCrl"
+  | "pruneCrls"
 >;
 type ListName = Pick<CrlHead, "caId" | "scope" | "number">;
 
@@ -96,6 +102,13 @@ export function crlWrites(state: MemoryState): CrlWrites {
       }
       const key = `index/${ca}/${modulus}`;
       state.counters.set(key, Math.max(sequence, state.counters.get(key) ?? 0));
+    },
+    raiseCrlNumber: async (ca, scope, number) => {
+      const key = `${ca}/${scope}`;
+      const latest = state.crlReservations.get(key) ?? nothingReserved;
+      if (latest.number >= number) return false;
+      state.crlReservations.set(key, { ...latest, number });
+      return true;
     },
     reserveCrl: async (ca, scope, { at, wanted, believed }, sequence) => {
       const key = `${ca}/${scope}`;

@@ -3,15 +3,17 @@
  * it fail.
  */
 
-import { createHash, sign } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, sign } from "node:crypto";
 
 import { piecesIn } from "#core/crypto.ts";
 import { assert, refuse } from "#core/problems.ts";
 import { slhDsaSet, slhDsaSets, slhDsaSpki } from "#core/slh-dsa.ts";
 import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { SignTicket } from "#domain/signing/ticket.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
+import { Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import { keyPair } from "#test/support/encodings/x509.ts";
 
 import { memoryKeks } from "./keks.ts";
@@ -59,6 +61,7 @@ export function openMemoryKeys(): MemoryKeys {
       secrets.delete(ref.id);
     },
     keks: memoryKeks(),
+    intake: memoryIntake(held, secrets),
     list: async () =>
       [...held.values()].map(({ ref, keyType }) => ({
         ...ref,
@@ -77,6 +80,34 @@ export function openMemoryKeys(): MemoryKeys {
     close: async () => {},
   };
   return keys;
+}
+
+/** Takes in whatever is in a box, under the label it is given. */
+function memoryIntake(
+  held: Map<string, KeyHandle>,
+  secrets: Map<string, Signer>,
+): MemoryKeys["intake"] {
+  const mailbox = new Mailbox();
+  return {
+    address: async () => mailbox.address,
+    take: async ({ label, box }) => {
+      const pkcs8 = Buffer.from(mailbox.open(box));
+      const key = createPrivateKey({ key: pkcs8, format: "der", type: "pkcs8" });
+      const spki = new Uint8Array(createPublicKey(key).export({ type: "spki", format: "der" }));
+      const { keyType } = parsePublicKey(spki);
+      assert(keyType !== undefined, "a test brings keys of the table");
+      const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
+      const ref = { provider: "software", label, id } as const;
+      const handle = { ref, keyType, spki, deviceSerial: "software:memory" };
+      held.set(id, handle);
+      secrets.set(
+        id,
+        (algorithm, message) =>
+          new Uint8Array(sign(schemeOf(algorithm).hash ?? null, message, key)),
+      );
+      return handle;
+    },
+  };
 }
 
 function present(held: ReadonlyMap<string, KeyHandle>, ref: KeyRef): KeyHandle {

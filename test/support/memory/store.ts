@@ -50,7 +50,7 @@ export function openMemoryStore(): MemoryStore {
   const accessLog: AccessLogRow[] = [];
   const store: MemoryStore = {
     dialect: "sqlite",
-    exclusively: (_name, work) => work(),
+    exclusively: inTurn(),
     state,
     accessLog,
     beforeWrite: () => {},
@@ -133,6 +133,19 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
     },
     beforeWrite,
   );
+}
+
+/** One after the other under each name, as of several replicas. */
+function inTurn(): Store["exclusively"] {
+  const turns = new Map<string, Promise<unknown>>();
+  return (name, work) => {
+    const mine = (turns.get(name) ?? Promise.resolve()).then(work);
+    turns.set(
+      name,
+      mine.catch(() => {}), // Its caller sees it; the next one begins all the same.
+    );
+    return mine;
+  };
 }
 
 /** Calls the switch before each write, with `<group>.<method>`. */
@@ -218,6 +231,15 @@ function certificateWrites(state: MemoryState): Unit["certificates"] {
       assert(intent.serial === certificate.serial, "a certificate has its intent's serial");
       state.certificates.set(serialKey(certificate.caId, certificate.serial), certificate);
       if (isOfOwnKey(certificate.kind)) state.ownKeys.set(certificate.spkiSha256, true);
+    },
+    adopt: async (certificate) => {
+      const key = serialKey(certificate.caId, certificate.serial);
+      const { caId, serial } = certificate;
+      const intents = [...state.intents.values()];
+      const taken = intents.some((intent) => intent.caId === caId && intent.serial === serial);
+      if (taken || state.certificates.has(key)) return false;
+      state.certificates.set(key, certificate);
+      return true;
     },
     settle: async (opId, to) => {
       setIntent(opId, to);

@@ -9,6 +9,7 @@ import { approvalHandlers } from "#api/approvals.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
+import { importHandlers } from "#api/imports.ts";
 import { externalHandlers } from "#api/external.ts";
 import { kekHandlers } from "#api/kek.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
@@ -155,6 +156,8 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
     ...issuanceHandlers(world),
     ...rolloverHandlers({ ...world, retirement: new Retirement(world) }),
     ...externalHandlers(world),
+    // Nothing that is parked adopts certificates.
+    ...importHandlers({ takeOver: world.takeOver, adoption: undefined as never }),
     ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
     ...bulkRevocationHandlers(world),
     ...kekHandlers({ store, keys, keks, rotation }),

@@ -26,6 +26,7 @@ import type { Origin } from "#domain/actor.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import { Authorities, type CaRequest } from "#domain/hierarchy/create.ts";
 import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
+import { TakeOver } from "#domain/hierarchy/take-over.ts";
 import { Serving } from "#domain/hierarchy/serving.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
@@ -111,13 +112,14 @@ export function issuanceWorld(options: WorldOptions = {}) {
   const shared = { ...used, signing, signers, ceremony, profiles, config, activated };
   const authorities = new Authorities(shared);
   const external = new ExternalAuthorities(shared);
+  const takeOver = new TakeOver(shared);
   const issuance = new Issuance({ ...shared, approvable: options.approvable ?? false });
   const serving = new Serving({ ...shared, authorities });
   /** As a reload does. */
   const setProfiles = (configured: readonly Profile[]) => {
     profileSet = new ProfileSet(configured);
   };
-  const found = { authorities, external, issuance, serving };
+  const found = { authorities, external, takeOver, issuance, serving };
   return {
     ...shared,
     ...found,

@@ -147,10 +147,11 @@ function attempt(work: () => unknown): void {
 }
 
 const unsafe = [
-  "journal_mode = off",
+  // Pages that are new are not in it. Without any the runtime's SQLite would keep the log it has.
+  "journal_mode = memory",
   "synchronous = off",
   "locking_mode = exclusive",
   "foreign_keys = off",
   "trusted_schema = off",
-  "cache_size = -65536",
+  "cache_size = -32768",
 ] as const;

@@ -1,7 +1,5 @@
 /** A database that an archive is read into: a file of its own, which nobody else opens. */
 
-import { rmSync } from "node:fs";
-
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
@@ -17,6 +15,7 @@ import { BulkLoad } from "./load.ts";
  * archive and the loss.
  */
 const crlNumberLeap = 1_000_000;
+const rowsPerCollection = 25_000;
 
 /** The database of a restore. */
 export class ScratchStore {
@@ -24,6 +23,7 @@ export class ScratchStore {
   readonly #manifest: Manifest;
   readonly #load: BulkLoad;
   readonly #chains = new ArchivedChains();
+  #rows = 0;
 
   private constructor(options: SqliteOptions, manifest: Manifest) {
     this.#options = options;
@@ -52,6 +52,11 @@ export class ScratchStore {
   rows(table: string, piece: Piece): void {
     this.#chains.take(table, piece);
     this.#load.take(table, piece);
+    // Else garbage piles up to a hundred megabytes over a million certificates.
+    const before = this.#rows;
+    this.#rows += piece.rows.length;
+    const collected = Math.floor(before / rowsPerCollection);
+    if (Math.floor(this.#rows / rowsPerCollection) > collected) Bun.gc(true);
   }
 
   /**
@@ -82,13 +87,7 @@ export class ScratchStore {
       ]);
     }
     await load.end();
-    const known = embeddedMigrations("sqlite");
-    await migrated(this.#options, known);
-    // Of an older schema: what is restored is not what was before the restore.
-    const copies = known.map((_, at) => `${this.#options.path}.before-${at + 1}`);
-    for (const copy of [...copies, `${this.#options.path}.before-${known.length + 1}`]) {
-      rmSync(copy, { force: true });
-    }
+    await migrated(this.#options, embeddedMigrations("sqlite"));
   }
 
   /** Ends it before its end. */
@@ -103,7 +102,8 @@ async function migrated(
 ): Promise<void> {
   const engine = openSqlite(options);
   try {
-    await migrateSqlite(engine, options, () => filled(engine), known);
+    // From the archive it can be made again.
+    await migrateSqlite(engine, options, () => filled(engine), known, true);
   } finally {
     await engine.close();
   }

@@ -15,12 +15,16 @@ export type Unsaved =
       readonly certificate?: readonly Value[];
       readonly intent?: readonly Value[];
     }
+  /** A certificate without an intent of its own. */
+  | { readonly kind: "adopted"; readonly certificate: readonly Value[] }
   | { readonly kind: "opened"; readonly opId: string; readonly number: number }
   | { readonly kind: "closed"; readonly opId: string };
 
-/** The operation a change is about. */
-export const operationOf = (change: Unsaved): string =>
-  "row" in change ? change.row.opId : change.opId;
+/** The operation a change is about; undefined for what none of ours has brought about. */
+export const operationOf = (change: Unsaved): string | undefined => {
+  if (change.kind === "adopted") return undefined;
+  return "row" in change ? change.row.opId : change.opId;
+};
 
 /**
  * Serial and ledger entry of an operation share one open row, whichever comes first; it goes when
@@ -67,6 +71,7 @@ export class NetChange {
   add(change: Unsaved): void {
     if (change.kind === "taken") this.#take(change.row);
     else if (change.kind === "left") this.#leave(change);
+    else if (change.kind === "adopted") this.certificates.push(change.certificate);
     else if (change.kind === "opened") this.#openEntry(change.opId, change.number);
     else this.#closeEntry(change.opId);
   }

@@ -21,13 +21,14 @@ import type { SqliteEngine, SqliteOptions } from "./sqlite.ts";
 
 /**
  * Applies what is pending in one transaction, and fills a database that was empty. Refuses a newer
- * schema, and to go on without a sound copy.
+ * schema, and to go on without a sound copy, which a file that can be made again does without.
  */
 export async function migrateSqlite(
   engine: SqliteEngine,
   options: SqliteOptions,
   fill: () => Promise<void>,
   known: readonly Migration[] = embeddedMigrations("sqlite"),
+  canBeMadeAgain = false,
 ): Promise<void> {
   const { database, writer } = engine;
   if (!options.readOnly) await ensureRecord(writer);
@@ -37,7 +38,7 @@ export async function migrateSqlite(
   const pending = pendingMigrations(known, applied, otherwise);
   if (pending.length === 0) return;
   if (options.readOnly) throw migrationPending(pending);
-  if (applied.length > 0) copyBefore(database, options.path, applied.length);
+  if (applied.length > 0 && !canBeMadeAgain) copyBefore(database, options.path, applied.length);
   try {
     await apply(engine, pending, applied.length === 0 ? fill : async () => {});
   } catch (error) {

@@ -3,7 +3,7 @@
  * rows, what became of them, certificates.
  */
 
-import type { CaId, Serial } from "#core/ids.ts";
+import { type CaId, caId as idOfCa, type Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
 import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Foreseen } from "#domain/store.ts";
@@ -110,6 +110,19 @@ export class Unwritten {
     this.#add({ kind: "left", row, certificate: this.#certificates.bound(certificate) });
   }
 
+  /** As the port's `adopt`. */
+  async adopt(certificate: Connection["t"]["certificates"]["$inferInsert"]): Promise<boolean> {
+    const caId = idOfCa(certificate.caId);
+    const serial = certificate.serial as Serial; // The column of one.
+    assert(certificate.profile.length <= indexedMax, "the name of a profile is short");
+    const bound = this.#certificates.bound(certificate);
+    if (this.#taken.some(([ca, taken]) => taken === serial && ca === caId)) return false;
+    if (!(await this.#rows.free(caId, serial))) return false;
+    this.#taken.push([caId, serial]);
+    this.#add({ kind: "adopted", certificate: bound });
+    return true;
+  }
+
   /** The serial of an open row came to nothing. */
   failed(row: OpenRow, state: "abandoned" | "orphaned"): void {
     const { number: _number, owner: _owner, ...intent } = row;
@@ -161,7 +174,10 @@ export class Unwritten {
   /** What is to be written now; `later` is what waits from here on. */
   #emptied(later: readonly Unsaved[]): NetChange {
     const net = this.#net;
-    for (const change of this.#changes) this.#rows.forget(operationOf(change));
+    for (const change of this.#changes) {
+      const operation = operationOf(change);
+      if (operation !== undefined) this.#rows.forget(operation);
+    }
     this.#replay(later);
     this.#writes += 1;
     return net;

@@ -123,16 +123,14 @@ export function certificateWrites(
   return {
     intend: (intent) => unwritten.take(intent),
     activate: async (opId, certificate) => {
-      const { caId, serial, subject, commonName, sans, ct: facts } = certificate;
-      const search = [subject, commonName, ...sans].join("\n").toLowerCase();
-      const identity = identityOf(certificate);
-      const ct = facts === undefined ? null : JSON.stringify(facts);
+      const { caId, serial } = certificate;
       const open = await unwritten.open(opId, serial);
       const itsOwn = open?.serial === serial && open.caId === caId;
       assert(itsOwn, "an intent is settled once, with its own serial");
-      unwritten.certified(open, { ...certificate, search, identity, serialHex: hex(serial), ct });
+      unwritten.certified(open, rowOf(certificate));
       if (isOfOwnKey(certificate.kind)) await claimKey(certificate.spkiSha256);
     },
+    adopt: (certificate) => unwritten.adopt(rowOf(certificate)),
     settle: async (opId, state) => {
       const open = await unwritten.open(opId);
       assert(open !== undefined, "an intent is settled once");
@@ -208,6 +206,15 @@ async function withArchived(
     const row = rows.find(({ caId, serial }) => caId === one.caId && serial === one.serial);
     return row === undefined ? one : { ...one, certificate: row.certificate };
   });
+}
+
+/** A certificate with the columns that follow from it. */
+function rowOf(certificate: CertificateRecord) {
+  const { serial, subject, commonName, sans, ct: facts } = certificate;
+  const search = [subject, commonName, ...sans].join("\n").toLowerCase();
+  const identity = identityOf(certificate);
+  const ct = facts === undefined ? null : JSON.stringify(facts);
+  return { ...certificate, search, identity, serialHex: hex(serial), ct };
 }
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);

@@ -22,7 +22,13 @@ import {
 type CrlReads = Pick<RevocationReads, "crlHead" | "crlPiece" | "publishedScopes" | "shardUrls">;
 type CrlWrites = Pick<
   RevocationWrites,
-  "keepShardUrl" | "indexPartitions" | "reserveCrl" | "putCrlPiece" | "publishCrl" | "pruneCrls"
+  | "keepShardUrl"
+  | "indexPartitions"
+  | "reserveCrl"
+  | "raiseCrlNumber"
+  | "putCrlPiece"
+  | "publishCrl"
+  | "pruneCrls"
 >;
 
 /** Reads of the committed state. */
@@ -93,6 +99,7 @@ export function crlWrites(connection: Connection): CrlWrites {
       const given = { thisUpdate: instant(row.thisUpdate), madeAt: instant(row.reservedAt ?? at) };
       return { number: row.number, ...given, resetFrom };
     },
+    raiseCrlNumber: (caId, scope, number) => raiseNumber(connection, { caId, scope, number }),
     putCrlPiece: async ({ caId, scope, number }, position, octets) => {
       await insertPiece({ caId, scope, number, position, octets });
     },
@@ -109,6 +116,23 @@ export function crlWrites(connection: Connection): CrlWrites {
     },
     pruneCrls: pruning(connection),
   };
+}
+
+/** As the port's `raiseCrlNumber`. */
+async function raiseNumber(
+  { db, t: { crlReservations: c } }: Connection,
+  floor: { readonly caId: CaId; readonly scope: string; readonly number: number },
+): Promise<boolean> {
+  const raised = await db
+    .insert(c)
+    .values({ ...floor, thisUpdate: 0, sequence: 0, reservedAt: 0 })
+    .onConflictDoUpdate({
+      target: [c.caId, c.scope],
+      set: { number: floor.number },
+      setWhere: sql`${c.number} < ${floor.number}`,
+    })
+    .returning({ number: c.number });
+  return raised.length === 1;
 }
 
 /**

@@ -69,6 +69,7 @@ class Pkcs11Provider implements SigningProvider {
   /** They lie in the software key store, also those of KEKs held here. */
   readonly halves = undefined;
   readonly sealing = undefined;
+  readonly take = undefined;
   readonly #hsmToken: HsmToken;
   readonly #pool: WorkerPool;
   readonly #deps: Pkcs11Deps;

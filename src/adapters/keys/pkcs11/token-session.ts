@@ -15,7 +15,7 @@ import { hsmTokenSignature } from "./mechanisms.ts";
 import type { Handle, P11, Template } from "./module.ts";
 import { listHsmTokenKeys } from "./listing.ts";
 import { findObjects } from "./objects.ts";
-import { readPublicHalf } from "./public-half.ts";
+import { readAttribute, readPublicHalf } from "./public-half.ts";
 import { returnValueOf } from "./rv.ts";
 
 /** A key on the token, found. */
@@ -178,11 +178,17 @@ export class TokenSession {
   }
 
   #search(ref: LocalRef): HsmTokenKey {
-    const named = [
+    const own = [
       { type: cka.id, value: Buffer.from(ref.id, "hex") },
       { type: cka.label, value: ref.label },
     ];
-    const privates = this.#objects([{ type: cka.class, value: ckoPrivate }, ...named]);
+    const found = this.#objects([{ type: cka.class, value: ckoPrivate }, ...own]);
+    const foreign = found.length === 0 ? this.#foreignNames(ref.label) : undefined;
+    const named = foreign ?? own;
+    const privates =
+      foreign === undefined
+        ? found
+        : this.#objects([{ type: cka.class, value: ckoPrivate }, ...foreign]);
     const [privateKey] = privates;
     if (privateKey === undefined) throw this.#missing(ref);
     const publics = this.#objects([{ type: cka.class, value: ckoPublic }, ...named]);
@@ -194,9 +200,24 @@ export class TokenSession {
     if (half === undefined || keyIdOf(half.spki) !== ref.id) {
       throw refuse("key_unavailable", { retry_after: 2 });
     }
-    const found = { provider: "pkcs11", label: ref.label, id: ref.id } as const;
-    const keyHandle = { ref: found, ...half, deviceSerial: this.#serial };
+    const its = { provider: "pkcs11", label: ref.label, id: ref.id } as const;
+    const keyHandle = { ref: its, ...half, deviceSerial: this.#serial };
     return { keyHandle, privateKey, publicKey };
+  }
+
+  /**
+   * What finds both halves of a key that another program has made under this label: its CKA_ID is
+   * whatever that program liked. That it is the key which is meant, its public half shows.
+   */
+  #foreignNames(label: string): Template | undefined {
+    const labelled = { type: cka.label, value: label };
+    const [key, second] = this.#objects([{ type: cka.class, value: ckoPrivate }, labelled]);
+    if (key === undefined || second !== undefined) return undefined;
+    const id = readAttribute(this.#p11, this.#current(), key, cka.id);
+    // Without one, labels are all there is to pair them by; tokens find nothing by an empty id.
+    return id === undefined || id.length === 0
+      ? [labelled]
+      : [{ type: cka.id, value: id }, labelled];
   }
 
   /** Exactly one object of this id and label; searched each time, because it is rarely used. */

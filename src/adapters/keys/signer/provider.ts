@@ -54,6 +54,11 @@ export interface SigningProvider {
   readonly servesSigners: boolean;
   /** Undefined where private keys are the device's own business. */
   readonly sealing: PrivateKeySealing | undefined;
+  /**
+   * Seals a key that another CA has used, PKCS#8; the caller wipes it. Undefined where keys of
+   * others never come in by this process.
+   */
+  readonly take: ((label: string, pkcs8: Buffer) => Promise<KeyHandle>) | undefined;
   /** Undefined where none are kept. */
   readonly halves: KekHalves | undefined;
 }

@@ -24,6 +24,7 @@ import {
   wrappedBody,
 } from "#adapters/keys/requests.ts";
 import { refuse } from "#core/problems.ts";
+import type { KeyHandle } from "#domain/keys.ts";
 
 import { boxFor, Mailbox } from "./hand-over.ts";
 import type { SigningProvider } from "./provider.ts";
@@ -37,6 +38,8 @@ export class SignerService {
   readonly #restart: (reason: string) => void;
   /** Made when another signer first asks for it; most signers are never asked. */
   #mailbox: Mailbox | undefined;
+  /** Another one, so that a box for one use is none for the other. */
+  #intake: Mailbox | undefined;
 
   constructor(deps: {
     readonly provider: SigningProvider;
@@ -126,6 +129,10 @@ export class SignerService {
       case "kek.hand_out":
       case "kek.take_in":
         return this.#serve(call);
+      case "intake.address":
+        return this.#addressOfIntake();
+      case "intake.take":
+        return keyHandleBody(await this.#take(call.label, Uint8Array.fromBase64(call.box)));
       case "kek.destroy":
         await this.#provider.destroyKek(call.key);
         return null;
@@ -179,6 +186,34 @@ export class SignerService {
     } finally {
       dek.fill(0);
     }
+  }
+
+  #addressOfIntake(): string {
+    if (this.#provider.take === undefined) throw refuse("not_supported");
+    this.#intake ??= new Mailbox();
+    return this.#intake.address.toBase64();
+  }
+
+  async #take(label: string, box: Uint8Array): Promise<KeyHandle> {
+    const { take } = this.#provider;
+    if (take === undefined) throw refuse("not_supported");
+    const content = this.#opened(box);
+    const pkcs8 = Buffer.from(content.buffer, content.byteOffset, content.length);
+    try {
+      return await take(label, pkcs8);
+    } finally {
+      pkcs8.fill(0);
+    }
+  }
+
+  /** A box for another process was sealed for one before it: whoever brings it asks anew. */
+  #opened(box: Uint8Array): Uint8Array {
+    try {
+      if (this.#intake !== undefined) return this.#intake.open(box);
+    } catch {
+      // Why it does not open is nobody's business.
+    }
+    throw refuse("bad_key", { reason: "the key was not sealed for this key store" });
   }
 
   #fail(id: number, fault: unknown): void {

@@ -7,14 +7,23 @@ import {
   constants,
   generateKeyPair,
   type KeyObject,
+  randomBytes,
   sign,
   type SignKeyObjectInput,
 } from "node:crypto";
 import { promisify } from "node:util";
 
+import { importPublicKey, verifySignature } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import { slhDsaSet } from "#core/slh-dsa.ts";
-import { type KeyType, keyTypes, type SignatureName, schemeOf } from "#core/x509/algorithms.ts";
+import {
+  defaultSignature,
+  type KeyType,
+  keyTypes,
+  type SignatureName,
+  schemeOf,
+} from "#core/x509/algorithms.ts";
+import { parsePublicKey } from "#core/x509/public-keys.ts";
 import type { WrappedDek } from "#core/envelope.ts";
 import type { KekHandle, KeyHandle, ListedKey, ProviderFacts } from "#domain/keys.ts";
 import { checkFits } from "#adapters/keys/fits.ts";
@@ -28,7 +37,7 @@ import type {
 } from "#adapters/keys/signer/provider.ts";
 import type { ServerLink } from "#adapters/keys/signer/server-link.ts";
 
-import { SlhDsaSecret } from "./secrets.ts";
+import { importSecret, type Secret, SlhDsaSecret, spkiOf } from "./secrets.ts";
 import { SlhDsaWork } from "./slh-dsa.ts";
 import { type OpenKey, SealedKeys } from "./store.ts";
 
@@ -76,6 +85,12 @@ class SoftwareProvider implements SigningProvider {
     const secret = slow ? await this.#slow.generate(slow) : await newSecret(keyType);
     return (await this.#store.add(label, keyType, secret)).keyHandle;
   }
+
+  readonly take = async (label: string, pkcs8: Buffer): Promise<KeyHandle> => {
+    const { secret, keyType } = broughtIn(pkcs8);
+    await this.#proven(secret, keyType);
+    return (await this.#store.addOrFind(label, keyType, secret)).keyHandle;
+  };
 
   async find(ref: LocalRef): Promise<KeyHandle> {
     this.#forget(ref);
@@ -138,6 +153,20 @@ class SoftwareProvider implements SigningProvider {
     return this.#store.list();
   }
 
+  /**
+   * A key whose halves do not belong together would sign what nobody can verify, and an RSA key
+   * with a wrong factor gives itself away by its first signature.
+   */
+  async #proven(secret: Secret, keyType: KeyType): Promise<void> {
+    const message = randomBytes(32);
+    const algorithm = defaultSignature(keyType);
+    const scheme = schemeOf(algorithm);
+    const keyHandle = { keyType } as KeyHandle; // As much of it as a signature looks at.
+    const made = await this.#signWith({ keyHandle, secret }, algorithm, message);
+    const key = importPublicKey(spkiOf(secret));
+    if (!verifySignature(key, scheme, message, made)) throw badKey("its halves differ");
+  }
+
   /** Opens a key once, however many wait for it; what is forgotten meanwhile is not kept. */
   async #load(ref: LocalRef): Promise<OpenKey> {
     const name = cacheKey(ref);
@@ -165,6 +194,25 @@ class SoftwareProvider implements SigningProvider {
     this.#opening.delete(cacheKey(ref));
   }
 }
+
+/** Refuses `bad_key` for what is no PKCS#8, and `key_type_unsupported`. */
+function broughtIn(pkcs8: Buffer): { readonly secret: Secret; readonly keyType: KeyType } {
+  const read = (): { secret: Secret; type: KeyType | undefined } => {
+    const secret = importSecret(pkcs8);
+    return { secret, type: parsePublicKey(spkiOf(secret)).keyType };
+  };
+  let found: ReturnType<typeof read>;
+  try {
+    found = read();
+  } catch {
+    // The complaint of the runtime could quote the key.
+    throw badKey("it is no private key in PKCS#8");
+  }
+  if (found.type === undefined) throw refuse("key_type_unsupported");
+  return { secret: found.secret, keyType: found.type };
+}
+
+const badKey = (reason: string) => refuse("bad_key", { reason });
 
 async function newSecret(keyType: KeyType): Promise<KeyObject> {
   const [family, bits] = keyTypes[keyType];

@@ -112,6 +112,18 @@ export class SealedKeys {
     }
   }
 
+  /**
+   * The same for a key that may be here already: under this label it is given as it is. Refuses
+   * `already_exists` (`key`) when it has another one.
+   */
+  async addOrFind(label: string, keyType: KeyType, secret: Secret): Promise<OpenKey> {
+    const id = keyIdOf(spkiOf(secret));
+    const present = this.#read(id);
+    if (present === undefined) return await this.add(label, keyType, secret);
+    if (present.label === label) return await this.open({ id, label });
+    throw refuse("already_exists", { field: "key" });
+  }
+
   /** Opens a key. Refuses with `key_unavailable` what is absent, renamed, swapped or altered. */
   async open(ref: LocalRef): Promise<OpenKey> {
     const file = this.#read(ref.id);

@@ -1,0 +1,328 @@
+/**
+ * The proofs over databases of instances that lived: each tampered copy is named by the proof whose
+ * it is, and what no proof binds is known column by column.
+ */
+
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import fc from "fast-check";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { openForProof } from "#adapters/db/proofs/open.ts";
+import { prove } from "#adapters/db/proofs/prove.ts";
+import { systemRandom } from "#adapters/system.ts";
+import { Instance } from "#test/support/instances/instance.ts";
+import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
+
+let folder: string;
+let honest: string;
+let serials: Lived["serials"];
+
+beforeAll(async () => {
+  const instance = await Instance.start({ config: livedConfig });
+  serials = (await live(instance)).serials;
+  await instance.stop();
+  folder = mkdtempSync(join(tmpdir(), "pkid-proofs-"));
+  honest = join(folder, "honest.db");
+  const source = new Database(join(instance.dataDir, "pkid.db"));
+  source.run("vacuum into ?", [honest]);
+  source.close();
+  await instance.dispose();
+}, 120_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The failing proofs, each with what it names, of a copy in which `statements` were run. */
+async function failing(
+  statements: readonly string[],
+  since = 0,
+): Promise<Record<string, string[]>> {
+  const path = join(folder, `${crypto.randomUUID()}.db`);
+  copyFileSync(honest, path);
+  const database = new Database(path);
+  database.run("pragma journal_mode = wal");
+  for (const statement of statements) database.run(statement);
+  database.close();
+  const engine = await openForProof({ driver: "sqlite", path, busy_timeout_ms: 1000 });
+  try {
+    const { results } = await prove(engine, { since, random: systemRandom });
+    const failed = results.filter(({ violations }) => violations > 0);
+    return Object.fromEntries(failed.map(({ name, first }) => [name, [...first]]));
+  } catch (error) {
+    // The one thing without which there is nothing to hold the others against.
+    if (!(error instanceof Error && error.message.startsWith("The head row is gone"))) throw error;
+    return { refused: [error.message] };
+  } finally {
+    await engine.close();
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${path}${suffix}`, { force: true });
+  }
+}
+
+/** A statement about one of the certificates whose fate is known. */
+const named = (statement: string): string =>
+  statement.replaceAll(/\$(\w+)/g, (_, fate: keyof typeof serials) => serials[fate]);
+
+test("an honest copy is proven, whole and in part", async () => {
+  expect(await failing([])).toEqual({});
+  expect(await failing([], 10)).toEqual({});
+  const database = new Database(honest, { readonly: true });
+  const [last] = database.query("select max(seq) as seq from events").all() as { seq: number }[];
+  database.close();
+  expect(await failing([], last?.seq)).toEqual({});
+});
+
+/** A column of a table that has rows, and the columns of its key. */
+interface Cell {
+  readonly table: string;
+  readonly column: string;
+  readonly key: readonly string[];
+}
+
+function cellsOf(path: string): readonly Cell[] {
+  const database = new Database(path, { readonly: true });
+  const tables = database.query<{ name: string }, []>(ownTables).all();
+  const cells = tables.flatMap(({ name: table }) => {
+    const columns = database
+      .query<{ name: string; pk: number }, []>(`pragma table_info("${table}")`)
+      .all();
+    const key = columns.filter(({ pk }) => pk > 0).map(({ name }) => name);
+    const some = database.query(`select 1 from "${table}" limit 1`).all().length > 0;
+    return some ? columns.map(({ name: column }) => ({ table, column, key })) : [];
+  });
+  database.close();
+  return cells;
+}
+
+/** Another value in one cell. */
+function edit({ table, column, key }: Cell, value: string, row: number): string {
+  const names = key.length === 0 ? "rowid" : key.map((name) => `"${name}"`).join(", ");
+  const one = `select ${names} from "${table}" order by ${names} limit 1
+    offset (select ${row} % count(*) from "${table}")`;
+  return `update or ignore "${table}" set "${column}" = ${value} where (${names}) = (${one})`;
+}
+
+const another = (column: string) =>
+  `case typeof("${column}") when 'integer' then "${column}" + 1
+    when 'blob' then cast(cast("${column}" as text) || 'x' as blob)
+    when 'null' then 7 else "${column}" || '1' end`;
+
+test("every cell is bound by a proof, but for those that are known not to be", async () => {
+  const unbound = new Map<string, string[]>();
+  for (const cell of cellsOf(honest)) {
+    // In every row of the table, for the first may hold nothing there.
+    const edited = `update or ignore "${cell.table}" set "${cell.column}" = ${another(cell.column)}`;
+    if (Object.keys(await failing([edited])).length > 0) continue;
+    unbound.set(cell.table, [...(unbound.get(cell.table) ?? []), cell.column]);
+  }
+  expect(
+    Object.fromEntries([...unbound].map(([name, columns]) => [name, columns.join(" ")])),
+  ).toEqual(known);
+}, 300_000);
+
+test("whatever stands in a cell, proofs go on to their end and say what is wrong", async () => {
+  const cells = cellsOf(honest).filter(({ table }) => table !== "heads" && table !== "events");
+  const value = fc.oneof(
+    fc.constantFrom("null", "''", "x''", "-1", "'-'", "9007199254740993", "'é'", "1e300"),
+    fc.uint8Array({ maxLength: 20 }).map((octets) => `x'${octets.toHex()}'`),
+    fc.string({ unit: "grapheme-ascii" }).map((text) => `'${text.replaceAll("'", "''")}'`),
+  );
+  const cell = fc.constantFrom(...cells);
+  await fc.assert(
+    fc.asyncProperty(cell, value, fc.nat(40), async (at, its, row) => {
+      const found = failing([edit(at, its, row)]).catch((error) => {
+        // Numbers of rows are the one thing that SQLite itself holds to their type.
+        if (!/datatype mismatch/.test(String(error))) throw error;
+        return {};
+      });
+      expect(typeof (await found)).toBe("object");
+    }),
+    { numRuns: 150 },
+  );
+}, 120_000);
+
+const tampered: Readonly<Record<string, readonly [statements: readonly string[], by: string]>> = {
+  "a certificate that is gone": [
+    [`delete from certificates where serial = '$good'`],
+    "artefacts inventory",
+  ],
+  "a certificate that nobody was told of": [
+    [
+      `insert into certificates select (select max(ordinal) + 1 from certificates), folded, id || 'x', ca_id, tenant, '99' || serial, '1' || serial_hex, kind, subject, common_name, sans, search, profile, not_before, not_after, status, revoked_at, reason, requested_by, created_at, spki_sha256, marker, identity, ct, crl_partition, crl_url, certificate from certificates where serial = '$good'`,
+    ],
+    "artefacts inventory",
+  ],
+  "octets of another certificate": [
+    [
+      `update certificates set certificate = (select certificate from certificates where serial = '$held') where serial = '$good'`,
+    ],
+    "artefacts inventory",
+  ],
+  "a revocation that never was": [
+    [
+      `delete from revocations where serial = '$revoked'`,
+      `update certificates set status = 'good', revoked_at = null, reason = null where serial = '$revoked'`,
+    ],
+    "revocations crls partitions",
+  ],
+  "a hold that was taken off by hand": [
+    [
+      `delete from revocations where serial = '$held'`,
+      `update certificates set status = 'good', revoked_at = null, reason = null where serial = '$held'`,
+    ],
+    "revocations crls partitions",
+  ],
+  "a release that is not remembered": [["delete from revocation_releases"], "revocations"],
+  "an earlier time of revocation": [
+    [
+      `update revocations set revoked_at = revoked_at - 86400000 where serial = '$revoked'`,
+      `update certificates set revoked_at = revoked_at - 86400000 where serial = '$revoked'`,
+    ],
+    "revocations crls partitions",
+  ],
+  "a status that the table does not know": [
+    [
+      `update certificates set status = 'revoked', revoked_at = 0, reason = 'superseded' where serial = '$good'`,
+    ],
+    "revocations",
+  ],
+  "an event that is gone": [["delete from events where seq = 20"], "audit"],
+  "events in another order": [
+    [
+      "update events set seq = -20 where seq = 20",
+      "update events set seq = 20 where seq = 21",
+      "update events set seq = 21 where seq = -20",
+    ],
+    "audit …",
+  ],
+  "a tail of events that was cut off": [
+    ["delete from events where seq > (select max(seq) - 3 from events)"],
+    "audit …",
+  ],
+  "an entry of the ledger that is gone": [["delete from ledger where number = 40"], "ledger"],
+  "a key that was never announced": [
+    ["update ledger set kind = 'count' where kind = 'key' and role = 'ca'"],
+    "ledger inventory",
+  ],
+  "an intent that is forgotten": [
+    [
+      "insert into open_intents (op_id, ca_id, serial, purpose, tbs_digest, requested_by, created_at, number, owner) select op_id, ca_id, '', purpose, digest, '', 0, number, 0 from ledger where kind = 'intent' limit 1",
+    ],
+    "ledger",
+  ],
+  "a list without its end": [
+    ["update crl_pieces set octets = substr(octets, 1, length(octets) - 1)"],
+    "artefacts crls partitions",
+  ],
+  "a list that is gone with its pieces": [
+    [
+      "delete from crl_heads where scope = 'full' and kind = 'delta'",
+      "delete from crl_pieces where scope = 'full' and (ca_id, number) not in (select ca_id, number from crl_heads where scope = 'full')",
+    ],
+    "artefacts",
+  ],
+  "a CRL number that was given out again": [
+    ["update crl_reservations set number = 1"],
+    "crls partitions",
+  ],
+  "a partition that nobody keeps": [["delete from crl_stamps"], "partitions"],
+  "an index that a partition would be made from": [["delete from crl_members"], "partitions"],
+  "a serial that was given up before": [
+    [
+      "insert into intents (op_id, ca_id, serial, purpose, tbs_digest, requested_by, created_at, state) select 'x', ca_id, serial, '', '', '', 0, 'orphaned' from certificates where serial = '$good'",
+    ],
+    "serials",
+  ],
+  "a short serial": [
+    [`update certificates set serial = '65537' where serial = '$good'`],
+    "artefacts inventory serials",
+  ],
+  "an approval without approver": [["delete from approval_decisions"], "approvals"],
+  "an approval by its maker": [
+    [
+      "update approval_decisions set person_subject = (select maker_subject from approvals), person_voucher = (select maker_voucher from approvals), person_issuer = (select maker_issuer from approvals)",
+    ],
+    "approvals",
+  ],
+  "an approval whose effect is gone": [["delete from approval_effects"], "approvals"],
+  "a sealed value in another's place": [
+    [
+      "update sealed_values set envelope = (select envelope from sealed_values order by place desc limit 1)",
+    ],
+    "sealed",
+  ],
+  "a KEK version that is gone": [["delete from kek_versions"], "sealed"],
+  "a migration that was not made": [
+    ["delete from schema_migrations where version = (select max(version) from schema_migrations)"],
+    "schema",
+  ],
+  "a CA under another key": [
+    [
+      "update cas set spki = (select spki from cas where label = 'hybrid') where label = 'root-ecdsa-p256'",
+    ],
+    "artefacts signatures inventory",
+  ],
+  "a CA that is gone": [["delete from cas where label = 'hybrid'"], "schema"],
+  "a token with more rights": [[`update api_tokens set roles = '["platform_admin"]'`], "rights"],
+  "an entry that would leave the lists too soon": [
+    [`update revocations set expires_at = 1 where serial = '$revoked'`],
+    "revocations",
+  ],
+  "an intent twice": [
+    [
+      "update ledger set op_id = (select op_id from ledger where number = 33) where number in (37, 38)",
+    ],
+    "ledger",
+  ],
+  "a hybrid CA of one algorithm": [
+    ["update cas set alt_spki = null where label = 'hybrid'"],
+    "artefacts signatures inventory",
+  ],
+};
+
+for (const [what, [statements, by]] of Object.entries(tampered)) {
+  test(`${what} is named by: ${by}`, async () => {
+    const found = await failing(statements.map(named));
+    const names = Object.keys(found).join(" ");
+    if (by.endsWith("…")) expect(names).toStartWith(by.slice(0, -2));
+    else expect(names).toBe(by);
+    for (const sentences of Object.values(found)) expect(sentences[0]).toMatch(/^[A-Z].*\.$/);
+  });
+}
+
+/**
+ * What no proof binds: names for people, counters, indexes and searches that are derived, what only
+ * the provider of a key knows, and the course of what is over.
+ */
+const known = {
+  api_tokens:
+    "name description prefix token_hash created_by created_by_name person_subject person_voucher person_issuer person_address created_at last_used_at last_used_ip revoked_by",
+  approval_decisions:
+    "id approver approver_name person_subject person_voucher person_issuer person_address comment created_at",
+  approvals:
+    "tenant operation_class operation resource_key resource_name fingerprint summary details input maker maker_subject maker_voucher maker_issuer maker_address ip request_id attempts created_at expires_at decided_at executed_at collected_at failure effect answer owner open_key",
+  bulk_runs:
+    "number lineage id ca_id reason digest filter batch_size started_at actor actor_name actor_roles ip request_id approval maker owner planned revoked upgraded skipped batches",
+  cas: "tenant label key_id alt_key_id retire_after created_at internal search",
+  certificate_counts: "ca_id status day profile number",
+  certificates: "ordinal folded id search requested_by created_at marker identity ct",
+  crl_heads: "prior_update published_at",
+  crl_indexes: "ca_id sequence",
+  crl_reservations: "number this_update sequence reserved_at",
+  crl_stamps: "not_after",
+  cross_signs: "id subject_ca subject_key_id source created_at",
+  events: "folded request_id at certificate_ordinal",
+  folds: "name through removed",
+  heads: "rows_version",
+  kek_versions: "key_provider key_label key_id device_serial spki_sha256 created_at",
+  schema_migrations: "version",
+  responders: "key_label key_id key_provider",
+  revocation_counts: "ca_id number",
+  revocation_releases: "since expires_at",
+  tenant_counts: "tenant kind slot number",
+  tenants:
+    "id slug name created_at kek_label max_certs_per_day max_active_certs rate_limit_per_second rate_limit_burst",
+};
+
+const ownTables =
+  "select name from sqlite_master where type = 'table' and sql not like '%virtual%' and name not like 'certificate_search%' and name not like 'sqlite%'";
