@@ -190,6 +190,10 @@ export class PlaceIdentity {
   }
 }
 
+/** The instance a data directory belongs to; undefined where none has been. */
+export const instanceAt = (directory: string): string | undefined =>
+  readIdentity(join(directory, "identity"))?.instance_id;
+
 const labelsNamed = 5;
 
 function readIdentity(file: string): Identity | undefined {

@@ -92,9 +92,9 @@ const archives = (workerUrl: string): Archives => ({
     const { lookAt } = await import("#app/restore/look.ts");
     return await told(() => lookAt(archive));
   },
-  withNewest: async (config, instance, work) => {
-    const { withNewest } = await import("#app/restore/newest.ts");
-    await withNewest(config, instance, work);
+  drillPlaces: async (config) => {
+    const { drillPlaces } = await import("#app/restore/newest.ts");
+    return await drillPlaces(config);
   },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");

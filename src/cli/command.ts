@@ -102,21 +102,24 @@ export interface Archives {
   configuredOpener(config: Config): Promise<Opener | undefined>;
   /** Looks at one that nothing opens here: its digest, and the head of the format. */
   lookAt(archive: string): Promise<ArchiveLook>;
-  /**
-   * Works on the newest archive of an instance, where its configuration sends them; what had to be
-   * fetched for that is gone afterwards.
-   */
-  withNewest(
-    config: Config,
-    instance: string | undefined,
-    work: (archive: string) => Promise<void>,
-  ): Promise<void>;
+  /** The places where the archives of an instance go by its configuration. */
+  drillPlaces(config: Config): Promise<readonly DrillPlace[]>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
   /** Proves what is in an archive, as `verify` does an instance. */
   verify(config: Config, source: ArchiveSource, asked: VerifyAsked): Promise<VerifyReport>;
   /** Makes it the instance that a configuration names. */
   restore(config: Config, source: ArchiveSource, asked: RestoreAsked): Promise<RestoreReport>;
+}
+/** Where archives go, and the newest is found. */
+export interface DrillPlace {
+  /** As the configuration calls it. */
+  readonly place: "dir" | "s3";
+  /**
+   * Works on the newest archive, by its name and what gives its file; what had to be fetched is
+   * gone afterwards. Throws `Failure` where there is none, and for a store that does not answer.
+   */
+  withNewest<T>(work: (artifact: string, file: () => Promise<string>) => Promise<T>): Promise<T>;
 }
 export interface ArchiveSource {
   /** File of the archive. */

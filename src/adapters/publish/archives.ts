@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 
+import { nameOfArchive } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
@@ -70,16 +71,16 @@ export class ArchiveBucket {
     const prefix = this.#key(`pkid-${instance}-`);
     const found: BucketArchive[] = [];
     for (let startAfter: string | undefined; ; ) {
-      const page = await client.list({ prefix, maxKeys: 1000, ...(startAfter && { startAfter }) });
+      const asked = { prefix, maxKeys: 1000, ...(startAfter && { startAfter }) };
+      const page = await within("its archives", () => client.list(asked));
       const keys = (page.contents ?? []).map(({ key }) => key);
       for (const key of keys.filter((one) => one.endsWith(sidecarSuffix))) {
-        const facts: unknown = await client
-          .file(key)
-          .json()
-          .catch(() => undefined);
-        if (!isObject(facts) || facts.instance_id !== instance) continue;
+        const facts = await besideArchive(client, key);
+        if (facts?.instance_id !== instance) continue;
         const { artifact, created_at } = facts;
         if (typeof artifact !== "string" || typeof created_at !== "string") continue;
+        // Whoever writes to the bucket names what is in it: such a name leads to other files here.
+        if (nameOfArchive(artifact)?.instance !== instance) continue;
         if (this.#key(artifact) + sidecarSuffix === key)
           found.push({ artifact, created_at, facts });
       }
@@ -95,9 +96,20 @@ export class ArchiveBucket {
     await client.delete(`${this.#key(artifact)}${sidecarSuffix}`);
   }
 
-  /** Its octets, piece by piece. */
-  async read(artifact: string): Promise<ReadableStream<Uint8Array>> {
-    return (await this.#client()).file(this.#key(artifact)).stream();
+  /** Its octets, piece by piece. Throws `TargetFault`. */
+  async *pieces(artifact: string): AsyncGenerator<Uint8Array> {
+    const client = await this.#client();
+    const reader = client.file(this.#key(artifact)).stream().getReader();
+    try {
+      for (;;) {
+        const { done, value } = await within(artifact, () => reader.read());
+        if (done) return;
+        yield value;
+      }
+    } finally {
+      // Whoever stops early ends what is upstream, which may have ended by itself.
+      reader.cancel().catch(() => {});
+    }
   }
 
   async #client() {
@@ -113,5 +125,38 @@ export class ArchiveBucket {
 const isStoreFault = (error: unknown): boolean =>
   error instanceof Error && "code" in error && !("facts" in error);
 
+/** What stands beside an archive; undefined where that is nothing pkid has written. */
+async function besideArchive(
+  client: ReturnType<typeof s3Client>,
+  key: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  try {
+    const octets = await within(key, () => client.file(key).slice(0, sidecarMax).text());
+    const facts: unknown = JSON.parse(octets);
+    return isObject(facts) ? facts : undefined;
+  } catch (error) {
+    if (!(error instanceof TargetFault) || error.message.endsWith(": NoSuchKey.")) return undefined;
+    throw error;
+  }
+}
+
+/** Throws `TargetFault` for what the store refuses, and when it says nothing for too long. */
+async function within<T>(what: string, ask: () => Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const silent = new TargetFault(`The store did not answer in time about ${what}.`);
+  const timer = setTimeout(() => late.reject(silent), silenceMaxMs);
+  try {
+    return await Promise.race([ask(), late.promise]);
+  } catch (error) {
+    if (error instanceof TargetFault) throw error;
+    throw new TargetFault(`The store failed on ${what}: ${faultCode(error)}.`);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Between two pieces, not for all of them. */
+const silenceMaxMs = 60_000;
+const sidecarMax = 1_048_576;
 const sidecarSuffix = ".manifest.json";
 const partSize = 8 * 1024 * 1024;

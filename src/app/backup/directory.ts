@@ -112,8 +112,6 @@ export function sidecarOf(archive: string): Readonly<Record<string, unknown>> | 
   }
 }
 
-/** What an archive is called; the group is when it was made. */
-export const archiveForm = /^pkid-.{1,64}-(\d{8}T\d{6}Z)\.tar\.age$/;
 const archiveSuffix = ".tar.age";
 const sidecarSuffix = ".manifest.json";
 const sidecarMax = 1_048_576;

@@ -1,11 +1,9 @@
 /** `pkid backup`: makes archives, tries them, and makes the keys that open them. */
 
-import { basename } from "node:path";
-
 import { archivePlace, poured, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { openArgs, openerOf, passphraseFrom } from "#cli/archive-openers.ts";
-import { many, number, required, toggle, value, word } from "#cli/args.ts";
-import { type Command, command, type Invocation } from "#cli/command.ts";
+import { many, number, oneOf, required, toggle, value, word } from "#cli/args.ts";
+import { type Command, command, type DrillPlace, type Invocation } from "#cli/command.ts";
 import { Failure, UsageError } from "#cli/failure.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 import { writeNewFile } from "#cli/io.ts";
@@ -75,27 +73,32 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     },
   }),
   drill: command({
-    summary: "Verify the latest archive of backup.dir or the bucket, and remember how it went.",
+    summary: "Verify the latest archive of backup.dir and the bucket, and remember how it went.",
     local: true,
-    args: openArgs(),
+    args: { ...openArgs(), from: oneOf("Only this place.", "place", ["dir", "s3"]) },
     run: async (invocation) => {
-      const { client, deps, globals, io, print } = invocation;
-      const { config } = loadedConfig(globals, io);
-      const { backup } = await client.untold().ask("backup.status");
-      const instance = textAt(rowOf(backup ?? {}), "instance_id") || undefined;
-      await deps.archives.withNewest(config, instance, async (archive) => {
-        const artifact = basename(archive);
-        try {
-          const report = await tried(invocation, archive);
-          await client.ask("backup.drilled", { artifact, result: "success" });
-          const told = `${artifact}\n${facts(rowOf(report), [...reported])}`;
-          print({ ...rowOf(report), archive: artifact }, told);
-        } catch (error) {
-          const fault = error instanceof Error ? error.message.slice(0, 1024) : "unknown";
-          await client.ask("backup.drilled", { artifact, result: "error", fault });
-          throw error;
-        }
-      });
+      const { args, client, deps, globals, io, print } = invocation;
+      const all = await deps.archives.drillPlaces(loadedConfig(globals, io).config);
+      const places = all.filter(({ place }) => args.from === undefined || place === args.from);
+      if (places.length === 0) {
+        throw new Failure(`${unset[args.from ?? "any"]}; there is no archive to try.`);
+      }
+      const drills: Drilled[] = [];
+      // One that fails keeps nobody from trying the other.
+      for (const place of places) drills.push(await drilledFrom(place, invocation));
+      const [succeeded, failed] = [drills.filter(wentWell), drills.filter((one) => !wentWell(one))];
+      // The last one is what is remembered. Where there is no archive nothing was tried.
+      for (const { artifact, error } of [...succeeded, ...failed]) {
+        if (artifact === undefined) continue;
+        const result = error === undefined ? "success" : "error";
+        await client.ask("backup.drilled", { artifact, result, fault: faultOf(error) });
+      }
+      for (const { error } of failed) throw error;
+      const rows = drills.map(({ artifact, report }) => ({ ...report, archive: artifact }));
+      const texts = drills.map(
+        ({ artifact, report }) => `${artifact}\n${facts(report, [...reported])}`,
+      );
+      print(rows.length === 1 ? rows[0] : { items: rows }, texts.join("\n"));
     },
   }),
   status: command({
@@ -156,6 +159,45 @@ async function* arriving(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
     throw new Failure("The archive broke off on its way; the server's log says why.");
   }
 }
+
+/** How the drill with the newest archive of a place went. */
+interface Drilled {
+  /** Undefined where there is none; the name of the place for one that nobody can say. */
+  readonly artifact: string | undefined;
+  readonly report: Row;
+  /** Of one that failed. */
+  readonly error?: unknown;
+}
+
+const wentWell = ({ error }: Drilled): boolean => error === undefined;
+
+async function drilledFrom(
+  { place, withNewest }: DrillPlace,
+  invocation: Invocation<ReturnType<typeof openArgs>>,
+): Promise<Drilled> {
+  let artifact: string | undefined;
+  try {
+    return await withNewest(async (newest, file) => {
+      artifact = newest;
+      return { artifact, report: rowOf(await tried(invocation, await file())) };
+    });
+  } catch (error) {
+    // A store that cannot be asked may have archives that are never tried.
+    const away = error instanceof Failure && error.code === "target_unavailable";
+    return { artifact: artifact ?? (away ? place : undefined), report: {}, error };
+  }
+}
+
+const faultOf = (error: unknown): string => {
+  if (error === undefined) return "";
+  return error instanceof Error ? error.message.slice(0, 1024) : "unknown";
+};
+
+const unset = {
+  any: "backup.dir is not set, nor backup.s3.bucket",
+  dir: "backup.dir is not set",
+  s3: "backup.s3.bucket is not set",
+} as const;
 
 /** Opens an archive and rehearses with it; its sidecar, where there is one, must fit. */
 async function tried(

@@ -47,6 +47,18 @@ export function pieceOf(
   return { table: found[1] ?? "", piece: Number(found[2] ?? 1) };
 }
 
+/**
+ * Whose archive a name says it is, and when it was made (`20261123T133000Z`); undefined for every
+ * name that is not an archive's. What is one is safe to be a file's.
+ */
+export function nameOfArchive(
+  name: string,
+): { readonly instance: string; readonly stamp: string } | undefined {
+  const found = /^pkid-([A-Za-z0-9-]{1,64})-(\d{8}T\d{6}Z)\.tar\.age$/.exec(name);
+  const [, instance, stamp] = found ?? [];
+  return instance === undefined || stamp === undefined ? undefined : { instance, stamp };
+}
+
 const softwareFolder = "keys/software/";
 /** A file of the software key store. */
 export const softwareFile = (file: string): string => `${softwareFolder}${file}`;

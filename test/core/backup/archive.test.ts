@@ -9,6 +9,7 @@ import {
   encodeDigests,
   encodeManifest,
   formatName,
+  nameOfArchive,
   type Manifest,
   parseDigests,
   parseManifest,
@@ -19,6 +20,35 @@ import {
   tablePiece,
 } from "#core/backup/archive.ts";
 
+test("the name of an archive says whose it is and when it was made, and leads nowhere else", () => {
+  const named = "pkid-814446cb-7394-42f3-ba6c-3ac541d6e012-20261123T183152Z.tar.age";
+  expect(nameOfArchive(named)).toEqual({
+    instance: "814446cb-7394-42f3-ba6c-3ac541d6e012",
+    stamp: "20261123T183152Z",
+  });
+  const part = fc.constantFrom(
+    "pkid-",
+    "a",
+    "-",
+    "/",
+    "..",
+    "\\",
+    "\0",
+    "\n",
+    stamped,
+    ".age",
+    ".",
+  );
+  const composed = fc.array(part, { maxLength: 8 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(fc.oneof(composed, fc.string()), (text) => {
+      if (nameOfArchive(text) === undefined) return;
+      expect(text).toMatch(/^[A-Za-z0-9-]+\.tar\.age$/);
+    }),
+  );
+});
+
+const stamped = "-20261123T183152Z.tar.age";
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const name = fc.string({ minLength: 1, maxLength: 40 }).filter((one) => !one.includes("\0"));
 const table = fc.stringMatching(/^[a-z_]{1,20}$/);

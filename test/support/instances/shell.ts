@@ -111,9 +111,7 @@ const idle: CliDeps = {
     verify: async () => {
       throw new Error("no archives");
     },
-    withNewest: async () => {
-      throw new Error("no archives");
-    },
+    drillPlaces: async () => [],
     drill: async () => {
       throw new Error("no archives");
     },
