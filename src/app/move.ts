@@ -33,7 +33,7 @@ export async function move(config: Config, to: Config, asked: MoveAsked): Promis
     const at = timestamp(systemClock.now());
     const request = { from, to: target, at, random: systemRandom };
     const { tables, heads } = await moveDatabase({ ...request, ...asked });
-    if (heads !== undefined) await recorded(from, target, heads);
+    if (heads !== undefined && asked.only === undefined) await recorded(from, target, heads);
     const report = { from: from.driver, to: target.driver, tables };
     return { ...report, event_seq: heads?.eventSeq, ledger_number: heads?.ledgerNumber };
   } finally {

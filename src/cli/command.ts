@@ -214,9 +214,14 @@ export interface MigrationReport {
   readonly copy?: string;
 }
 export interface MoveAsked {
-  readonly dryRun: boolean;
+  /** Changes nothing: counts, or holds a copy against what it was made of. */
+  readonly only: "count" | "compare" | undefined;
   /** Also what was moved before. */
   readonly again: boolean;
+  /** Goes on with an unfinished copy. */
+  readonly resume: boolean;
+  /** Rows at a time; undefined for the usual. */
+  readonly batch: number | undefined;
 }
 export interface MoveReport {
   readonly from: string;

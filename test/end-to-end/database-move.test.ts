@@ -56,6 +56,11 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was moved")]);
   const again = await move(away);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("is not empty")]);
+  const compared = await move(away, "--verify-only");
+  expect([compared.code, compared.stdout]).toEqual([
+    0,
+    expect.stringContaining("rows are the same"),
+  ]);
 
   const onServer = await Instance.start({ home, config: away });
   await walkCertificate(onServer, { ...chain }, "ecdsa-p384");

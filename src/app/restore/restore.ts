@@ -225,8 +225,7 @@ async function placed(scratch: Scratch, config: Config, target: StoreOptions): P
   if (target.driver === "postgres") {
     const from = { driver: "sqlite", path: scratch.database, busy_timeout_ms: 5000 } as const;
     const at = timestamp(systemClock.now());
-    const ways = { dryRun: false, again: false, at, random: systemRandom };
-    await moveDatabase({ from, to: target, ...ways });
+    await moveDatabase({ from, to: target, at, random: systemRandom });
   }
   mkdirSync(data_dir, { recursive: true, mode: 0o700 });
   const files: (readonly [from: string, to: string])[] = [

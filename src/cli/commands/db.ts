@@ -1,8 +1,8 @@
 /** `pkid db`: holds the database against its own rules, and moves it. */
 
-import { required, toggle } from "#cli/args.ts";
-import { type Command, command, type MoveReport } from "#cli/command.ts";
-import { NoInstance } from "#cli/failure.ts";
+import { number, required, toggle } from "#cli/args.ts";
+import { type Command, command, type MoveAsked, type MoveReport } from "#cli/command.ts";
+import { NoInstance, UsageError } from "#cli/failure.ts";
 import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
 import { rowOf } from "#cli/rows.ts";
 import type { CheckName } from "#core/preflight/checks.ts";
@@ -39,18 +39,21 @@ export const dbVerbs: Readonly<Record<string, Command>> = {
       "to-config": required("The configuration with the other `database`; keys stay.", "file"),
       "dry-run": toggle("Only tell what would be moved."),
       again: toggle("Also what was moved before, when that copy was never in service."),
+      resume: toggle("Go on with the copy that an interrupted move has left."),
+      batch: number("Rows at a time (1000).", "n"),
+      "verify-only": toggle("Only hold the copy against what it was made of."),
     },
     run: async ({ args, globals, io, deps, print, note, patiently }) => {
       refuseElsewhere(globals, io);
       const { config, fileName } = loadedConfig(globals, io);
       const to = loadedConfig({ ...globals, config: args["to-config"] }, io).config;
-      const asked = { dryRun: args["dry-run"], again: args.again };
+      const asked = askedOf(args);
       const report = await patiently(deps.move(config, to, asked)).catch((error) => {
         if (!(error instanceof NoInstance)) throw error;
         throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
       });
-      print(report, moveText(report, asked.dryRun));
-      if (asked.dryRun) return;
+      print(report, moveText(report, asked.only));
+      if (asked.only !== undefined) return;
       note(`From now on start with ${args["to-config"]}: the old database opens no more.`);
       note("Requests in the access log stay where they are.");
     },
@@ -63,11 +66,37 @@ const chains: readonly CheckName[] = ["audit.chain_head", "ledger.head"];
 const sample = 100_000;
 const timeoutSeconds = 240;
 
-function moveText({ from, to, tables, event_seq, ledger_number }: MoveReport, dryRun: boolean) {
+interface MoveFlags {
+  readonly "dry-run": boolean;
+  readonly "verify-only": boolean;
+  readonly again: boolean;
+  readonly resume: boolean;
+  readonly batch: number | undefined;
+}
+
+function askedOf({ again, resume, batch, ...only }: MoveFlags): MoveAsked {
+  const [dry, verify] = [only["dry-run"], only["verify-only"]];
+  if (dry && verify) throw new UsageError("`--dry-run` and `--verify-only` exclude each other.");
+  if (again && resume) throw new UsageError("`--again` and `--resume` exclude each other.");
+  if (batch !== undefined && (batch < 1 || batch > batchMax)) {
+    throw new UsageError(`\`--batch\` is 1 to ${batchMax}.`);
+  }
+  return { only: dry ? "count" : verify ? "compare" : undefined, again, resume, batch };
+}
+
+const batchMax = 10_000;
+
+function moveText(
+  { from, to, tables, event_seq, ledger_number }: MoveReport,
+  only: MoveAsked["only"],
+): string {
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const filled = tables.filter((table) => table.rows > 0);
   const lines = filled.map((table) => `  ${table.table.padEnd(22)} ${table.rows}\n`).join("");
-  if (dryRun) return `${from} to ${to}, ${rows} rows would be moved:\n${lines}`;
+  if (only === "count") return `${from} to ${to}, ${rows} rows would be moved:\n${lines}`;
   const chains = `event ${event_seq} and ledger entry ${ledger_number}`;
+  if (only === "compare") {
+    return `${from} and ${to}, ${rows} rows are the same, chains verified to ${chains}:\n${lines}`;
+  }
   return `${from} to ${to}, ${rows} rows moved and read back, chains verified to ${chains}:\n${lines}`;
 }

@@ -13,8 +13,16 @@ import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { foldSome } from "#adapters/db/engine/folds.ts";
 import type { Heads } from "#adapters/db/engine/journal.ts";
 import { otherStores } from "#adapters/db/engine/owners.ts";
-import { isMark, markNames, setMark, unsetMark } from "./marks.ts";
-import { type Carried, carried, insertRows, pages, Sum } from "./rows.ts";
+import {
+  isMark,
+  type Marked,
+  marksIn,
+  movedText,
+  setMark,
+  unfinishedText,
+  unsetMark,
+} from "./marks.ts";
+import { type Carried, carried, insertRows, pages, type Row, Sum } from "./rows.ts";
 
 /** What became of one table. */
 export interface MovedTable {
@@ -34,21 +42,29 @@ export interface Source {
   readonly owner: number;
 }
 
+/** A move that has begun: what its marks say, and how many rows each write takes. */
+export interface Underway {
+  readonly marked: Marked;
+  readonly batch: number;
+}
+
 /**
- * Copies what the source holds at one moment into `to`, whose schema was just made and is empty,
- * reads everything back, and walks both chains there. From the first row on `to` is marked as
- * unfinished, so that nobody opens it. Refuses while another process is at work on the source.
+ * Copies what the source holds at one moment into `to`, reads everything back, and walks both
+ * chains there. `to` has the schema, and either nothing else or what an earlier run brought: rows
+ * are copied in one order, so that as many as are there are left out. From the first row on `to` is
+ * marked as unfinished, so that nobody opens it. Refuses while another process is at work on the
+ * source, and a copy that is not what the source holds now.
  */
 export async function copyStore(
   { engine: from, owner }: Source,
   to: Engine,
-  mark: string,
+  { marked, batch }: Underway,
 ): Promise<Moved> {
   await refuseOthers(from, owner);
-  await written(to, (writer) => setMark(writer, markNames.unfinished, mark));
+  await written(to, (writer) => setMark(writer, "unfinished", unfinishedText(marked)));
   const { tables, heads } = await from.view(async (source) => {
     const moved: MovedTable[] = [];
-    for (const one of tablesOf(source)) moved.push(await copied(source, to, one));
+    for (const one of tablesOf(source)) moved.push(await copied(source, to, one, batch));
     return { tables: moved, heads: await storedHeads(source) };
   });
   // Last: what is written before it moves nothing in it.
@@ -68,18 +84,36 @@ export async function handOver(
   source: Source,
   to: Engine,
   { heads }: Moved,
-  mark: string,
+  { marked }: Underway,
 ): Promise<void> {
-  await retired(source, heads, mark);
-  await written(to, (writer) => unsetMark(writer, markNames.unfinished), heads);
+  await retired(source, heads, movedText(marked));
+  await written(to, (writer) => unsetMark(writer, "unfinished"), heads);
+}
+
+/**
+ * Holds a copy against what it was made of, row by row and link by link; changes neither. Events
+ * that the copy has told since are left out. Refuses the first table that differs.
+ */
+export async function compareStores(from: Engine, to: Engine): Promise<Moved> {
+  return await from.view(async (source) => {
+    const heads = await storedHeads(source);
+    const tables: MovedTable[] = [];
+    for (const one of tablesOf(source)) {
+      const there = counterpart(to, one);
+      const since = (row: Row) => one.name === "events" && Number(row.seq) > heads.eventSeq;
+      const [was, is] = [await summed(source, one), await summed(to.reader, there, since)];
+      tables.push(same(one, was, is));
+    }
+    await provenChains(to.reader, await storedHeads(to.reader));
+    return { tables, heads };
+  });
 }
 
 /** How many rows each table has that would be moved. */
 export async function tableRows(source: Connection): Promise<readonly MovedTable[]> {
   const found: MovedTable[] = [];
-  for (const { table, name } of tablesOf(source)) {
-    const [sum] = await source.db.select({ rows: counted }).from(table);
-    found.push({ table: name, rows: sum?.rows ?? 0 });
+  for (const one of tablesOf(source)) {
+    found.push({ table: one.name, rows: await rowsIn(source, one) });
   }
   return found;
 }
@@ -97,26 +131,50 @@ export function tablesOf({ dialect, t }: Connection): readonly Carried[] {
   return tables.map((table) => carried({ dialect }, table, ownColumns));
 }
 
-async function copied(source: Connection, to: Engine, from: Carried): Promise<MovedTable> {
-  const there = tablesOf(to.reader).find(({ name }) => name === from.name);
-  if (there === undefined) throw new Error(`${from.name} is a table of both`);
+async function copied(
+  source: Connection,
+  to: Engine,
+  from: Carried,
+  batch: number,
+): Promise<MovedTable> {
+  const there = counterpart(to, from);
+  const present = await rowsIn(to.reader, there);
   const sum = new Sum();
-  for await (const page of pages(source, from, pageRows)) {
+  for await (const page of pages(source, from, batch)) {
     const rows = page.filter((row) => !isMark(from.name, row));
-    await written(to, (writer) => insertRows(writer, there, rows));
+    const missing = rows.slice(Math.max(0, present - sum.rows));
+    if (missing.length > 0) await written(to, (writer) => insertRows(writer, there, missing));
     for (const row of rows) sum.add(row, from);
   }
-  const read = new Sum();
-  for await (const page of pages(to.reader, there, pageRows)) {
-    for (const row of page) if (!isMark(from.name, row)) read.add(row, there);
+  return same(from, sum, await summed(to.reader, there));
+}
+
+function counterpart(to: Engine, { name }: Carried): Carried {
+  const there = tablesOf(to.reader).find((one) => one.name === name);
+  if (there === undefined) throw new Error(`${name} is a table of both`);
+  return there;
+}
+
+/** Without marks, as they are not carried over. */
+async function rowsIn(reader: Connection, { table, name }: Carried): Promise<number> {
+  const [sum] = await reader.db.select({ rows: counted }).from(table);
+  return (sum?.rows ?? 0) - (name === "instance" ? await marksIn(reader) : 0);
+}
+
+async function summed(reader: Connection, from: Carried, except = (_row: Row) => false) {
+  const sum = new Sum();
+  for await (const page of pages(reader, from, pageRows)) {
+    for (const row of page) if (!isMark(from.name, row) && !except(row)) sum.add(row, from);
   }
-  if (sum.rows !== read.rows || sum.digest !== read.digest) {
-    throw new StoreUnfit(
-      "copy_failed",
-      `The copy of ${from.name} is not what was copied: ${read.rows} of ${sum.rows} rows were read back, or one of them differs.`,
-    );
-  }
-  return { table: from.name, rows: sum.rows };
+  return sum;
+}
+
+function same({ name: table }: Carried, was: Sum, is: Sum): MovedTable {
+  if (was.rows === is.rows && was.digest === is.digest) return { table, rows: was.rows };
+  throw new StoreUnfit(
+    "copy_failed",
+    `The copy of ${table} is not what was copied: ${is.rows} of ${was.rows} rows were read back, or one of them differs.`,
+  );
 }
 
 /** Rows that are added from now on get numbers past all that were ever given out. */
@@ -184,11 +242,11 @@ async function retired(
 ): Promise<void> {
   await refuseOthers(engine, owner);
   await written(engine, async (writer, heads) => {
-    const same = headNames.every((name) => heads[name] === copiedHeads[name]);
-    if (!same) {
+    const unchanged = headNames.every((name) => heads[name] === copiedHeads[name]);
+    if (!unchanged) {
       throw new StoreUnfit("in_use", "The database was written to while it was copied.");
     }
-    await setMark(writer, markNames.moved, mark);
+    await setMark(writer, "moved", mark);
   });
 }
 

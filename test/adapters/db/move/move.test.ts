@@ -69,6 +69,66 @@ test("what was moved opens no more, and is moved once", async () => {
   await (await other.open()).close();
 });
 
+test("a move that was cut short goes on where it was, also after the source was marked", async () => {
+  const from = await fullStore();
+  for (const to of [await postgresDatabase(server), sqliteDatabase()]) {
+    await moved(from, to, { again: true, at: to.target });
+    // As a run that was killed leaves it, but for the rows: the last of them were never written.
+    await to.tamper("delete from revocation_changes");
+    await to.tamper("delete from passkeys");
+    await to.tamper(
+      `insert into instance values ('unfinished_move', 'at ${to.target} from sqlite')`,
+    );
+    expect(await refusal(to.open())).toContain("`pkid db migrate --resume` goes on with it");
+    expect(await refusal(from.open())).toContain("`pkid db migrate --resume` finishes it");
+    expect(await refusal(moved(from, to))).toContain("Go on with it by `--resume`");
+    const whole = await moved(from, to, { resume: true, batch: 2 });
+    expect(whole.heads?.eventSeq).toBeGreaterThan(0);
+    expect((await moved(from, to, { only: "compare" })).tables).toEqual(whole.tables);
+    await (await to.open()).close();
+    expect(await refusal(moved(from, to, { resume: true }))).toContain("is not empty");
+  }
+});
+
+test("a copy that another move has begun does not become a second end of the history", async () => {
+  const from = await fullStore();
+  const [first, second] = [await postgresDatabase(server), await postgresDatabase(server)];
+  await from.tamper("update events set detail = 'x' where seq = 2");
+  expect(await refusal(moved(from, first, { at: "one" }))).toContain("does not verify");
+  await from.tamper("update events set detail = '' where seq = 2");
+  await moved(from, second, { at: "two" });
+  const resumed = moved(from, first, { at: "three", resume: true });
+  expect(await refusal(resumed)).toContain("was moved at two to postgres");
+  await (await second.open()).close();
+});
+
+test("a copy that holds what the source no longer does is not gone on with", async () => {
+  const from = await fullStore();
+  const to = await postgresDatabase(server);
+  await from.tamper("update events set detail = 'x' where seq = 2");
+  expect(await refusal(moved(from, to))).toContain("does not verify");
+  await from.tamper("update events set detail = '' where seq = 2");
+  expect(await refusal(moved(from, to, { resume: true }))).toContain("The copy of events is not");
+  expect(await refusal(to.open())).toContain("an unfinished copy");
+  await (await from.open()).close();
+});
+
+test("a copy that was in service is compared up to where it was made, and what differs is named", async () => {
+  const from = await fullStore();
+  const to = await postgresDatabase(server);
+  await moved(from, to);
+  const store = await to.open();
+  await store.atomically((tx) => tx.audit.appendEvent(make.draft(), make.noon));
+  await store.close();
+  const { heads } = await moved(from, to, { only: "compare" });
+  expect(heads?.eventSeq).toBeGreaterThan(0);
+  await to.tamper("update tenants set name = 'other'");
+  expect(await refusal(moved(from, to, { only: "compare" }))).toContain(
+    "The copy of tenants is not",
+  );
+  await (await to.open()).close();
+});
+
 test("a database that holds anything is not written to", async () => {
   const from = await fullStore();
   for (const to of [sqliteDatabase(), await postgresDatabase(server)]) {
@@ -81,7 +141,7 @@ test("a database that holds anything is not written to", async () => {
 test("a look at what would be moved changes nothing on either side", async () => {
   const from = await fullStore();
   const to = sqliteDatabase();
-  const { tables, heads } = await moved(from, to, { dryRun: true });
+  const { tables, heads } = await moved(from, to, { only: "count" });
   expect(tables.find(({ table }) => table === "certificates")?.rows).toBe(5);
   expect([heads, existsSync(to.target)]).toEqual([undefined, false]);
   await (await from.open()).close();
@@ -129,7 +189,7 @@ const moved = (
   to: DatabaseUnderTest,
   asked: Partial<MoveRequest> = {},
 ) => {
-  const request = { dryRun: false, again: false, at: "noon", random: systemRandom, ...asked };
+  const request = { at: "noon", random: systemRandom, ...asked };
   return moveDatabase({ from: optionsOf(from), to: optionsOf(to), ...request });
 };
 
