@@ -59,7 +59,7 @@ const depsOf = (workerUrl: string): CliDeps => ({
     const { inspect } = await import("#app/preflight/inspect.ts");
     return await inspect(read, env, request, workerUrl);
   },
-  sealFor: boxFor,
+  sealFor: (address, pkcs8) => boxFor(address, pkcs8, "intake"),
   support: async () => {
     const facts = await import("#app/support/facts.ts");
     return {

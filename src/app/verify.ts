@@ -5,6 +5,7 @@ import { openForProof } from "#adapters/db/proofs/open.ts";
 import { prove } from "#adapters/db/proofs/prove.ts";
 import { sampled } from "#adapters/db/proofs/sample.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
+import type { Heads } from "#adapters/db/engine/journal.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { VerifyAsked, VerifyReport, VerifySample } from "#cli/command.ts";
 import type { Config } from "#config/schema.ts";
@@ -26,15 +27,20 @@ export async function verify(config: Config, asked: VerifyAsked): Promise<Verify
       checked_at: timestamp(checkedAt),
       driver,
       since,
-      event_seq: heads.eventSeq,
-      event_hash: heads.eventHash,
-      ledger_number: heads.ledgerNumber,
-      ledger_hash: heads.ledgerHash,
-      revocation_sequence: heads.revocationSequence,
+      ...reached(heads),
       proofs: results,
     };
   });
 }
+
+/** Where the chains ended, as a report says it. */
+export const reached = (heads: Readonly<Heads>) => ({
+  event_seq: heads.eventSeq,
+  event_hash: heads.eventHash,
+  ledger_number: heads.ledgerNumber,
+  ledger_hash: heads.ledgerHash,
+  revocation_sequence: heads.revocationSequence,
+});
 
 /** What the running server is held against. */
 export async function verifySample(

@@ -145,7 +145,7 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
       test("a private key comes in by a box for this store alone, and is the same a second time", async () => {
         const secret = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
         const pkcs8 = secret.export({ format: "der", type: "pkcs8" });
-        const box = async () => boxFor(await keys.intake.address(), pkcs8);
+        const box = async () => boxFor(await keys.intake.address(), pkcs8, "intake");
         const take = async () => keys.intake.take({ label: "brought", box: await box() });
         const handle = await take();
         expect(handle).toMatchObject({ keyType: "ecdsa-p256", ref: { label: "brought" } });
@@ -170,15 +170,16 @@ export function keysContract(name: string, subject: KeysUnderTest): void {
             (error) => error.code,
           );
         const address = await keys.intake.address();
-        const whole = boxFor(address, Buffer.from("no key"));
+        const whole = boxFor(address, Buffer.from("no key"), "intake");
         expect(await codeOf(whole)).toBe("bad_key");
         expect(await codeOf(whole.subarray(0, 40))).toBe("bad_key");
-        expect(await codeOf(boxFor(new Mailbox().address, Buffer.from("x")))).toBe("bad_key");
+        const stranger = new Mailbox("intake").address;
+        expect(await codeOf(boxFor(stranger, Buffer.from("x"), "intake"))).toBe("bad_key");
         const strange = generateKeyPairSync("x25519").privateKey.export({
           format: "der",
           type: "pkcs8",
         });
-        expect(await codeOf(boxFor(address, strange))).toBe("key_type_unsupported");
+        expect(await codeOf(boxFor(address, strange, "intake"))).toBe("key_type_unsupported");
         expect(await listed()).toBe(before);
       });
     }

@@ -7,8 +7,9 @@ import type { ArchiveSource, VerifyAsked, VerifyReport } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
-import type { ProofResult } from "#core/proofs/proofs.ts";
+import { Proof, type ProofResult } from "#core/proofs/proofs.ts";
 import { timestamp } from "#core/time.ts";
+import { reached } from "#app/verify.ts";
 import { Scratch } from "./scratch.ts";
 import { scratchPlace } from "./scratch-place.ts";
 
@@ -37,11 +38,7 @@ export async function verifyArchive(
         ledger_key: read.signedBy,
       },
       since: asked.since,
-      event_seq: heads.eventSeq,
-      event_hash: heads.eventHash,
-      ledger_number: heads.ledgerNumber,
-      ledger_hash: heads.ledgerHash,
-      revocation_sequence: heads.revocationSequence,
+      ...reached(heads),
       proofs: [wholeArchive(read), ...results],
     };
   } finally {
@@ -49,7 +46,10 @@ export async function verifyArchive(
   }
 }
 
-/** Proves what was unpacked before anybody works with it; throws `Failure` that names the first. */
+/**
+ * Proves what was unpacked before anybody works with it; gives the number of proofs, and throws
+ * `Failure` that names the first that does not hold.
+ */
 export async function mustBeProven(scratch: Scratch): Promise<number> {
   const { results } = await provenIn(scratch, { since: 0 });
   const failed = results.find(({ violations }) => violations > 0);
@@ -75,12 +75,8 @@ async function provenIn(
 }
 
 /** An archive that was read to its end is one: whatever is wrong with it was thrown. */
-const wholeArchive = ({ digests }: ReadArchive): ProofResult => ({
-  name: "archive",
-  says: "Archive: members, digests, signature",
-  checked: digests.members.length,
-  counts: "members",
-  violations: 0,
-  first: [],
-  notes: [],
-});
+function wholeArchive({ digests }: ReadArchive): ProofResult {
+  const proof = new Proof("archive");
+  proof.checked = digests.members.length;
+  return proof.result;
+}

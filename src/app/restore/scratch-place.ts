@@ -1,6 +1,6 @@
 /** Where an archive is unpacked to be looked at, and what an earlier look has left there. */
 
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -10,15 +10,20 @@ import { join } from "node:path";
  * more than a day ago.
  */
 export function scratchPlace(dataDir: string): string {
-  if (!existsSync(dataDir)) return join(mkdtempSync(join(tmpdir(), "pkid-drill-")), "place");
-  for (const name of readdirSync(dataDir).filter((one) => placeForm.test(one))) {
-    const path = join(dataDir, name);
-    const made = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-    if (made !== undefined && Date.now() - made > leftMs)
-      rmSync(path, { recursive: true, force: true });
+  const place = existsSync(dataDir) ? dataDir : tmpdir();
+  for (const name of readdirSync(place).filter((one) => placeForm.test(one))) {
+    const path = join(place, name);
+    if (isLeft(path)) rmSync(path, { recursive: true, force: true });
   }
-  return join(dataDir, `drill-${crypto.randomUUID().slice(0, 8)}`);
+  return join(place, `pkid-drill-${crypto.randomUUID()}`);
 }
 
-const placeForm = /^drill-[0-9a-f]{8}$/;
+/** Among temporary files anybody may make one of that name: those of others are left alone. */
+function isLeft(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  const own = found?.isDirectory() === true && found.uid === process.getuid?.();
+  return own && Date.now() - found.mtimeMs > leftMs;
+}
+
+const placeForm = /^pkid-drill-[0-9a-f-]{36}$/;
 const leftMs = 86_400_000;

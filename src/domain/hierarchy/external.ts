@@ -3,10 +3,10 @@
  * (ROL-7).
  */
 
-import { decodePem, decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
-import { checkImport, type ImportWarning, pathLengthOf } from "#core/policy/import-checks.ts";
+import { checkImport, type ImportWarning } from "#core/policy/import-checks.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { isPostQuantum } from "#core/x509/algorithms.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
@@ -19,6 +19,7 @@ import type { KeyHandle } from "#domain/keys.ts";
 import type { Signing } from "#domain/signing/signing.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
+import { certifiedBy } from "./certified.ts";
 import { discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { pendingCa, signCaRequest } from "./ca-request.ts";
 import type { AuthoritiesDeps, CaRequest } from "./create.ts";
@@ -173,23 +174,6 @@ function parsed(der: Uint8Array): ParsedCertificate {
 }
 
 const keptChain = (ca: CaRecord) => externalCertificates(ca).map(parseCertificate);
-
-function certifiedBy(
-  certificate: ParsedCertificate,
-  path: readonly ParsedCertificate[],
-): Certified {
-  const { der, serial, subject, notBefore, notAfter } = certificate;
-  const pem = path.map((above) => encodePem("CERTIFICATE", above.der)).join("");
-  return {
-    certificate: der,
-    serial,
-    subject: nameText(subject),
-    notBefore,
-    notAfter,
-    maxPathLength: pathLengthOf(certificate),
-    externalChain: pem === "" ? undefined : pem,
-  };
-}
 
 function requestEvent(origin: Origin, ca: CaRecord) {
   return {

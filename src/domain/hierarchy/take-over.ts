@@ -10,11 +10,9 @@ import { sha256Hex } from "#core/crypto.ts";
 import { caId, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { type Instant, instant } from "#core/time.ts";
-import { extensionOf, type ParsedCertificate } from "#core/x509/certificate.ts";
-import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
-import { commonName, nameText } from "#core/x509/names.ts";
-import { keyIdOf, parsePublicKey, spkiSha256 } from "#core/x509/public-keys.ts";
-import { oids } from "#core/asn1/oids.ts";
+import type { ParsedCertificate } from "#core/x509/certificate.ts";
+import { nameText } from "#core/x509/names.ts";
+import { keyIdOf, parsePublicKey } from "#core/x509/public-keys.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import type { Origin } from "#domain/actor.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
@@ -22,6 +20,7 @@ import type { CaRecord, Certified } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { KeyHandle } from "#domain/keys.ts";
 import { importedMarker, importEvent } from "#domain/revocation/adoption.ts";
+import { foreignOf } from "#domain/revocation/adoption-judge.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
 import { announceKey } from "#domain/signing/entries.ts";
 import type { Signing } from "#domain/signing/signing.ts";
@@ -30,6 +29,7 @@ import { requireActive } from "#domain/access/suspension.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { pendingCa, signCaRequest } from "./ca-request.ts";
 import type { AuthoritiesDeps } from "./create.ts";
+import { certifiedBy } from "./certified.ts";
 import { type Examined, examined, examinedPem, type TakeOverWarning } from "./take-over-checks.ts";
 
 interface Deps extends Omit<AuthoritiesDeps, "ceremony" | "signers"> {
@@ -120,7 +120,8 @@ export class TakeOver {
     const stored = await certificateOf(this.#deps, ca);
     const found = await examined(store.read.cas, stored, clock.now());
     const now = clock.now();
-    const certified = certifiedBy(ca, found);
+    // Above a CA whose issuer is here stands what the issuer's own record says.
+    const certified = certifiedBy(found.certificate, ca.csr === undefined ? [] : found.path);
     const pending = ca.status === "pending";
     // As it was when it began, whatever CAs have come or gone since.
     const issuer = (ca.parent && (await store.read.cas.byId(ca.parent))) || ca;
@@ -232,24 +233,15 @@ export class TakeOver {
       return;
     }
     const record: CertificateRecord = {
+      ...foreignOf(certificate, undefined),
       id: this.#deps.random.uuid(),
       caId: issuer.id,
       tenant: issuer.tenant,
-      serial: certificate.serial,
-      kind: "ca",
-      subject: nameText(certificate.subject),
-      commonName: commonName(certificate.subject),
-      sans: namesOf(certificate),
-      profile: "",
-      certificate: certificate.der,
-      notBefore: certificate.notBefore,
-      notAfter: certificate.notAfter,
       status: "good",
       revokedAt: undefined,
       reason: undefined,
       requestedBy: origin.principal.subject,
       createdAt: instant(Math.min(certificate.notBefore, now)),
-      spkiSha256: spkiSha256(certificate.spki),
       marker: importedMarker,
     };
     if (!(await tx.certificates.adopt(record))) {
@@ -268,7 +260,9 @@ interface Stored {
   readonly chainPem: string | undefined;
 }
 
-const valueName = ({ id }: Pick<CaRecord, "id">): string => `ca_import/${id}`;
+/** Where the certificate of a CA that waits stands among the values of the instance. */
+export const waitingPrefix = "ca_import/";
+const valueName = ({ id }: Pick<CaRecord, "id">): string => `${waitingPrefix}${id}`;
 
 function encodeStored({ certificate, path }: Examined): string {
   const chain = path.map(({ der }) => encodePem("CERTIFICATE", der)).join("");
@@ -289,31 +283,11 @@ async function certificateOf(deps: Pick<Deps, "store">, ca: CaRecord): Promise<S
   return stored;
 }
 
-function certifiedBy(ca: CaRecord, { certificate, path, maxPathLength }: Examined): Certified {
-  const { der, serial, subject, notBefore, notAfter } = certificate;
-  const pem = path.map((above) => encodePem("CERTIFICATE", above.der)).join("");
-  return {
-    certificate: der,
-    serial,
-    subject: nameText(subject),
-    notBefore,
-    notAfter,
-    maxPathLength,
-    // Above a CA whose issuer is here stands what the issuer's own record says.
-    externalChain: ca.csr !== undefined && pem !== "" ? pem : undefined,
-  };
-}
-
 /** Refuses `key_type_unsupported`. */
 function keyTypeOf({ spki }: ParsedCertificate): KeyType {
   const { keyType } = parsePublicKey(spki);
   if (keyType === undefined) throw refuse("key_type_unsupported");
   return keyType;
-}
-
-function namesOf(certificate: ParsedCertificate): readonly string[] {
-  const names = extensionOf(certificate, oids.subjectAltName);
-  return names === undefined ? [] : parseGeneralNames(names.value).names.map(generalNameText);
 }
 
 function beginEvent(origin: Origin, ca: CaRecord, { serial }: ParsedCertificate) {

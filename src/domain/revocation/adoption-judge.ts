@@ -133,8 +133,14 @@ async function readForeign(
   return { serial, foreign, own: compareOctets(der, ca.der) === 0 };
 }
 
-/** Throws DerError for an extension that is not what it says. */
-function foreignOf(parsed: ParsedCertificate, profile: string | undefined): ForeignCertificate {
+/**
+ * What the inventory says of it; `profile` for the leaves, undefined for the built-in one that fits.
+ * Throws DerError for an extension that is not what it says.
+ */
+export function foreignOf(
+  parsed: ParsedCertificate,
+  profile: string | undefined,
+): ForeignCertificate {
   const { serial, subject, notBefore, notAfter, spki, der } = parsed;
   const names = extensionOf(parsed, oids.subjectAltName);
   const kind = isCa(parsed) ? "ca" : "leaf";

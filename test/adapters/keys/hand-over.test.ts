@@ -12,22 +12,25 @@ const dek = crypto.getRandomValues(new Uint8Array(32));
 const shut = expect.objectContaining({ code: "key_unavailable" });
 
 test("a box opens at its address and nowhere else", () => {
-  const [mine, other] = [new Mailbox(), new Mailbox()];
-  const box = boxFor(mine.address, dek);
+  const [mine, other] = [new Mailbox("hand-over"), new Mailbox("hand-over")];
+  const box = boxFor(mine.address, dek, "hand-over");
   expect(mine.open(box)).toEqual(dek);
   expect(() => other.open(box)).toThrow(shut);
 });
 
 test("a box for an archive is none for a signer, nor the other way round", () => {
-  const [signer, archive] = [new Mailbox(), new Mailbox("archive")];
+  const [signer, archive] = [new Mailbox("hand-over"), new Mailbox("archive")];
   expect(archive.open(boxFor(archive.address, dek, "archive"))).toEqual(dek);
-  expect(() => archive.open(boxFor(archive.address, dek))).toThrow(shut);
+  expect(() => archive.open(boxFor(archive.address, dek, "hand-over"))).toThrow(shut);
   expect(() => signer.open(boxFor(signer.address, dek, "archive"))).toThrow(shut);
 });
 
 test("two boxes of one data key have nothing in common, and neither shows it", () => {
-  const { address } = new Mailbox();
-  const [one, two] = [Buffer.from(boxFor(address, dek)), Buffer.from(boxFor(address, dek))];
+  const { address } = new Mailbox("hand-over");
+  const [one, two] = [
+    Buffer.from(boxFor(address, dek, "hand-over")),
+    Buffer.from(boxFor(address, dek, "hand-over")),
+  ];
   expect(one.includes(Buffer.from(dek))).toBe(false);
   for (let at = 0; at + 8 <= one.length; at += 8) {
     expect(two.includes(one.subarray(at, at + 8))).toBe(false);
@@ -35,8 +38,8 @@ test("two boxes of one data key have nothing in common, and neither shows it", (
 });
 
 test("no altered, cut or invented box opens", () => {
-  const mailbox = new Mailbox();
-  const box = boxFor(mailbox.address, dek);
+  const mailbox = new Mailbox("hand-over");
+  const box = boxFor(mailbox.address, dek, "hand-over");
   const altered = fc.oneof(
     fc
       .tuple(fc.nat(box.length - 1), fc.nat(7))
@@ -54,6 +57,6 @@ test("no altered, cut or invented box opens", () => {
 
 test("an address that is no point, or a predictable one, gets no box", () => {
   for (const address of [new Uint8Array(), new Uint8Array(31), new Uint8Array(32)]) {
-    expect(() => boxFor(address, dek)).toThrow(shut);
+    expect(() => boxFor(address, dek, "hand-over")).toThrow(shut);
   }
 });

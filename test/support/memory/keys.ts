@@ -87,7 +87,7 @@ function memoryIntake(
   held: Map<string, KeyHandle>,
   secrets: Map<string, Signer>,
 ): MemoryKeys["intake"] {
-  const mailbox = new Mailbox();
+  const mailbox = new Mailbox("intake");
   return {
     address: async () => mailbox.address,
     take: async ({ label, box }) => {

@@ -2,6 +2,7 @@
 
 import { decodePemBlocks } from "#core/asn1/pem.ts";
 import { oids } from "#core/asn1/oids.ts";
+import { waitingPrefix } from "#domain/hierarchy/take-over.ts";
 import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 
@@ -89,7 +90,7 @@ function certified(der: Uint8Array): Authority | undefined {
 }
 
 const everyCa = `select a.id, a.label, a.spki, a.alt_spki, a.certificate, a.csr, a.parent, a.status, i.value
-from cas a left join instance i on i.name = 'ca_import/' || a.id order by a.created_at, a.id`;
+from cas a left join instance i on i.name = '${waitingPrefix}' || a.id order by a.created_at, a.id`;
 const chainMax = 16;
 const caCertificates =
   "select ordinal, certificate from certificates where ordinal > %1 and kind in ('ca', 'cross') order by ordinal limit %2";

@@ -1,5 +1,6 @@
 /** Where a look begins: at the genesis, or behind what an earlier run has proven (`--since`). */
 
+import { importedMarker } from "#domain/revocation/adoption.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { instant, parseTimestamp, timestamp } from "#core/time.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
@@ -73,7 +74,7 @@ async function lastBefore(
 const certificates: Numbered = {
   last: "select max(ordinal) from certificates",
   // What was imported is as old as it was when it came.
-  at: "select created_at from certificates where ordinal >= %1 and marker <> 'imported' order by ordinal limit 1",
+  at: `select created_at from certificates where ordinal >= %1 and marker <> '${importedMarker}' order by ordinal limit 1`,
 };
 const entries: Numbered = {
   last: "select max(number) from ledger",

@@ -15,10 +15,10 @@ import { openAes256Gcm, sealAes256Gcm } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 
 /**
- * What a box is for: a data key on its way to another signer, or one that an archive takes along. A
- * box for one is none for the other.
+ * What a box is for: a data key on its way to another signer, one that an archive takes along, or a
+ * private key that is brought from outside. A box for one is none for the others.
  */
-export type BoxPurpose = "hand-over" | "archive";
+export type BoxPurpose = "hand-over" | "archive" | "intake";
 
 /**
  * An address and what opens boxes for it: an X25519 pair that lives in one process and is never
@@ -31,7 +31,7 @@ export class Mailbox {
   /** The public key, 32 octets. */
   readonly address: Uint8Array;
 
-  constructor(purpose: BoxPurpose = "hand-over") {
+  constructor(purpose: BoxPurpose) {
     this.#purpose = purpose;
     const { privateKey, publicKey } = generateKeyPairSync("x25519");
     this.#privateKey = privateKey;
@@ -62,11 +62,7 @@ export class Mailbox {
  * Seals `content` for the mailbox at `address`, under a key used once; refuses `key_unavailable`
  * for no address.
  */
-export function boxFor(
-  address: Uint8Array,
-  content: Uint8Array,
-  purpose: BoxPurpose = "hand-over",
-): Uint8Array {
+export function boxFor(address: Uint8Array, content: Uint8Array, purpose: BoxPurpose): Uint8Array {
   const associated = associatedWith(purpose);
   const pair = generateKeyPairSync("x25519");
   const sender = rawPublic(pair.publicKey);

@@ -173,7 +173,7 @@ export class SignerService {
   async #serve(request: CarriedRequest): Promise<unknown> {
     const provider = this.#provider;
     if (!provider.servesSigners) throw refuse("key_unavailable", { retry_after: 2 });
-    this.#mailbox ??= new Mailbox();
+    this.#mailbox ??= new Mailbox("hand-over");
     if (request.operation === "kek.address") return this.#mailbox.address.toBase64();
     const dek =
       request.operation === "kek.hand_out"
@@ -182,7 +182,7 @@ export class SignerService {
     try {
       if (request.operation === "kek.take_in")
         return wrappedBody(await provider.wrap(request.key, dek, "private key"));
-      return boxFor(Uint8Array.fromBase64(request.address), dek).toBase64();
+      return boxFor(Uint8Array.fromBase64(request.address), dek, "hand-over").toBase64();
     } finally {
       dek.fill(0);
     }
@@ -190,7 +190,7 @@ export class SignerService {
 
   #addressOfIntake(): string {
     if (this.#provider.take === undefined) throw refuse("not_supported");
-    this.#intake ??= new Mailbox();
+    this.#intake ??= new Mailbox("intake");
     return this.#intake.address.toBase64();
   }
 

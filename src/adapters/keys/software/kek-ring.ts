@@ -100,7 +100,7 @@ export class KekRing {
   }
 
   async #unwrapElsewhere(key: KeyRef, wrapped: WrappedDek): Promise<Uint8Array> {
-    const mailbox = new Mailbox();
+    const mailbox = new Mailbox("hand-over");
     const address = mailbox.address.toBase64();
     const asked = {
       operation: "kek.hand_out",
@@ -114,7 +114,7 @@ export class KekRing {
   async #wrapElsewhere(key: KeyRef, dek: Uint8Array): Promise<WrappedDek> {
     const { link } = this.#deps;
     const address = String(await link.request({ operation: "kek.address", key }));
-    const box = boxFor(Uint8Array.fromBase64(address), dek).toBase64();
+    const box = boxFor(Uint8Array.fromBase64(address), dek, "hand-over").toBase64();
     return readWrapped(await link.request({ operation: "kek.take_in", key, box }));
   }
 
