@@ -15,6 +15,7 @@ import {
 import { dirname, join, relative, resolve } from "node:path";
 
 import { binary, buildOf, ran, root, sourceTime } from "./lib/packaging.ts";
+import { libcVersion } from "./lib/shared-libraries.ts";
 
 /** Of this binary, in this folder; gives the file. */
 function makePackage(folder: string, binary: string): string {
@@ -64,6 +65,7 @@ function manual(binary: string): Uint8Array | undefined {
   return Bun.gzipSync(new Uint8Array(asked.stdout), { level: 9 });
 }
 
+/** The addon is compiled here, so no older C library will do. */
 const control = (version: string, bytes: number): string => `Package: pkid
 Version: ${version}
 Architecture: ${architecture()}
@@ -79,10 +81,6 @@ Description: certificate authority in one self-contained binary
  its keys in a PKCS#11 HSM or sealed on disk, and records every change in a
  hash-chained audit log.
 `;
-
-/** The addon is compiled here, so no older C library will do. */
-const libcVersion = (): string =>
-  ran(["getconf", "GNU_LIBC_VERSION"]).trim().split(" ").at(-1) ?? "";
 
 const architecture = (): string => ran(["dpkg", "--print-architecture"]).trim();
 
