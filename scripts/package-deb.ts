@@ -1,4 +1,7 @@
-/** Makes a Debian package of `dist/pkid`: the same bytes for the same binary and commit. */
+/**
+ * Makes a Debian package of `dist/pkid`, or of the binary that is named: the same bytes for the
+ * same binary and commit.
+ */
 
 import {
   chmodSync,
@@ -11,10 +14,12 @@ import {
 } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { binary, ran, root, sourceTime, version } from "./lib/packaging.ts";
+import { binary, buildOf, ran, root, sourceTime } from "./lib/packaging.ts";
+import { libcVersion } from "./lib/shared-libraries.ts";
 
-/** In this folder; gives the file. */
-function makePackage(folder: string): string {
+/** Of this binary, in this folder; gives the file. */
+function makePackage(folder: string, binary: string): string {
+  const { version } = buildOf(binary);
   const stage = join(folder, "deb");
   rmSync(stage, { recursive: true, force: true });
   mkdirSync(stage, { recursive: true, mode: 0o755 });
@@ -26,7 +31,7 @@ function makePackage(folder: string): string {
   put("usr/bin/pkid", readFileSync(binary), 0o755);
   ran([binary, "service", "install", "--vendor", "--binary", "/usr/bin/pkid", "--root", stage]);
   for (const [shell, path] of completions) put(path, ran([binary, "completion", shell]));
-  const page = manual();
+  const page = manual(binary);
   if (page !== undefined) put("usr/share/man/man1/pkid.1.gz", page);
   put("usr/share/doc/pkid/copyright", readFileSync(join(root, "LICENSE"), "utf8"));
   mkdirSync(join(stage, "etc/pkid"), { recursive: true });
@@ -35,11 +40,11 @@ function makePackage(folder: string): string {
   }
   const files = filesBelow(stage).filter((path) => !path.startsWith("DEBIAN/"));
   const bytes = files.reduce((sum, path) => sum + statSync(join(stage, path)).size, 0);
-  put("DEBIAN/control", control(bytes));
+  put("DEBIAN/control", control(version, bytes));
   put("DEBIAN/md5sums", files.map((path) => digestLine(stage, path)).join(""));
   normalize(stage);
   chmodSync(join(stage, "etc/pkid"), 0o750);
-  const target = join(folder, `pkid_${version()}_${architecture()}.deb`);
+  const target = join(folder, `pkid_${version}_${architecture()}.deb`);
   // One thread: how many cores there are must not show in the bytes.
   const ways = ["--root-owner-group", "-Zzstd", "-z9", "--threads-max=1"];
   ran(["dpkg-deb", ...ways, "--build", stage, target], { SOURCE_DATE_EPOCH: sourceTime() });
@@ -54,14 +59,15 @@ const completions = [
 ] as const;
 
 /** The manual page, where the binary has one to print. */
-function manual(): Uint8Array | undefined {
+function manual(binary: string): Uint8Array | undefined {
   const asked = Bun.spawnSync([binary, "man"], { stderr: "ignore" });
   if (!asked.success || asked.stdout.length === 0) return undefined;
   return Bun.gzipSync(new Uint8Array(asked.stdout), { level: 9 });
 }
 
-const control = (bytes: number): string => `Package: pkid
-Version: ${version()}
+/** The addon is compiled here, so no older C library will do. */
+const control = (version: string, bytes: number): string => `Package: pkid
+Version: ${version}
 Architecture: ${architecture()}
 Maintainer: pkid <pkid@localhost>
 Section: net
@@ -75,10 +81,6 @@ Description: certificate authority in one self-contained binary
  its keys in a PKCS#11 HSM or sealed on disk, and records every change in a
  hash-chained audit log.
 `;
-
-/** The addon is compiled here, so no older C library will do. */
-const libcVersion = (): string =>
-  ran(["getconf", "GNU_LIBC_VERSION"]).trim().split(" ").at(-1) ?? "";
 
 const architecture = (): string => ran(["dpkg", "--print-architecture"]).trim();
 
@@ -104,7 +106,7 @@ function normalize(folder: string): void {
 }
 
 if (import.meta.main) {
-  const [folder = join(root, "dist")] = process.argv.slice(2);
-  const made = makePackage(resolve(folder));
+  const [folder = join(root, "dist"), file = binary] = process.argv.slice(2);
+  const made = makePackage(resolve(folder), resolve(file));
   console.log(`${relative(process.cwd(), made)}: ${(statSync(made).size / 1e6).toFixed(1)} MB`);
 }

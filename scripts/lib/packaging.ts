@@ -1,16 +1,29 @@
 /** What packages of the binary have in common: version, time, and running the tools. */
 
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const root = join(import.meta.dir, "../..");
 export const binary = join(root, "dist/pkid");
 
-/** Of package.json. */
-export const version = (): string =>
-  String(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version);
+/** What a binary says it is. */
+export interface Build {
+  readonly version: string;
+  /** Twelve digits; empty outside a checkout. */
+  readonly commit: string;
+}
 
-/** Seconds: `SOURCE_DATE_EPOCH`, else the time of the commit, so that the same gives the same. */
+/**
+ * Takes a binary and gives what it answers to `--version`: a package is called what it holds, also
+ * when the sources have gone on since it was built. Throws when the binary does not run.
+ */
+export function buildOf(file: string): Build {
+  const { version, commit } = JSON.parse(ran([file, "--version", "--json"]));
+  return { version: String(version), commit: String(commit ?? "") };
+}
+
+/**
+ * Gives seconds: `SOURCE_DATE_EPOCH`, else the time of the commit, so that the same gives the same.
+ */
 export function sourceTime(): string {
   const given = process.env.SOURCE_DATE_EPOCH;
   if (given !== undefined && given !== "") return given;

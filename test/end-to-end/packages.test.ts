@@ -1,4 +1,4 @@
-/** What is shipped: a Debian package, which comes and goes without a trace, and an image. */
+/** The Debian package: it comes, and goes again without a trace. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -101,39 +101,4 @@ describe("the Debian package", () => {
     },
     60_000,
   );
-});
-
-describe("the container image", () => {
-  const text = readFileSync(join(source, "scripts/package/Containerfile"), "utf8");
-  const words = (instruction: string) =>
-    [...text.matchAll(new RegExp(`^${instruction} (.*)$`, "gm"))].map(([, rest]) => rest);
-
-  test("runs the binary as a user that is not root, without a shell", () => {
-    expect(words("FROM")).toHaveLength(1);
-    expect(words("ARG")).toEqual(["BASE=gcr.io/distroless/base-debian12"]);
-    expect(words("USER")).toEqual(["65532:65532"]);
-    expect(words("ENTRYPOINT")).toEqual(['["/usr/bin/pkid"]']);
-    expect(words("CMD")).toEqual(['["serve"]']);
-    expect(words("RUN")).toEqual([]);
-  });
-
-  test("keeps its data on a volume that is its user's, beside nothing but the binary", async () => {
-    const folder = join(home, "oci");
-    const line = [process.execPath, join(source, "scripts/package-oci.ts"), folder];
-    expect(await ran(line)).toMatchObject({ code: 0, stderr: "" });
-    expect(words("ADD")).toEqual(["files.tar /"]);
-    expect(words("VOLUME")).toEqual(['["/var/lib/pkid"]']);
-    expect(words("ENV")).toEqual(["PKID_DATA_DIR=/var/lib/pkid"]);
-    expect(readFileSync(join(folder, "Containerfile"), "utf8")).toBe(text);
-    const listed = await ran(["tar", "--numeric-owner", "-tvf", join(folder, "files.tar")]);
-    const held = listed.stdout
-      .trim()
-      .split("\n")
-      .map((one) => one.split(/\s+/));
-    expect(held.map(([mode, owner, , , , path]) => [mode, owner, path])).toEqual([
-      ["-rwxr-xr-x", "0/0", "usr/bin/pkid"],
-      ["drwx------", "65532/65532", "var/lib/pkid/"],
-      ["drwx------", "65532/65532", "run/pkid/"],
-    ]);
-  });
 });
