@@ -1,6 +1,6 @@
 /**
  * Startup validation across keys: the rules that need no file, token or database (V-2, V-3, V-5,
- * V-8 to V-16, V-23).
+ * V-8 to V-16, V-22, V-23).
  */
 
 import { resolve } from "node:path";
@@ -39,6 +39,7 @@ export function ruleFaults(
     ...publishFaults(config),
     ...retentionFaults(config),
     ...backupFaults(config),
+    ...canaryFaults(config),
     ...approvalFaults(config.approvals),
   ];
 }
@@ -130,6 +131,21 @@ function retentionFaults({ retention }: Config): readonly Fault[] {
   const { prune_after_days: prune, min_age_days: age } = retention;
   if (prune === 0 || prune >= age) return [];
   return [fault("retention.prune_after_days", "Must not be below retention.min_age_days.")];
+}
+
+/** V-22: a probe has something to probe, and is over before the next one. */
+function canaryFaults({ canary, profiles }: Config): readonly Fault[] {
+  const { enabled, cas, profile, timeout_seconds, interval_minutes } = canary;
+  const faults: Fault[] = [];
+  if (timeout_seconds >= interval_minutes * 60) {
+    faults.push(fault("canary.timeout_seconds", "Must be shorter than canary.interval_minutes."));
+  }
+  if (!enabled) return faults;
+  if (cas.length === 0) faults.push(fault("canary.cas", "At least one CA is needed."));
+  if (!new ProfileSet(profiles.map(profileOf)).has(profile)) {
+    faults.push(fault("canary.profile", `There is no profile ${JSON.stringify(profile)}.`));
+  }
+  return faults;
 }
 
 /** V-5, without what opening the database shows. */

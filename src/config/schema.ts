@@ -4,6 +4,7 @@ import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
 import { auth, oidc, policy, rbac, rootUser } from "#config/sections/access.ts";
 import { approvals } from "#config/sections/approvals.ts";
+import { canary } from "#config/sections/canary.ts";
 import { database } from "#config/sections/database.ts";
 import { caa, issuance, keychecks, profiles } from "#config/sections/issuance.ts";
 import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
@@ -55,6 +56,7 @@ export const configSchema = section("pkid configuration", {
   publish,
   backup,
   retention,
+  canary,
   rate_limit: rateLimit,
   approvals,
 });
