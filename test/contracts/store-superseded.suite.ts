@@ -59,6 +59,19 @@ export function supersededContract(given: () => { readonly store: Store }): void
     expect(await outlived()).toBe(false);
   });
 
+  test("CAN-1: what a probe was given supersedes nothing and is superseded by nothing", async () => {
+    const { outlived, later, store, next, row } = await prepared();
+    await later({ marker: "canary" });
+    expect(await outlived()).toBe(false);
+    const { subject } = row;
+    const probed = make.certificate({ caId: next.id, subject, marker: "canary" });
+    await make.issue(store, probed);
+    await later({ notAfter: addSeconds(probed.notAfter, 1) });
+    expect(await store.read.certificates.superseded(next.id, [probed.serial], make.noon)).toEqual(
+      new Set(),
+    );
+  });
+
   test("without subject the names say who it is, in whatever order", async () => {
     const { store, old } = await prepared();
     const name = `dns:${crypto.randomUUID()}`;

@@ -171,13 +171,16 @@ export const daysRoundedUp = (seconds: number): number => Math.ceil(seconds / se
 
 /** What certificates of this profile are marked with in the inventory; empty for most. */
 export const markerOf = (profile: string): string =>
-  profile === canaryProfile ? canaryProfile : "";
+  profile === canaryProfile ? canaryMarker : "";
 
 /**
  * The profile of probes: its lint cannot be relaxed, and the expiry monitor passes its certificates
  * over.
  */
 export const canaryProfile = "canary";
+
+/** What certificates of probes are marked with, whatever profile they are of. */
+export const canaryMarker = "canary";
 
 const days = (count: number) => count * secondsPerDay;
 const signing: readonly KeyUsage[] = ["digitalSignature"];

@@ -5,7 +5,7 @@ import type { CaId, Serial } from "#core/ids.ts";
 import type { Caller } from "#core/policy/admit.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
 import { type ValidityLimit, validityLimits } from "#core/policy/plan.ts";
-import { markerOf } from "#core/policy/profiles.ts";
+import { type canaryMarker, markerOf } from "#core/policy/profiles.ts";
 import { assert } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
@@ -32,6 +32,8 @@ export interface IssueRequest {
   readonly also?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
   /** The ACME account and how each name was validated; absent for every other caller. */
   readonly caaFacts?: CaaFacts;
+  /** Another marker than the profile gives: of probes, whose profile is a setting. */
+  readonly marker?: typeof canaryMarker;
 }
 
 /** An issued certificate and what a client needs beside it. */
@@ -151,7 +153,9 @@ export async function certifyLeaf(
   return { certificate, intermediates, serial, caId: ca.id, record, clamped: planned.plan.clamped };
 }
 
-type LeafMore = Pick<IssueRequest, "also" | "caaFacts"> & { readonly renewedFrom?: Serial };
+type LeafMore = Pick<IssueRequest, "also" | "caaFacts" | "marker"> & {
+  readonly renewedFrom?: Serial;
+};
 
 function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrder {
   const { signer, profile, plan } = planned;
@@ -159,7 +163,7 @@ function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrd
   const about = { profile: profile.name, clamped, renewedFrom: more.renewedFrom };
   return {
     ...planned,
-    marker: markerOf(profile.name),
+    marker: more.marker ?? markerOf(profile.name),
     kind: "leaf",
     purpose: "certificate",
     tenant: signer.ca.tenant,

@@ -112,7 +112,7 @@ export interface CertificateReads {
   page(filter: CertificateFilter, limit: number, after?: PageKey): Promise<Page<CertificateRecord>>;
   /**
    * Of these serials of a CA, those that another good certificate of lineage, subject and profile
-   * outlives (EXP-2).
+   * outlives (EXP-2); those of probes do neither (CAN-1).
    */
   superseded(ca: CaId, serials: readonly Serial[], now: Instant): Promise<ReadonlySet<Serial>>;
   /** Intents without certificate, newest first. */

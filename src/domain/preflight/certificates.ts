@@ -10,7 +10,7 @@ import {
   skipped,
   warned,
 } from "#core/preflight/finding.ts";
-import { canaryProfile, type ProfileSet } from "#core/policy/profiles.ts";
+import { canaryMarker, type ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -150,7 +150,7 @@ async function countedLeaves({ read }: Deps, filter: CertificateFilter, now: Ins
   let after: PageKey | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
     const { items, next } = await read.certificates.page(filter, pageRows, after);
-    const matter = items.filter(({ profile }) => profile !== canaryProfile);
+    const matter = items.filter(({ marker }) => marker !== canaryMarker);
     const serials = matter.map(({ serial }) => serial);
     const superseded = await read.certificates.superseded(filter.caId, serials, now);
     count += serials.length - superseded.size;

@@ -141,7 +141,7 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
       return new Set(
         serials.filter((serial) => {
           const row = state.certificates.get(serialKey(ca, serial));
-          if (row?.kind !== "leaf") return false;
+          if (row === undefined || identityOf(row) === "") return false;
           return rows.some(
             (other) =>
               identityOf(other) === identityOf(row) &&
