@@ -148,6 +148,7 @@ export const actions = {
   "cert.issue.rejected": approvalDetail,
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
+  "canary.probe": ["ca", "stage", "reason"],
   "inventory.retention": ["mode", "count", "sha256"],
   "backup.run": ["artifact", "seq", "sha256", "recipients", "reason"],
   "backup.verify": ["artifact", "reason"],

@@ -1,4 +1,4 @@
-/** Whether one certificate was signed with the key of another. */
+/** Whether a certificate or list was signed with the key of a certificate. */
 
 import { importPublicKey, verifySignature, verifySignatureAside } from "#core/crypto.ts";
 
@@ -6,14 +6,14 @@ import { type SignatureName, schemeOf } from "./algorithms.ts";
 import type { ParsedCertificate } from "./certificate.ts";
 import { parsePublicKey, signatureFits } from "./public-keys.ts";
 
+/** What carries a signature. */
+type Signed = Pick<ParsedCertificate, "signatureName" | "tbs" | "signature">;
+
 /**
  * True when the signature verifies under this SubjectPublicKeyInfo, with an algorithm of the table
  * that fits the key.
  */
-export function signedBy(
-  { signatureName, tbs, signature }: ParsedCertificate,
-  spki: Uint8Array,
-): boolean {
+export function signedBy({ signatureName, tbs, signature }: Signed, spki: Uint8Array): boolean {
   const key = signatureName && keyFor(spki, signatureName);
   if (key === undefined || signatureName === undefined) return false;
   return verifySignature(key, schemeOf(signatureName), tbs, signature);
@@ -21,7 +21,7 @@ export function signedBy(
 
 /** The same for the thread that serves requests (`verifySignatureAside`). */
 export async function signedByAside(
-  { signatureName, tbs, signature }: ParsedCertificate,
+  { signatureName, tbs, signature }: Signed,
   spki: Uint8Array,
 ): Promise<boolean> {
   const key = signatureName && keyFor(spki, signatureName);
