@@ -10,6 +10,7 @@ import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Passwords } from "#adapters/passwords.ts";
 import { systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
+import { measureProbes, probeCounter } from "#adapters/telemetry/canary.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
 import { WeakKeys } from "#adapters/weak-keys.ts";
@@ -89,6 +90,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   const weakKeys = new WeakKeys(config.keychecks);
   const schedules: Schedules = { wake: () => {} };
   const deps = { config, inForce, store, keys, clock, random, log, secrets, refusals };
+  const paths = openPaths(workerUrl, closing);
+  const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
   const parts = domainParts({
     ...deps,
     resolver: new DnsResolver({ random, servers: () => nameServers(config.caa) }),
@@ -97,23 +100,25 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     clockWatch,
     weakKeys: () => weakKeys.digests,
     wake: (kind) => schedules.wake(kind),
+    scheduled: () => schedules.look !== undefined,
+    paths,
+    hasRoom: () => space.enough,
+    onProbe: probeCounter(metrics),
     // Who comes in is put together from what this check is for: it is built when it is first asked.
     stillMay: (...asked) =>
       stillMay({ store, grants: access.grants, now: access.principalNow })(...asked),
   });
 
   // 2. What is measured.
-  const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
   const behind = () => clockWatch.pause.behindUntil !== undefined;
   const probes = new Probes({ store, keys, hasRoom: () => space.enough, clockBehind: behind });
-  closing.push(observe(store, metrics, probes));
+  closing.push(observe(ground, probes));
 
   // 3. The callers: who comes in, what they may do, and what takes two.
   const rates = new RateLimits({
     settings: () => inForce().rate_limit,
     elapsedMs: () => stopwatch.elapsedMs(),
   });
-  const paths = openPaths(workerUrl, closing);
   // A thread of their own: no auditor's question keeps anybody from coming in.
   const clientPaths = openPaths(workerUrl, closing);
   const access = openCallers({
@@ -184,7 +189,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
 }
 
 /** Events, tokens, components and resources, as metrics; what it gives ends that. */
-function observe(store: Store, metrics: Metrics, probes: Probes): () => void {
+function observe({ store, metrics, inForce }: Ground, probes: Probes): () => void {
   store.onOwnEvents(eventCounters(metrics));
   metrics.beforeScrape(async () => {
     const active = await store.read.access.activeApiTokens(systemClock.now());
@@ -192,6 +197,7 @@ function observe(store: Store, metrics: Metrics, probes: Probes): () => void {
     const { at, bytes, drilledAt } = await backupFacts(store);
     metrics.set("pki_backup_last_success_timestamp_seconds", {}, at / 1000);
     metrics.set("pki_backup_last_success_bytes", {}, bytes);
+    await measureProbes(metrics, store, inForce().canary.cas);
     metrics.set("pki_backup_drill_last_success_timestamp_seconds", {}, drilledAt / 1000);
   });
   observeComponents(metrics, () => probes.components());

@@ -13,6 +13,7 @@ import { type BackupHandlerDeps, backupHandlers } from "#api/backups.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
+import { canaryHandlers } from "#api/canary.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { clockHandlers } from "#api/clock.ts";
 import { crlAdministration } from "#api/crls.ts";
@@ -111,6 +112,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...preflightHandlers({ preflight: deps.preflight }),
     ...backupHandlers(deps.backup),
     ...retentionHandlers(parts),
+    ...canaryHandlers(parts),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),

@@ -3,6 +3,8 @@
  * and no other.
  */
 
+import { passingRequest } from "#adapters/passing-request.ts";
+import { systemPatience, systemStopwatch } from "#adapters/system.ts";
 import { describe } from "./describe.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
@@ -25,6 +27,8 @@ import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Serving } from "#domain/hierarchy/serving.ts";
 import { TakeOver } from "#domain/hierarchy/take-over.ts";
 import { CaSigners } from "#domain/authorities/signers.ts";
+import { Canary } from "#domain/canary/canary.ts";
+import type { ProbeReport } from "#domain/canary/stages.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
 import { Ceremony } from "#domain/certificates/ceremony.ts";
@@ -34,7 +38,7 @@ import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { Sealing } from "#domain/envelopes/open.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
-import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
+import type { Clock, Log, PathWork, Random, Resolver } from "#domain/ports.ts";
 import { Retention } from "#domain/retention/retention.ts";
 import { openPublishing } from "#domain/publishing/open.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
@@ -66,6 +70,14 @@ export interface PartsDeps {
   readonly refusals: Refusals;
   /** Asks the schedule for a CRL job that follows a revocation. */
   readonly wake: (kind: CrlKind) => void;
+  /** True while a schedule runs, which publishes lists by itself. */
+  readonly scheduled: () => boolean;
+  /** False while the disk is nearly full. */
+  readonly hasRoom: () => boolean;
+  /** Judges what probes are given. */
+  readonly paths: PathWork;
+  /** Told of every probe of a CA. */
+  readonly onProbe: (report: ProbeReport) => void;
 }
 
 export interface Parts {
@@ -81,6 +93,7 @@ export interface Parts {
   readonly publishing: Publishing;
   readonly transparency: Transparency;
   readonly retention: Retention;
+  readonly canary: Canary;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
@@ -134,6 +147,7 @@ export function domainParts(deps: PartsDeps): Parts {
     revocation,
     transparency,
     retention: new Retention({ store, clock, config: deps.inForce }),
+    canary: canaryOf(deps, issuance, revocation),
     counts,
     profiles,
     issuance,
@@ -149,6 +163,29 @@ export function domainParts(deps: PartsDeps): Parts {
     clockWatch: deps.clockWatch,
     blockedKeys: new BlockedKeys({ store, clock, random }),
   };
+}
+
+/** What asks the same parts as everybody else; lists are waited for where a schedule signs them. */
+function canaryOf(deps: PartsDeps, issuance: Issuance, revocation: Revocation): Canary {
+  const { store, clock, log, paths, hasRoom, onProbe, scheduled } = deps;
+  return new Canary({
+    ...revocation,
+    store,
+    clock,
+    paths,
+    hasRoom,
+    onProbe,
+    issuance,
+    stopwatch: systemStopwatch,
+    patience: systemPatience,
+    request: passingRequest,
+    publishDue: async () => {
+      if (!scheduled()) await revocation.refresh.deltas();
+    },
+    pause: Bun.sleep,
+    config: deps.inForce,
+    onFault: (error) => log.write("error", "canary_failed", { error: describe(error) }),
+  });
 }
 
 function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revoker): Transparency {

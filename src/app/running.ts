@@ -131,6 +131,7 @@ class Server implements Running {
       publishing: deps.parts.publishing,
       retention: deps.parts.retention,
       backups: deps.backups,
+      canary: deps.parts.canary,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
@@ -259,6 +260,7 @@ class Server implements Running {
     // What has not come to its end by now goes on at the next start.
     parts.revocation.bulk.halt();
     parts.retention.halt();
+    parts.canary.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
     const last = {

@@ -5,6 +5,7 @@ import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
 import { backupVerbs } from "#cli/commands/backup.ts";
 import { caVerbs } from "#cli/commands/ca.ts";
+import { canaryVerbs } from "#cli/commands/canary.ts";
 import { certVerbs } from "#cli/commands/cert.ts";
 import { completion } from "#cli/commands/completion.ts";
 import { configVerbs } from "#cli/commands/config.ts";
@@ -61,6 +62,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
+  canary: { summary: "Probes that show that issuing and revoking works.", verbs: canaryVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },
   passkeys: { summary: "What people confirm with.", verbs: passkeysVerbs },

@@ -1,6 +1,7 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
 import type { Origin } from "#domain/actor.ts";
+import type { Canary } from "#domain/canary/canary.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
@@ -18,6 +19,8 @@ export interface JobSections {
   readonly backup: { readonly enabled: boolean; readonly verify: { readonly enabled: boolean } };
   /** Expired certificates that leave the inventory. */
   readonly retention: { readonly enabled: boolean };
+  /** Probes of CAs. */
+  readonly canary: { readonly enabled: boolean };
   /** Sweeps that sign OCSP answers ahead. */
   readonly presign: { readonly enabled: boolean; readonly refresh_minutes: number };
   /** Snapshots. */
@@ -49,6 +52,7 @@ export interface JobDeps {
   readonly presigner: Pick<Presigner, "run" | "refreshChanged">;
   readonly publishing: Pick<Publishing, "run" | "changed">;
   readonly retention: Pick<Retention, "runDue">;
+  readonly canary: Pick<Canary, "runDue">;
   readonly backups: {
     runDue(by: Origin): Promise<void>;
     drillDue(): Promise<void>;
@@ -74,6 +78,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   ...inclusion(deps),
   ...retention(deps),
   ...backups(deps),
+  ...canary(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
@@ -135,6 +140,13 @@ function retention(deps: JobDeps): readonly Job[] {
   if (!deps.config.retention.enabled) return [];
   const run = trusting(deps, () => deps.retention.runDue(systemOrigin("retention")));
   return [{ name: "retention.run", everySeconds: 600, firstWithinSeconds: 60, run }];
+}
+
+/** Looks often too: a probe is due by when the last one was, whichever replica made it. */
+function canary({ canary: due, config }: JobDeps): readonly Job[] {
+  if (!config.canary.enabled) return [];
+  const run = () => due.runDue(systemOrigin("canary"));
+  return [{ name: "canary.run", everySeconds: 60, firstWithinSeconds: 30, run }];
 }
 
 function inclusion({ transparency, config }: JobDeps): readonly Job[] {

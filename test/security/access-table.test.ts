@@ -171,6 +171,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "cert.issue",
     "cert.renew",
     "cert.issue_bulk",
+    "canary.run",
     "tenant.create",
     "token.create",
     "resource.grant",

@@ -72,6 +72,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "ocsp.presign": "other",
   "backup.run": "other",
   "retention.run": "other",
+  "canary.run": "other",
   "backup.make": "other",
   "backup.drilled": "other",
   "monitor.clock_accept": "other",

@@ -3,6 +3,7 @@
  */
 
 import { capabilities } from "#core/access/roles.ts";
+import { stages } from "#domain/canary/stages.ts";
 
 /** Label values: a closed list, or `mounted` for route patterns and `code` for status codes. */
 type Values = readonly string[] | "mounted" | "code";
@@ -21,6 +22,7 @@ const worked = ["success", "error"] as const;
 const hsmOperations = ["sign", "decrypt", "generate", "find", "public_key", "ping"] as const;
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const bulkBuckets = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+const probeBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const signBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 // biome-ignore format: the table is read by column.
@@ -60,6 +62,12 @@ export const metricTable = {
   pki_backup_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest backup, in seconds since 1970; 0 before the first.", labels: {} },
   pki_backup_last_success_bytes:         { type: "gauge",     help: "Size of the newest backup.",                labels: {} },
   pki_backup_drill_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest drill that succeeded, in seconds since 1970; 0 before the first.", labels: {} },
+
+  // probes of CAs
+  pki_canary_probes_total:               { type: "counter",   help: "Probes of CAs by outcome.",                 labels: { result: worked } },
+  pki_canary_stage_duration_seconds:     { type: "histogram", help: "Time a stage of a probe took.",             labels: { stage: stages }, buckets: probeBuckets },
+  pki_canary_last_success_timestamp_seconds: { type: "gauge", help: "Time of the last successful probe of the CA whose last success is the longest ago, in seconds since 1970; 0 while a configured CA has had none.", labels: {} },
+  pki_canary_failing_cas:                { type: "gauge",     help: "CAs whose last probe failed.",              labels: {} },
 
   // this process
   pki_process_cpu_seconds_total:         { type: "counter",   help: "Processor time used.",                      labels: {} },

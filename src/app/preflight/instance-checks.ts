@@ -30,6 +30,7 @@ import { partitionsServed } from "#domain/preflight/partitions.ts";
 import { quorumReached, rootRetired } from "#domain/preflight/people.ts";
 import { answersAhead } from "#domain/preflight/presigned.ts";
 import { backupFresh, openersLeft, restoreVerified } from "#domain/preflight/backup.ts";
+import { probesSucceed } from "#domain/preflight/canary.ts";
 import { retentionFresh } from "#domain/preflight/retention.ts";
 import { publicationFresh } from "#domain/preflight/publication.ts";
 import { eventsIntact, ledgerIntact, orphansSettled } from "#domain/preflight/records.ts";
@@ -109,6 +110,7 @@ function certificateChecks(premises: Premises, request: PreflightRequest) {
       return backupFresh(store(), now(), enabled ? schedule.interval_hours : undefined);
     },
     "backup.restore_verified": () => restoreVerified(store(), now(), config().backup.enabled),
+    "canary.last_probe": () => probesSucceed(store(), now(), config().canary),
     "retention.freshness": () => {
       const { enabled, schedule } = config().retention;
       return retentionFresh(store(), now(), enabled ? schedule.interval_hours : undefined);

@@ -135,6 +135,9 @@ export const preflightChecks = {
   "backup.recipients": row(
     "who can open it", "one recipient only; identity stored on this host", "none valid",
     "Add an offline recipient.", "config"),
+  "canary.last_probe": row(
+    "last probe of each configured CA", "older than 3 intervals; none yet", "the last one failed",
+    "Read the event's stage.", "config", "store"),
   "retention.freshness": row(
     "last run", "older than 2 intervals; none yet", "failed",
     "Read the event.", "config", "store"),

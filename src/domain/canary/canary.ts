@@ -26,6 +26,8 @@ export interface CanarySections {
 export interface CanaryDeps extends ProbeDeps {
   /** In force. */
   readonly config: () => CanarySections;
+  /** False while the disk is nearly full: then nothing is probed by the clock. */
+  readonly hasRoom: () => boolean;
   /** Told of every probe that came to an end, once it is on record. */
   readonly onProbe: (report: ProbeReport) => void;
 }
@@ -104,9 +106,9 @@ export class Canary {
   }
 
   async #due(): Promise<readonly string[]> {
-    const { store, clock, config } = this.#deps;
+    const { store, clock, config, hasRoom } = this.#deps;
     const { enabled, interval_minutes: minutes } = config().canary;
-    if (!enabled || this.#halted) return [];
+    if (!enabled || this.#halted || !hasRoom()) return [];
     const configured = this.#configured();
     const last = await lastProbesOf(store, configured);
     const now = clock.now();

@@ -4,12 +4,15 @@
 
 import { describe, expect, test } from "bun:test";
 
+import { measureProbes, probeCounter } from "#adapters/telemetry/canary.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
 import { metricTable } from "#adapters/telemetry/metrics.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { ocspCounter, requestCounters } from "#adapters/telemetry/request-counters.ts";
 import { observeComponents, observeResources } from "#adapters/telemetry/resources.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { canaryWorld } from "#test/support/worlds/canary-world.ts";
+import { rootOrigin } from "#test/support/worlds/issuance.ts";
 
 /** Lines of the exposition that are no comment. */
 async function lines(metrics: Metrics): Promise<readonly string[]> {
@@ -167,4 +170,22 @@ describe("this process", () => {
     expect(now).toContain('pki_component_up{component="database"} 1');
     expect(now).toContain('pki_component_up{component="hsm"} 0');
   });
+});
+
+test("probes of CAs are counted, their stages timed, and the success that is the longest ago is told", async () => {
+  const { canary, store, probes, clock, keys, issuing } = await canaryWorld();
+  const metrics = new Metrics();
+  await canary.run(rootOrigin);
+  const succeeded = clock.now() / 1000;
+  keys.held.delete(issuing.key.id);
+  await canary.run(rootOrigin);
+  for (const report of probes) probeCounter(metrics)(report);
+  await measureProbes(metrics, store, ["issuing"]);
+  const now = await lines(metrics);
+  expect(now).toContain('pki_canary_probes_total{result="success"} 1');
+  expect(now).toContain('pki_canary_probes_total{result="error"} 1');
+  expect(now).toContain('pki_canary_stage_duration_seconds_count{stage="issue"} 2');
+  expect(now).toContain('pki_canary_stage_duration_seconds_count{stage="delta"} 1');
+  expect(now).toContain(`pki_canary_last_success_timestamp_seconds ${succeeded}`);
+  expect(now).toContain("pki_canary_failing_cas 1");
 });

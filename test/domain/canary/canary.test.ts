@@ -47,8 +47,11 @@ describe("by the clock", () => {
     ]);
   });
 
-  test("nothing is probed while it is off, or once it is halted", async () => {
+  test("nothing is probed while it is off or the disk is nearly full, or once it is halted", async () => {
     const world = await canaryWorld();
+    world.room.enough = false;
+    await world.canary.runDue(byClock);
+    world.room.enough = true;
     world.set({ enabled: false });
     await world.canary.runDue(byClock);
     world.set({ enabled: true });

@@ -30,6 +30,7 @@ export async function canaryWorld({ instead, ...options }: CanaryOptions = {}) {
       timeout_seconds: 60,
     },
   };
+  const room = { enough: true };
   const probes: ProbeReport[] = [];
   const faults: unknown[] = [];
   const deps: CanaryDeps = {
@@ -43,6 +44,7 @@ export async function canaryWorld({ instead, ...options }: CanaryOptions = {}) {
     // A list begins a second after the one before it, so time has to pass.
     pause: async () => clock.advance(1),
     config: () => settings,
+    hasRoom: () => room.enough,
     onFault: (error) => faults.push(error),
     onProbe: (report) => probes.push(report),
   };
@@ -57,7 +59,7 @@ export async function canaryWorld({ instead, ...options }: CanaryOptions = {}) {
   const set = (more: Partial<CanarySections["canary"]>) => {
     settings.canary = { ...settings.canary, ...more };
   };
-  return { ...world, root, issuing, below, canary, set, probes, faults, told, canaries };
+  return { ...world, root, issuing, below, canary, set, room, probes, faults, told, canaries };
 }
 
 export type CanaryWorld = Awaited<ReturnType<typeof canaryWorld>>;
