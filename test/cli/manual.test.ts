@@ -21,6 +21,7 @@ import { type Block, type Chapter, parseMarkdown, spansOf } from "#core/manual/m
 import { checkNames } from "#core/preflight/checks.ts";
 import { problems } from "#core/problems.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
+import { stages } from "#domain/canary/stages.ts";
 import { operations } from "#operations";
 import { shell } from "#test/support/instances/shell.ts";
 
@@ -225,6 +226,7 @@ const known: ReadonlySet<string> = new Set([
   ...Object.keys(actions),
   ...logEvents,
   ...checkNames,
+  ...stages,
   ...Object.keys(problems),
   ...roles,
   ...grantRoles,
