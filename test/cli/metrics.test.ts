@@ -80,7 +80,7 @@ describe("pkid metrics dashboard", () => {
     ]);
     const targets = all.flatMap((panel: { targets?: object[] }) => panel.targets ?? []);
     for (const { datasource, expr } of targets) {
-      expect(datasource).toEqual({ type: "prometheus", uid: "${datasource}" });
+      expect(datasource).toEqual({ type: "prometheus", uid: "$datasource" });
       expect(expr).toContain('instance=~"$instance"');
     }
   });

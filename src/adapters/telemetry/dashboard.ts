@@ -73,7 +73,7 @@ function panelModel({ title, kind, unit, curves }: Panel, id: number, gridPos: M
   };
 }
 
-const datasource = { type: "prometheus", uid: "${datasource}" };
+const datasource = { type: "prometheus", uid: "$datasource" };
 
 const datasourceVariable = {
   name: "datasource",
