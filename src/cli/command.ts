@@ -238,6 +238,8 @@ export interface MigrationReport {
   readonly migrations: readonly string[];
   /** The verified copy made first, on sqlite. */
   readonly copy?: string;
+  /** On postgres, where something of an instance is to change: its newest backup, if it has one. */
+  readonly backup?: { readonly artifact: string; readonly created_at: string } | null;
 }
 export interface MoveAsked {
   /** Changes nothing: counts, or holds a copy against what it was made of. */

@@ -293,5 +293,6 @@ const reasonOf = (error: unknown): string => (error instanceof Problem ? error.c
 const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
 
 const scheduledName = "backup_scheduled_last";
-const lastBackup = "backup_last";
+/** Under which the instance keeps the last one that was made, a `BackupRecord` in JSON. */
+export const lastBackup = "backup_last";
 const drillName = "backup_drill_last";
