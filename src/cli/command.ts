@@ -3,7 +3,7 @@
 import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 
 import type { Environment } from "#config/environment.ts";
-import type { Read } from "#config/read.ts";
+import type { Read, YamlReader } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
@@ -77,12 +77,8 @@ export interface ServeRequest {
   readonly migrate: boolean;
   /** Another instance may begin where the database of an earlier one is gone. */
   readonly foundAnew: boolean;
-  /** The configuration as it reads now, with every fault and warning. */
-  readonly read: () => Read;
-  /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
-  readonly reread: () =>
-    | { readonly config: Config; readonly warnings: readonly string[] }
-    | { readonly faults: readonly string[] };
+  /** The configuration as it reads now, with every fault and warning (RLD-1, RLD-3). */
+  readonly read: (yaml: YamlReader) => Promise<Read>;
 }
 
 /** What is looked at for a support bundle; each may throw, which is then what is told. */

@@ -6,7 +6,7 @@ import { WrongValue } from "#core/shape.ts";
 import { span } from "#core/shape/texts.ts";
 import { type Fault, sentenceOf } from "#config/faults.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
-import { configPlaces, type Read, readConfig } from "#config/read.ts";
+import { configPlaces, type Read, readConfig, readConfigAside } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
 import { configDigest } from "#config/show.ts";
 
@@ -141,12 +141,7 @@ export function serveRequest(
     fileName,
     digest: configDigest(config),
     cleartext: insecureHttpAllowed(io.env) && tls_cert === undefined && !selfIssueAsked,
-    read: () => readHere(globals, io, flags),
-    reread: () => {
-      const { loaded } = readHere(globals, io, flags);
-      if (!loaded.ok) return { faults: loaded.faults.map(faultLine) };
-      return { config: loaded.config, warnings: loaded.warnings };
-    },
+    read: (yaml) => readConfigAside(surroundings(globals, io, flags), yaml),
   };
 }
 
@@ -156,12 +151,16 @@ export function readHere(
   io: Io,
   flags: Readonly<Record<string, unknown>> = {},
 ): Read {
+  return readConfig(surroundings(globals, io, flags));
+}
+
+function surroundings(globals: Globals, io: Io, flags: Readonly<Record<string, unknown>>) {
   const dataDir = globals["data-dir"];
-  return readConfig({
+  return {
     env: io.env,
     configFile: globals.config,
     flags: dataDir === undefined ? flags : { ...flags, data_dir: dataDir },
-  });
+  };
 }
 
 /** A token must not travel in clear text: only https, or http to this machine. */
