@@ -292,7 +292,6 @@ test("a server makes its backup when it is asked to, and tries it without an ide
   await instance.stop();
   const secret = { ...backup, recipients: [], passphrase: "sixteen characters or more" };
   const again = await Instance.start({ home, config: { backup: secret } });
-  await Bun.sleep(1000);
   expect((await again.cli("backup", "run")).code).toBe(0);
   const tried = await again.cli("backup", "drill", "--json");
   expect(JSON.parse(tried.stdout)).toMatchObject({ revoked: true });
@@ -400,8 +399,6 @@ async function backedUp(instance: Instance, known?: string) {
     made?.stdout.trim() ?? /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
   const folder = join(instance.home, "archives");
   mkdirSync(folder, { recursive: true });
-  // Names tell seconds.
-  await Bun.sleep(known === undefined ? 0 : 1000);
   const told = await instance.cli(
     "backup",
     "create",

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 
-import { nameOfArchive } from "#core/backup/archive.ts";
+import { nameOfArchive, newestFirst } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
@@ -28,7 +28,8 @@ export class ArchiveBucket {
 
   /**
    * Writes one, reads it back by its digest, and puts what `proven` gives beside it. Throws
-   * `TargetFault`; then nothing is left under its name.
+   * `TargetFault`, also for a name that is taken, whose archive stays; otherwise nothing is left
+   * under its name.
    */
   async write(
     artifact: string,
@@ -38,9 +39,13 @@ export class ArchiveBucket {
     const client = await this.#client();
     const key = this.#key(artifact);
     const writer = client.file(key).writer({ partSize, queueSize: 2 });
+    let free = false;
     try {
       const sent = createHash("sha256");
       for await (const piece of pieces) {
+        // Not before there is a piece: a store that is away is a backup that failed.
+        if (!free) await mustBeFree(client, artifact, key);
+        free = true;
         sent.update(piece);
         writer.write(piece);
         await writer.flush();
@@ -55,7 +60,7 @@ export class ArchiveBucket {
       const facts = `${JSON.stringify(await proven(sha256), undefined, 2)}\n`;
       await client.write(`${key}${sidecarSuffix}`, facts, { type: "application/json" });
     } catch (error) {
-      await client.delete(key).catch(() => {});
+      if (free) await client.delete(key).catch(() => {});
       throw error instanceof TargetFault || !isStoreFault(error)
         ? error
         : new TargetFault(`The store failed on ${artifact}: ${faultCode(error)}.`);
@@ -87,7 +92,7 @@ export class ArchiveBucket {
       startAfter = keys.at(-1);
       if (page.isTruncated !== true || startAfter === undefined) break;
     }
-    return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+    return newestFirst(found);
   }
 
   async remove(artifact: string): Promise<void> {
@@ -122,12 +127,19 @@ export class ArchiveBucket {
   }
 }
 
+type Client = ReturnType<typeof s3Client>;
+
 const isStoreFault = (error: unknown): boolean =>
   error instanceof Error && "code" in error && !("facts" in error);
 
+async function mustBeFree(client: Client, artifact: string, key: string): Promise<void> {
+  if (!(await within(artifact, () => client.exists(key)))) return;
+  throw new TargetFault(`${artifact} is in the store; an archive is never written over.`);
+}
+
 /** What stands beside an archive; undefined where that is nothing pkid has written. */
 async function besideArchive(
-  client: ReturnType<typeof s3Client>,
+  client: Client,
   key: string,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {

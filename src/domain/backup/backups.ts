@@ -3,11 +3,11 @@
  * (BAK-1, BAK-2).
  */
 
-import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
+import { archiveName, type Manifest, type Protection, type Vouched } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
 import { fitsCommitment, parseEnvelope } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";
+import { type Instant, instant, parseTimestamp, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
@@ -126,7 +126,8 @@ export class Backups {
   }
 
   /**
-   * Begins an archive of this moment. `recipients` name who can open it. Refuses
+   * Begins an archive of this moment, under a name that no other archive of the instance has and
+   * that stands behind those of all before it. `recipients` name who can open it. Refuses
    * `operation_running` while another one is being read.
    */
   async begin(
@@ -138,7 +139,7 @@ export class Backups {
     if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
     const at = clock.now();
     const id = (await store.read.instance.value("instance_id")) ?? "";
-    const artifact = `pkid-${id}-${stamp(at)}.tar.age`;
+    const artifact = archiveName(id, await this.#stamp(at));
     const wish = { protection, withConfiguration, createdAt: timestamp(at) };
     return { artifact, pieces: this.#recorded(origin, { artifact, recipients }, wish) };
   }
@@ -168,6 +169,19 @@ export class Backups {
         detail,
       } as const;
       await tx.audit.appendEvent(draft, now);
+    });
+  }
+
+  /**
+   * The second of `at`, or the one behind the last that was given out, by any replica: names tell
+   * seconds, of which one is enough for two backups, and a clock may be set back.
+   */
+  async #stamp(at: Instant): Promise<Instant> {
+    return await this.#deps.store.atomically(async (tx) => {
+      const last = await tx.instance.add(stampName, 0);
+      const next = Math.max(Math.floor(at / 1000), last + 1);
+      await tx.instance.add(stampName, next - last);
+      return instant(next * 1000);
     });
   }
 
@@ -289,9 +303,8 @@ export class Backups {
 
 const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
 
-/** `20261123T133000Z`. */
-const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
-
 const scheduledName = "backup_scheduled_last";
 const lastBackup = "backup_last";
 const drillName = "backup_drill_last";
+/** The last second that names an archive, since 1970. */
+const stampName = "backup_stamp_last";
