@@ -176,6 +176,8 @@ test("BAK-3: where archives go to a bucket only, the newest is fetched for the d
     expect(text).toMatch(/^pki_backup_drills_total{result="success"} 1$/m);
     expect(text).toMatch(/^pki_backup_last_success_timestamp_seconds 1\.?\d+(e\+9)?/m);
     expect(text).toMatch(/^pki_backup_last_success_bytes [1-9]\d+$/m);
+    expect(text).toMatch(/^pki_backup_duration_seconds_count 2$/m);
+    expect(text).toMatch(/^pki_backup_drill_duration_seconds_count 1$/m);
     const [, before] = /^pki_backup_drill_last_success_timestamp_seconds (\S+)$/m.exec(text) ?? [];
     expect(Number(before)).toBeGreaterThan(1e9);
     for (const [key, object] of s3.objects) {

@@ -12,7 +12,7 @@ import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
 import type { KekKeys, Keys } from "#domain/keys.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Random, Stopwatch } from "#domain/ports.ts";
 import { ledgerKey, signDocument } from "#domain/signing/document.ts";
 import type { Store } from "#domain/store.ts";
 import type { Archiving, DataKeysAsked, DataKeysGiven } from "./archiving.ts";
@@ -22,6 +22,7 @@ export interface BackupDeps {
   readonly keys: Pick<Keys, "find" | "sign"> & { readonly keks: Pick<KekKeys, "handOut"> };
   readonly envelopes: Pick<Envelopes, "dataKey">;
   readonly clock: Clock;
+  readonly stopwatch: Stopwatch;
   readonly random: Pick<Random, "uuid">;
   readonly archiving: Archiving;
 }
@@ -150,18 +151,26 @@ export class Backups {
     await this.#deps.store.atomically((tx) => tx.instance.setValue(scheduledName, text));
   }
 
-  /** Records how a drill of an archive ended. */
-  async drilled(origin: Origin, drill: Omit<DrillRecord, "at">): Promise<void> {
+  /**
+   * Records how a drill of an archive ended, which took so many `seconds`; undefined for one that
+   * could not open it.
+   */
+  async drilled(
+    origin: Origin,
+    drill: Pick<DrillRecord, "artifact" | "result" | "fault">,
+    seconds?: number,
+  ): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const { artifact, result, fault } = drill;
     const before = await lastDrill(store);
     const earlier = before?.result === "success" ? before.at : (before?.succeeded_at ?? "");
     const at = timestamp(now);
-    const record: DrillRecord = { ...drill, at, succeeded_at: result === "success" ? at : earlier };
+    const of = { artifact, result, fault };
+    const record: DrillRecord = { ...of, at, succeeded_at: result === "success" ? at : earlier };
     await store.atomically(async (tx) => {
       await tx.instance.setValue(drillName, JSON.stringify(record));
-      const detail = { artifact, reason: fault || undefined };
+      const detail = { artifact, reason: fault || undefined, duration: seconds };
       const draft = {
         action: "backup.verify",
         result,
@@ -192,6 +201,8 @@ export class Backups {
   ): AsyncGenerator<Uint8Array> {
     if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
     this.#running = true;
+    const { stopwatch } = this.#deps;
+    const beganMs = stopwatch.elapsedMs();
     const hash = createHash("sha256");
     let [size, begun]: [number, Manifest | undefined] = [0, undefined];
     let ended = false;
@@ -220,7 +231,9 @@ export class Backups {
     }
     // Whoever reads on has the whole of it.
     if (begun !== undefined) {
-      await this.#done(origin, { ...named, sha256: hash.digest("hex"), size }, begun);
+      const seconds = Math.round(stopwatch.elapsedMs() - beganMs) / 1000;
+      const archive = { ...named, sha256: hash.digest("hex"), size };
+      await this.#done(origin, archive, begun, seconds);
     }
   }
 
@@ -228,6 +241,7 @@ export class Backups {
     origin: Origin,
     archive: Pick<BackupRecord, "artifact" | "recipients" | "sha256" | "size">,
     manifest: Manifest,
+    seconds: number,
   ): Promise<void> {
     const { store, clock } = this.#deps;
     const { created_at, audit, instance_id, version, schema_version } = manifest;
@@ -237,7 +251,8 @@ export class Backups {
     const now = clock.now();
     await store.atomically(async (tx) => {
       await tx.instance.setValue(lastBackup, JSON.stringify(record));
-      const detail = { artifact, seq: audit.seq, sha256, recipients: recipients.join(",") };
+      const opened = recipients.join(",");
+      const detail = { artifact, seq: audit.seq, sha256, recipients: opened, duration: seconds };
       const draft = {
         action: "backup.run",
         result: "success",

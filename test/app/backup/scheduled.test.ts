@@ -45,17 +45,21 @@ async function world(backup: Partial<Config["backup"]> = {}) {
   const state = {
     broken: false,
     drills: 0,
+    /** How long an archive takes. */
+    seconds: 0,
     places: [new ArchiveDirectory(archives)] as ArchivePlace[],
   };
   const manifest = { audit: { seq: 7 }, instance_id: id, version: "1", schema_version: 1 };
   const deps: BackupDeps = {
     store,
     clock,
+    stopwatch: clock.stopwatch,
     keys: openMemoryKeys(),
     envelopes: { dataKey: async () => new Uint8Array() },
     random: seededRandom(),
     archiving: async function* (wish, host) {
       host.begun({ ...manifest, created_at: wish.createdAt } as Manifest);
+      clock.advance(state.seconds);
       yield Buffer.from(`archive of ${wish.createdAt}`);
       if (state.broken) throw new Error("the database is away");
     },
@@ -153,6 +157,25 @@ test("one that fails is told, leaves nothing, lets nothing go, and is tried agai
   clock.advance(1);
   await scheduled.runDue(by);
   expect(there()).not.toEqual(before);
+});
+
+test("an event tells how long a backup and a drill took, whatever becomes of the clock", async () => {
+  const { scheduled, backups, clock, state, store } = await world();
+  state.seconds = 2.5;
+  await scheduled.run(by);
+  const drill = { artifact: "a", result: "success", fault: "" } as const;
+  await backups.drilled(by, drill, 12.345);
+  await backups.drilled(by, drill);
+  clock.step(-hour);
+  state.broken = true;
+  await scheduled.run(by).catch(() => {});
+  const events = [...store.state.events.values()].map(({ detail }) => detail);
+  expect(events.map((detail) => / duration=(\S+)/.exec(detail)?.[1])).toEqual([
+    "2.5",
+    "12.345",
+    undefined,
+    undefined,
+  ]);
 });
 
 test("a drill is due when the last one is as long ago as its schedule says, and there is a backup", async () => {
