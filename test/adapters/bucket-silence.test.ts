@@ -7,7 +7,7 @@ import { TargetFault } from "#domain/publishing/target.ts";
 
 const artifact = "pkid-instance-20260601T120000Z.tar.age";
 
-type Answer = (socket: Bun.Socket, head: string) => void;
+type Answer = (socket: Bun.Socket, head: string) => void | Promise<void>;
 const listeners: Bun.TCPSocketListener[] = [];
 afterEach(() => {
   for (const one of listeners.splice(0)) one.stop(true);
@@ -15,8 +15,9 @@ afterEach(() => {
 
 /** Behind it whatever is asked is answered by `answer`, which is given the head of the request. */
 function bucketThat(answer: Answer, silenceMaxMs: number): ArchiveBucket {
-  const data = (socket: Bun.Socket, octets: Buffer) => answer(socket, octets.toString("latin1"));
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data } });
+  const answered = (socket: Bun.Socket, octets: Buffer) =>
+    answer(socket, octets.toString("latin1"));
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: answered } });
   listeners.push(listener);
   const endpoint = `http://127.0.0.1:${listener.port}`;
   const place = { endpoint, region: "eu-test-1", bucket: "b", prefix: undefined };

@@ -244,6 +244,7 @@ const reported = [
   "ledger_number",
   "rows",
   "proofs",
+  "data_keys",
   "keys",
   "lists",
   "issued",
