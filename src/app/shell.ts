@@ -72,6 +72,10 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   archives: archives(workerUrl),
   manual: manualChapters,
+  watching: {
+    dashboard: async () => (await import("#adapters/telemetry/dashboard.ts")).dashboard(),
+    alerts: async (asked) => (await import("#adapters/telemetry/alerts.ts")).alertRules(asked),
+  },
   version: {
     version: build.version,
     commit: build.commit ?? "",

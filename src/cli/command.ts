@@ -55,6 +55,8 @@ export interface CliDeps {
   readonly archives: Archives;
   /** The chapters of the operator's manual. */
   readonly manual: () => readonly Chapter[];
+  /** What watches instances from outside, made of the metrics. */
+  readonly watching: Watching;
   readonly version: VersionFacts;
   /** Name of the user this process runs as. */
   readonly osUser: string;
@@ -92,6 +94,30 @@ export interface SupportFacts {
   database(config: Config): Promise<unknown>;
   /** The newest first, with everything that stands in them. */
   events(config: Config, max: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
+}
+
+/** What other programs watch instances with. */
+export interface Watching {
+  /** A dashboard in the JSON model of Grafana. */
+  dashboard(): Promise<Readonly<Record<string, unknown>>>;
+  /** Alerting rules, for the scrape job of that name and backups made so often. */
+  alerts(asked: {
+    readonly job: string;
+    readonly backupIntervalSeconds: number;
+  }): Promise<AlertRules>;
+}
+/** Alerting rules in their groups, by the names Prometheus has for their members. */
+export interface AlertRules {
+  readonly groups: readonly {
+    readonly name: string;
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly expr: string;
+      readonly for: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly annotations: Readonly<Record<string, string>>;
+    }[];
+  }[];
 }
 
 /** What opens archives, and what becomes of them; each throws `ArchiveUnfit` and `Failure`. */
@@ -223,6 +249,8 @@ export interface MigrationReport {
   readonly migrations: readonly string[];
   /** The verified copy made first, on sqlite. */
   readonly copy?: string;
+  /** On postgres, where something of an instance is to change: its newest backup, if it has one. */
+  readonly backup?: { readonly artifact: string; readonly created_at: string } | null;
 }
 export interface MoveAsked {
   /** Changes nothing: counts, or holds a copy against what it was made of. */

@@ -98,7 +98,7 @@ export function noInstance(
 
 const localFlags = ["data-dir", "config"] as const;
 /** Who asks: nobody is asked for that by an instance of this machine. */
-export const credentialFlags = ["client-cert", "client-key", "token"] as const;
+export const credentialFlags = ["client-cert", "client-key", "token", "token-file"] as const;
 const remoteFlags = [...credentialFlags, "ca-file"] as const;
 
 const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
@@ -178,15 +178,23 @@ function checkedUrl(url: string): string {
  */
 async function credentialOf(url: string, globals: Globals, io: Io) {
   const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
-  if (identity === undefined) return { apiToken: await apiTokenOf(globals, io), identity };
-  if (globals.token !== undefined) {
-    throw new UsageError("Only one of --token and --client-cert may be given.");
+  const given = (["token", "token-file"] as const).filter((name) => globals[name] !== undefined);
+  const [one, other = identity && "client-cert"] = given;
+  if (one !== undefined && other !== undefined) {
+    throw new UsageError(`Only one of --${one} and --${other} may be given.`);
   }
+  if (identity === undefined) return { apiToken: await apiTokenOf(globals, io), identity };
   if (!url.startsWith("https:")) throw new UsageError("--client-cert needs an https address.");
   return { apiToken: undefined, identity };
 }
 
 async function apiTokenOf(globals: Globals, io: Io): Promise<string | undefined> {
+  const file = globals["token-file"];
+  if (file !== undefined) {
+    const held = (await readTextArgument(io, file)).trim();
+    if (held === "") throw new Failure(`${file} holds no token.`);
+    return held;
+  }
   const given = globals.token ?? io.env.PKID_TOKEN;
   if (given !== "-") return given === "" ? undefined : given;
   return (await readTextArgument(io, "-")).trim();

@@ -319,7 +319,8 @@ export class Backups {
 const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
 
 const scheduledName = "backup_scheduled_last";
-const lastBackup = "backup_last";
+/** Under which the instance keeps the last one that was made, a `BackupRecord` in JSON. */
+export const lastBackup = "backup_last";
 const drillName = "backup_drill_last";
 /** The last second that names an archive, since 1970. */
 const stampName = "backup_stamp_last";
