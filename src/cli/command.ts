@@ -217,6 +217,17 @@ export interface NewKekReport {
 export interface DrillReport extends ArchiveFacts {
   /** How many of `pkid verify` were made; all of them hold. */
   readonly proofs: number;
+  /** What the archive opens by itself, should its KEK be lost. */
+  readonly data_keys: {
+    /** Values of the database that their data keys open: all there are. */
+    readonly values: number;
+    /** Software-held private keys that theirs open. */
+    readonly private_keys: number;
+    /** Labels of those without one. */
+    readonly missing: readonly string[];
+    /** Why an archive has none of private keys. */
+    readonly note?: string;
+  };
   readonly keys: string;
   /** CAs whose list was served. */
   readonly lists: number;

@@ -135,6 +135,9 @@ export const panelRows: readonly PanelRow[] = [
       curve("{{result}}", perSecond("pki_backups_total", ["result"]))),
     over("Drills", "ops",
       curve("{{result}}", perSecond("pki_backup_drills_total", ["result"]))),
+    over("Time they take, 99 of 100", "s",
+      curve("backups", quantile(0.99, "pki_backup_duration_seconds", [])),
+      curve("drills", quantile(0.99, "pki_backup_drill_duration_seconds", []))),
   ] },
   { title: "Process", panels: [
     over("Processor", "percentunit",
