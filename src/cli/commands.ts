@@ -22,6 +22,7 @@ import { kekVerbs } from "#cli/commands/kek.ts";
 import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { man } from "#cli/commands/man.ts";
 import { manual } from "#cli/commands/manual.ts";
+import { metricsVerbs } from "#cli/commands/metrics.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
@@ -61,6 +62,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
   trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
+  metrics: { summary: "What watches it from outside.", verbs: metricsVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   canary: { summary: "Probes that show that issuing and revoking works.", verbs: canaryVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
