@@ -197,7 +197,7 @@ function observe({ store, metrics, inForce }: Ground, probes: Probes): () => voi
     const { at, bytes, drilledAt } = await backupFacts(store);
     metrics.set("pki_backup_last_success_timestamp_seconds", {}, at / 1000);
     metrics.set("pki_backup_last_success_bytes", {}, bytes);
-    await measureProbes(metrics, store, inForce().canary.cas);
+    await measureProbes(metrics, store, inForce().canary);
     metrics.set("pki_backup_drill_last_success_timestamp_seconds", {}, drilledAt / 1000);
   });
   observeComponents(metrics, () => probes.components());

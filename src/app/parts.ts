@@ -105,10 +105,7 @@ export interface Parts {
 /** Builds the domain. */
 export function domainParts(deps: PartsDeps): Parts {
   const { config, store, keys, clock, random, log, counts, wake, stillMay } = deps;
-  const profiles = madeFrom(
-    () => deps.inForce().profiles,
-    (rows) => new ProfileSet(rows.map(profileOf)),
-  );
+  const profiles = profilesIn(deps.inForce);
   const signers = new CaSigners({ cas: store.read.cas, keys, config });
   const transparency = logsOf(deps, () => revocation.revoker);
   const caa = new CaaGate({ resolver: deps.resolver, clock, caa: config.caa });
@@ -164,6 +161,12 @@ export function domainParts(deps: PartsDeps): Parts {
     blockedKeys: new BlockedKeys({ store, clock, random }),
   };
 }
+
+const profilesIn = (inForce: PartsDeps["inForce"]): (() => ProfileSet) =>
+  madeFrom(
+    () => inForce().profiles,
+    (rows) => new ProfileSet(rows.map(profileOf)),
+  );
 
 /** What asks the same parts as everybody else; lists are waited for where a schedule signs them. */
 function canaryOf(deps: PartsDeps, issuance: Issuance, revocation: Revocation): Canary {

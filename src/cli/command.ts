@@ -100,6 +100,7 @@ export interface Watching {
   alerts(asked: {
     readonly job: string;
     readonly backupIntervalSeconds: number;
+    readonly canaryIntervalSeconds: number;
   }): Promise<AlertRules>;
 }
 /** Alerting rules in their groups, by the names Prometheus has for their members. */

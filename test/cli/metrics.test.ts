@@ -17,9 +17,11 @@ import { operations, routesOf } from "#operations";
 import { expectGolden } from "#test/support/golden.ts";
 import { shell } from "#test/support/instances/shell.ts";
 
-const rules = alertRules({ job: "pkid", backupIntervalSeconds: 86_400 }).groups.flatMap(
-  (group) => group.rules,
-);
+const rules = alertRules({
+  job: "pkid",
+  backupIntervalSeconds: 86_400,
+  canaryIntervalSeconds: 900,
+}).groups.flatMap((group) => group.rules);
 const panels = panelRows.flatMap((row) => row.panels);
 const curves = panels.flatMap((panel) => panel.curves);
 const folder = mkdtempSync(join(tmpdir(), "pkid-metrics-"));
@@ -112,16 +114,18 @@ describe("pkid metrics alerts", () => {
   });
 
   test("are for the job and the interval that are given", async () => {
-    const flags = ["--job", "ca: two", "--backup-interval", "6h"];
+    const flags = ["--job", "ca: two", "--backup-interval", "6h", "--canary-interval", "1h"];
     const { stdout } = await shell(["metrics", "alerts", ...flags]);
     expect(stdout).toContain('up{job="ca: two"} == 0');
     expect(stdout).toContain("> 0) > 64800\n");
-    expect(parse(stdout).groups).toHaveLength(6);
+    expect(stdout).toContain("> 0) > 14400\n");
+    expect(parse(stdout).groups).toHaveLength(7);
     for (const wrong of [
       ["--job", 'a"'],
       ["--job", "a\nb"],
       ["--backup-interval", "soon"],
       ["--backup-interval", "0s"],
+      ["--canary-interval", "0s"],
     ]) {
       expect([wrong, (await shell(["metrics", "alerts", ...wrong])).code]).toEqual([wrong, 2]);
     }

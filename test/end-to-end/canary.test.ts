@@ -1,4 +1,4 @@
-/** The canary of the binary: a probe shows every stage, and tells which one a broken CA fails at. */
+/** The canary of the binary: a probe shows every stage, and which one a broken CA fails at. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";

@@ -10,6 +10,8 @@ export interface AlertsAsked {
   readonly job: string;
   /** Seconds between backups (`backup.schedule.interval_hours`). */
   readonly backupIntervalSeconds: number;
+  /** Seconds between two probes of a CA (`canary.interval_minutes`). */
+  readonly canaryIntervalSeconds: number;
 }
 
 /** An alerting rule, in the words of Prometheus. */
@@ -34,6 +36,7 @@ export function alertRules(asked: AlertsAsked) {
     { name: "pkid instance", rules: instanceRules(asked) },
     { name: "pkid load", rules: loadRules },
     { name: "pkid certificates", rules: certificateRules },
+    { name: "pkid canary", rules: canaryRules(asked) },
     { name: "pkid keys", rules: keyRules },
     { name: "pkid backups", rules: backupRules(asked) },
     { name: "pkid access", rules: accessRules },
@@ -216,6 +219,30 @@ const certificateRules: readonly AlertRule[] = [
     },
   ),
 ];
+
+/** A failure that the next probe does not repeat wakes nobody. */
+const canaryRules = ({ canaryIntervalSeconds }: AlertsAsked): readonly AlertRule[] => {
+  const lasting = `${Math.ceil((canaryIntervalSeconds * 1.5) / 60)}m`;
+  const succeeded = series("pki_canary_last_success_timestamp_seconds");
+  const intervals = 4;
+  return [
+    rule("PkidCanaryFails", ["critical", lasting], `${series("pki_canary_failing_cas")} > 0`, {
+      summary: "a CA does not issue, answer or revoke",
+      description: "{{ $value }} CAs fail their probes.",
+      remedy: { check: "canary.last_probe" },
+    }),
+    rule(
+      "PkidCanaryOld",
+      ["warning", "0m"],
+      `time() - (${succeeded} > 0) > ${intervals * canaryIntervalSeconds}`,
+      {
+        summary: "a CA was not probed for long",
+        description: "Its last probe that succeeded was {{ $value | humanizeDuration }} ago.",
+        remedy: { check: "canary.last_probe" },
+      },
+    ),
+  ];
+};
 
 const keyRules: readonly AlertRule[] = [
   rule(

@@ -1,5 +1,6 @@
 /** What probes of CAs measure. */
 
+import type { CanarySections } from "#domain/canary/canary.ts";
 import { probeFactsOf } from "#domain/canary/last-probes.ts";
 import type { ProbeReport } from "#domain/canary/stages.ts";
 import type { Store } from "#domain/store.ts";
@@ -16,13 +17,13 @@ export const probeCounter =
     }
   };
 
-/** Before a scrape: what is remembered of the CAs that are probed. */
+/** Before a scrape: what is remembered of the CAs that are probed; of none while that is off. */
 export async function measureProbes(
   metrics: Metrics,
   store: Pick<Store, "read">,
-  cas: readonly string[],
+  { enabled, cas }: Pick<CanarySections["canary"], "enabled" | "cas">,
 ): Promise<void> {
-  const { leastSuccess, failing } = await probeFactsOf(store, cas);
+  const { leastSuccess, failing } = await probeFactsOf(store, enabled ? cas : []);
   metrics.set("pki_canary_last_success_timestamp_seconds", {}, leastSuccess / 1000);
   metrics.set("pki_canary_failing_cas", {}, failing);
 }

@@ -100,6 +100,16 @@ export const panelRows: readonly PanelRow[] = [
     over("Time to answer, 99 of 100", "s",
       curve("{{route}}", quantile(0.99, duration, ["route"], { route: { like: "/api/ca/.*/(ocsp|crl).*" } }))),
   ] },
+  { title: "Canary", panels: [
+    now("CAs that fail", "short",
+      each(series("pki_canary_failing_cas"))),
+    now("Since every CA succeeded", "s",
+      since(series("pki_canary_last_success_timestamp_seconds"))),
+    over("Probes", "ops",
+      curve("{{result}}", perSecond("pki_canary_probes_total", ["result"]))),
+    over("Length of a stage, 99 of 100", "s",
+      curve("{{stage}}", quantile(0.99, "pki_canary_stage_duration_seconds", ["stage"]))),
+  ] },
   { title: "Keys", panels: [
     over("Operations", "ops",
       curve("{{operation}}", perSecond("pki_hsm_operations_total", ["operation"]))),

@@ -27,13 +27,16 @@ export const metricsVerbs: Readonly<Record<string, Command>> = {
     args: {
       job: valueOr("Name of the scrape job of the instances.", "name", "pkid"),
       "backup-interval": valueOr("Time between backups, as configured.", "duration", "24h"),
+      "canary-interval": valueOr("Time between two probes of a CA.", "duration", "15m"),
       out,
     },
     run: async ({ args, globals, deps, print }) => {
       const job = plainName(args.job);
-      const backupIntervalSeconds = secondsOf("--backup-interval", args["backup-interval"]);
-      if (backupIntervalSeconds < 1) throw new UsageError("--backup-interval must be at least 1s.");
-      const made = await deps.watching.alerts({ job, backupIntervalSeconds });
+      const made = await deps.watching.alerts({
+        job,
+        backupIntervalSeconds: intervalOf("--backup-interval", args["backup-interval"]),
+        canaryIntervalSeconds: intervalOf("--canary-interval", args["canary-interval"]),
+      });
       const text = rulesYaml(made);
       if (!isFile(args.out)) return void print(made, text);
       if (globals.json) outFile(args.out, "a JSON document", 0o644)(`${JSON.stringify(made)}\n`);
@@ -43,6 +46,12 @@ export const metricsVerbs: Readonly<Record<string, Command>> = {
 };
 
 const isFile = (given: string | undefined): given is string => given !== undefined && given !== "-";
+
+function intervalOf(flag: string, given: string): number {
+  const seconds = secondsOf(flag, given);
+  if (seconds < 1) throw new UsageError(`${flag} must be at least 1s.`);
+  return seconds;
+}
 
 /** It stands in expressions and in a block of YAML, where a line break would begin something. */
 function plainName(job: string): string {

@@ -197,7 +197,7 @@ test("probes of CAs are counted, their stages timed, and the success that is the
   keys.held.delete(issuing.key.id);
   await canary.run(rootOrigin);
   for (const report of probes) probeCounter(metrics)(report);
-  await measureProbes(metrics, store, ["issuing"]);
+  await measureProbes(metrics, store, { enabled: true, cas: ["issuing"] });
   const now = await lines(metrics);
   expect(now).toContain('pki_canary_probes_total{result="success"} 1');
   expect(now).toContain('pki_canary_probes_total{result="error"} 1');
@@ -205,4 +205,6 @@ test("probes of CAs are counted, their stages timed, and the success that is the
   expect(now).toContain('pki_canary_stage_duration_seconds_count{stage="delta"} 1');
   expect(now).toContain(`pki_canary_last_success_timestamp_seconds ${succeeded}`);
   expect(now).toContain("pki_canary_failing_cas 1");
+  await measureProbes(metrics, store, { enabled: false, cas: ["issuing"] });
+  expect(await lines(metrics)).toContain("pki_canary_failing_cas 0");
 });
