@@ -1,4 +1,4 @@
-/** The members of an event by the names they have on the wire, in documents and in lines of logs. */
+/** The members of an event by the names they have in answers, documents and lines of logs. */
 
 import type { AuditEvent } from "./chain.ts";
 
