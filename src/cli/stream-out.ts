@@ -1,12 +1,12 @@
 /** Where a result goes that is too long to be held: standard output, or a file, piece by piece. */
 
-import { rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 
 import { Failure } from "./failure.ts";
 import type { FileKind } from "./file-kinds.ts";
 import type { Io } from "./io.ts";
-import { freshBeside, placeOf, probe, settle } from "./out-file.ts";
+import { endow, freshBeside, placeOf, probe } from "./out-file.ts";
 
 /** Takes the result piece by piece, and none before the last is written. */
 export type StreamOut = (pieces: AsyncIterable<Uint8Array>) => Promise<void>;
@@ -32,7 +32,8 @@ export function openStreamOut(io: Io, out: string | undefined, kind: FileKind): 
     try {
       await told(now.target, async () => {
         await poured(fresh, "wx", pieces);
-        settle(fresh, now);
+        endow(fresh, now);
+        renameSync(fresh, now.target);
       });
     } finally {
       rmSync(fresh, { force: true });

@@ -20,11 +20,13 @@ import {
   type GateReport,
   withAlternativeSignature,
 } from "#core/policy/gates.ts";
+import { mayBePrime } from "#core/policy/key-quality.ts";
 import type { Objection, Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { CtPolicy } from "#core/policy/transparency.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import { Turns } from "#core/turns.ts";
 import type { CaSigner } from "#domain/authorities/signers.ts";
 import { type KeyFactsDeps, keyFactsOf } from "./key-facts.ts";
 import type { Clock, Random } from "#domain/ports.ts";
@@ -108,6 +110,7 @@ interface Step {
 /** The one place where a certificate is signed. */
 export class Ceremony {
   readonly #deps: CeremonyDeps;
+  readonly #dearKeys = new Turns();
 
   constructor(deps: CeremonyDeps) {
     this.#deps = deps;
@@ -193,6 +196,9 @@ export class Ceremony {
     const { subject, sans, alternativeKey: publicKey } = plan;
     const alternativeFacts =
       publicKey && (await keyFactsOf(this.#deps, { ...order, plan: { publicKey, subject, sans } }));
+    // What a prime test answers comes back for many in one turn, and judging each is long
+    // arithmetic: every key of that kind has a turn of its own.
+    if (mayBePrime(plan.publicKey)) await this.#dearKeys.next();
     const drawn = drawSerial(this.#deps.random);
     const { issuer } = signer;
     const facts = { keyFacts, alternativeFacts };
