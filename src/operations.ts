@@ -205,6 +205,7 @@ export const operations = {
   // audit and keys
   "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },
   "event.verify":          { route: "GET /api/events/verify",                            needs: "audit:read", on: "platform" },
+  "event.export":          { route: "GET /api/events/export",                            needs: "audit:read", on: "platform" },
   "access_log.list":       { route: "GET /api/access-log",                               needs: "audit:read", on: "platform" },
   "blocked_key.list":      { route: "GET /api/blocked-keys",                             needs: "read", on: "any" },
   "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true, stepUp: "key.block" },

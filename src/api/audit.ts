@@ -1,12 +1,14 @@
-/** The audit chain in JSON: list and verify. */
+/** The audit chain: list and verify in JSON, and as a file in the formats of collectors. */
 
 import { actions, results } from "#core/audit/actions.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { cefLine, type LineOrigin, rfc5424Line } from "#core/audit/formats.ts";
 import { refuse } from "#core/problems.ts";
 import {
   flag,
   oneOf,
   optional,
+  otherwise,
   parsed,
   shape,
   text,
@@ -15,19 +17,30 @@ import {
   WrongValue,
 } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
+import { Document } from "#domain/access/outcome.ts";
 import { anyScope, thePlatform } from "#domain/access/targets.ts";
+import { exportEvents } from "#domain/audit/event-export.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
+import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { serialField, timeField } from "./fields.ts";
 import { listOf, pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
 import { count, present, serialText, time } from "./shapes.ts";
 
+export interface AuditHandlerDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Who the lines of an export say they come from. */
+  readonly lines: LineOrigin;
+}
+
 /** Handlers for `event.*`. */
-export function auditHandlers(deps: { readonly store: Store }) {
+export function auditHandlers(deps: AuditHandlerDeps) {
   return {
     "event.list": eventList(deps.store),
+    "event.export": eventExport(deps),
     "event.verify": operation({
       summary: "Walk the whole audit chain and report the first broken link.",
       target: thePlatform,
@@ -79,6 +92,52 @@ function eventList(store: Store) {
     },
   });
 }
+
+function eventExport(deps: AuditHandlerDeps) {
+  return operation({
+    summary: "The audit chain as a file, oldest first: JSON lines that verify offline, or syslog.",
+    target: thePlatform,
+    input: {
+      format: otherwise(oneOf(exportFormats), "json"),
+      from: optional(timeField),
+      to: optional(timeField),
+    },
+    output: { media: [ndjson, "text/plain"] },
+    run: async ({ input, origin }) => {
+      const { format, from, to } = input;
+      if (from !== undefined && to !== undefined && from > to) {
+        throw refuse("bad_query", { parameter: "from", reason: "must not be later than to" });
+      }
+      const lines = linesOf(await exportEvents(deps, origin, { from, to }), writers[format], deps);
+      return new Document({ content: lines, ...files[format], fleeting: true });
+    },
+  });
+}
+
+/** A piece for each page. */
+async function* linesOf(
+  pages: AsyncGenerator<readonly AuditEvent[]>,
+  write: (event: AuditEvent, origin: LineOrigin) => string,
+  { lines }: Pick<AuditHandlerDeps, "lines">,
+) {
+  for await (const page of pages) {
+    yield utf8.encode(page.map((event) => `${write(event, lines)}\n`).join(""));
+  }
+}
+
+const exportFormats = ["json", "rfc5424", "cef"] as const;
+const ndjson = "application/x-ndjson";
+const files = {
+  json: { fileName: "events.ndjson", type: ndjson },
+  rfc5424: { fileName: "events.log", type: "text/plain" },
+  cef: { fileName: "events.cef", type: "text/plain" },
+} as const;
+const writers = {
+  json: (event: AuditEvent) => JSON.stringify(eventJson(event)),
+  rfc5424: rfc5424Line,
+  cef: cefLine,
+} as const;
+const utf8 = new TextEncoder();
 
 /**
  * An action of the table, or the beginning of some and `.*`; a name nobody knows is not an empty

@@ -1,5 +1,7 @@
 /** Every row of the operations table with its handler: a row without one does not compile. */
 
+import { hostname } from "node:os";
+
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
@@ -43,6 +45,7 @@ import { tenantHandlers } from "#api/tenants.ts";
 import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
+import { exampleEnterpriseId, type LineOrigin } from "#core/audit/formats.ts";
 import type { PathWork } from "#domain/ports.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -92,7 +95,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
-    ...auditHandlers({ store }),
+    ...auditHandlers({ store, clock, lines: lineOrigin(build) }),
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({
       store,
@@ -137,6 +140,14 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...ocspAnswers(deps),
   };
 }
+
+/** Whoever collects lines tells instances apart by host and process. */
+const lineOrigin = ({ version }: Build): LineOrigin => ({
+  host: hostname(),
+  processId: process.pid,
+  version,
+  enterpriseId: exampleEnterpriseId,
+});
 
 function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) {
   const exposition = () => metrics.exposition();

@@ -27,7 +27,7 @@ import { mustBeSomething } from "./founded.ts";
 import { describe } from "./describe.ts";
 import { supervisorOf } from "./supervisor.ts";
 import type { Running } from "./running.ts";
-import { standardError, standardOutput } from "./standard-output.ts";
+import { standardError, standardOutput, standardOutputIsAbandoned } from "./standard-output.ts";
 import { build } from "./version.ts";
 
 /**
@@ -305,8 +305,10 @@ function logFor({ log }: Config, level: Config["log"]["level"]): ProcessLog {
 const processIo: Io = {
   stdout: standardOutput,
   stderr: standardError,
+  isAbandoned: standardOutputIsAbandoned,
   env: process.env,
   stdin: () => Bun.stdin.bytes(),
+  stdinPieces: () => Bun.stdin.stream(),
   ask: process.stdin.isTTY && standardError.isTerminal ? askAtTerminal : undefined,
 };
 

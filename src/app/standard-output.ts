@@ -3,6 +3,7 @@
  * next line runs.
  */
 
+import { dlopen } from "bun:ffi";
 import { writeSync } from "node:fs";
 import { isatty } from "node:tty";
 
@@ -42,6 +43,25 @@ export const standardError: Output = {
   isTerminal: isatty(standardErrorDescriptor),
 };
 
+/**
+ * Asks poll(2) whether the other end of a pipe or socket is closed; false where it cannot be asked
+ * (a C library of another name), and the next write tells.
+ */
+export function standardOutputIsAbandoned(): boolean {
+  try {
+    const { symbols, close } = dlopen("libc.so.6", {
+      poll: { args: ["ptr", "u64", "i32"], returns: "i32" },
+    } as const);
+    // struct pollfd: int fd; short events; short revents.
+    const polled = new Int16Array([standardOutputDescriptor, 0, 0, 0]);
+    const found = symbols.poll(polled, 1n, 0);
+    close();
+    return found > 0 && ((polled[3] ?? 0) & (pollError | pollHangUp)) !== 0;
+  } catch {
+    return false;
+  }
+}
+
 /** Undefined when everything went out, else the name of the error that kept it. */
 function written(descriptor: number, content: string | Uint8Array): string | undefined {
   const octets = typeof content === "string" ? Buffer.from(content) : content;
@@ -61,5 +81,7 @@ function written(descriptor: number, content: string | Uint8Array): string | und
 /** Narrower than this nothing can be told; a terminal that does not say is this wide. */
 const columnsMin = 40;
 const usualColumns = 80;
+const pollError = 0x8;
+const pollHangUp = 0x10;
 const pieceMax = 1 << 20;
 const waitMs = 2;

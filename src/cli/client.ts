@@ -13,6 +13,7 @@ import {
 } from "#operations";
 
 import { Failure, Refusal } from "./failure.ts";
+import { networkFault } from "./network-faults.ts";
 import type { Reach, RequestBody } from "./reach.ts";
 import { type Row, rowOf, rowsAt, textAt } from "./rows.ts";
 
@@ -171,6 +172,11 @@ export class Client {
     }
   }
 
+  /** Which way requests go; it is opened when no request has done so. */
+  async way(): Promise<Reach["way"]> {
+    return (await this.#reached()).way;
+  }
+
   async close(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;
@@ -254,7 +260,9 @@ async function accepted(response: Response): Promise<Response> {
 }
 
 async function jsonOf(response: Response): Promise<unknown> {
-  const text = await response.text();
+  const text = await response.text().catch((error) => {
+    throw new Failure(`The answer broke off: ${networkFault(error)}.`, "unreachable");
+  });
   try {
     return JSON.parse(text);
   } catch {

@@ -27,6 +27,7 @@ export type FileKind =
   | "PEM among other text"
   | "a sign ledger"
   | "an approval transcript"
+  | "an audit export"
   | "a JSON document"
   | "alerting rules"
   | "something else";
@@ -42,6 +43,15 @@ export function kindOfFile(octets: Uint8Array): FileKind {
   if (/^\s*\{/.test(text)) return kindOfJson(text);
   if (text.startsWith(`${rulesLine}\n`)) return "alerting rules";
   return kindOfDer(octets);
+}
+
+/**
+ * True for what begins as a file of audit events does, in any of its formats: such a file may be of
+ * any length, so its first octets must do.
+ */
+export function isAuditExport(head: Uint8Array): boolean {
+  const [line = ""] = new TextDecoder().decode(head).split("\n", 1);
+  return auditLines.some((beginning) => beginning.test(line));
 }
 
 /** True for a certificate that may sign others (RFC 5280 §4.2.1.9). */
@@ -155,6 +165,11 @@ const pemKinds: ReadonlyMap<string, FileKind> = new Map([
   ["NEW CERTIFICATE REQUEST", "a request"],
   ["X509 CRL", "a CRL"],
 ]);
+const auditLines = [
+  /^\{"seq":\d+,"id":".*,"prev_hash":"[0-9a-f]{64}","hash":"[0-9a-f]{64}"\}$/,
+  /^<\d+>1 \S+ \S+ pkid \d+ \S+ \[pkidAudit@/,
+  /^CEF:0\|pkid\|pkid\|/,
+];
 const transcriptMembers = ["approval", "events", "exported_at", "signature_algorithm", "signature"];
 const pemLabel = /^-----BEGIN ([A-Z0-9 #]+)-----/gm;
 const blocksMax = 1000;

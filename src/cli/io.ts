@@ -3,7 +3,7 @@
  * arguments.
  */
 
-import { closeSync, openSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, createReadStream, openSync, readSync, writeFileSync } from "node:fs";
 
 import { Failure } from "./failure.ts";
 
@@ -23,9 +23,16 @@ export interface Output {
 export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
+  /**
+   * True when nobody reads standard output any more, as behind `| head`: writing would tell, but
+   * whoever waits has nothing to write.
+   */
+  isAbandoned(): boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The whole of standard input, as octets. */
   stdin(): Promise<Uint8Array>;
+  /** The same piece by piece, for what may be of any length. */
+  stdinPieces(): AsyncIterable<Uint8Array>;
   /**
    * Asks the person at the terminal and gives the line typed, empty at its end; absent where nobody
    * can be asked.
@@ -41,6 +48,19 @@ export async function readArgument(io: Io, file: string, max = bytesMax): Promis
   const octets = file === "-" ? await io.stdin() : readFile(file, max);
   if (octets.length > max) throw new Failure(`${file} is larger than ${max / 1_048_576} MiB.`);
   return octets;
+}
+
+/**
+ * The octets of a file argument of any length, piece by piece; `-` is standard input. Fails for a
+ * file that cannot be read.
+ */
+export async function* argumentPieces(io: Io, file: string): AsyncGenerator<Uint8Array> {
+  if (file === "-") return void (yield* io.stdinPieces());
+  try {
+    yield* createReadStream(file, { highWaterMark: pieceMax });
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${errorCode(error)}.`);
+  }
 }
 
 /** Text of a file argument, with the limits of `readArgument`. */

@@ -6,7 +6,10 @@
 import {
   chmodSync,
   chownSync,
+  closeSync,
+  openSync,
   readFileSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -16,7 +19,7 @@ import {
 import { basename, dirname, join } from "node:path";
 
 import { Failure } from "./failure.ts";
-import { type FileKind, kindOfFile, leadingSubject } from "./file-kinds.ts";
+import { type FileKind, isAuditExport, kindOfFile, leadingSubject } from "./file-kinds.ts";
 import { type Io, writeFile } from "./io.ts";
 
 /** Takes the result once the command has it. */
@@ -81,15 +84,18 @@ function mustBeOfSameCa(file: string, result: string | Uint8Array): void {
   throw new Failure(sentence, "already_exists", { file });
 }
 
-/** Where a result goes, and whose the file is there. */
-interface Place {
+/** Where a result goes, with what rights, and whose the file is there. */
+export interface Place {
   readonly target: string;
   readonly mode: number;
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
 }
 
-/** Undefined for a device or a pipe, which is written to: there is nothing in it to keep. */
-function placeOf(
+/**
+ * Undefined for a device or a pipe, which is written to: there is nothing in it to keep. Fails for
+ * a directory, where there is none, and for a file of another kind; then it says the consequence.
+ */
+export function placeOf(
   file: string,
   { kind, mode }: { readonly kind: FileKind; readonly mode: number },
   consequence: string,
@@ -114,8 +120,9 @@ function placeOf(
 }
 
 function kindIn(file: string, size: number): FileKind {
-  if (size > bytesMax) return "something else";
   try {
+    if (isAuditExport(headOf(file))) return "an audit export";
+    if (size > bytesMax) return "something else";
     return kindOfFile(readFileSync(file));
   } catch (error) {
     // What cannot be read is not replaced.
@@ -124,11 +131,22 @@ function kindIn(file: string, size: number): FileKind {
   }
 }
 
-const freshBeside = (target: string): string =>
+function headOf(file: string): Uint8Array {
+  const opened = openSync(file, "r");
+  try {
+    const head = new Uint8Array(headBytes);
+    return head.subarray(0, readSync(opened, head));
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** A name in the same folder that nobody has. */
+export const freshBeside = (target: string): string =>
   join(dirname(target), `.${basename(target)}.${crypto.randomUUID()}`);
 
 /** Fails where no file can be made, which the bits of a directory do not say for sure. */
-function probe({ target }: Place): void {
+export function probe({ target }: Place): void {
   const fresh = freshBeside(target);
   try {
     writeFileSync(fresh, "", { mode: 0o600, flag: "wx" });
@@ -139,7 +157,8 @@ function probe({ target }: Place): void {
   }
 }
 
-function staged({ target, mode, owner }: Place, result: string | Uint8Array): Staged {
+function staged(place: Place, result: string | Uint8Array): Staged {
+  const { target } = place;
   const fresh = freshBeside(target);
   const discard = () => rmSync(fresh, { force: true });
   const attempt = (step: () => void) => {
@@ -151,11 +170,16 @@ function staged({ target, mode, owner }: Place, result: string | Uint8Array): St
     }
   };
   attempt(() => {
-    writeFileSync(fresh, result, { mode: mode & 0o700, flag: "wx", flush: true });
-    if (owner !== undefined) giveTo(fresh, owner);
-    chmodSync(fresh, mode);
+    writeFileSync(fresh, result, { mode: place.mode & 0o700, flag: "wx", flush: true });
+    endow(fresh, place);
   });
   return { commit: () => attempt(() => renameSync(fresh, target)), discard };
+}
+
+/** Gives what was written under a fresh name the owner and the rights of its place. */
+export function endow(fresh: string, { mode, owner }: Place): void {
+  if (owner !== undefined) giveTo(fresh, owner);
+  chmodSync(fresh, mode);
 }
 
 /**
@@ -178,4 +202,6 @@ const codeOf = (error: unknown): string =>
 /** POSIX chown: (uid_t)-1 leaves the owner as it is. */
 const unchanged = -1;
 const others = 0o007;
+/** The longest event in a line is shorter. */
+const headBytes = 65_536;
 const bytesMax = 64 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** Reads answers of the server without trusting their shape, and lays rows out for people. */
 
-import { Table } from "./table.ts";
+import { GrowingTable, Table } from "./table.ts";
 
 /**
  * A JSON object as answered, by the names of the members that `A` has: their values are not
@@ -83,13 +83,22 @@ const printableTable = (head: readonly string[], rows: readonly (readonly string
   );
 
 /** The named members of rows as a table; the header is the member's name. */
-export function columns<R extends object>(rows: readonly R[], keys: readonly NameOf<R>[]): Table {
-  const head = keys.map((key) => key.replaceAll("_", " "));
-  return printableTable(
-    head,
-    rows.map((row) => keys.map((key) => shortTime(textAt(row, key)) || "-")),
-  );
+export const columns = <R extends object>(rows: readonly R[], keys: readonly NameOf<R>[]): Table =>
+  printableTable(titlesOf(keys), rows.map(cellsOf(keys)));
+
+/** The same of rows that come one after the other: gives the lines of those that have come. */
+export function growingColumns<R extends object>(keys: readonly NameOf<R>[]) {
+  const table = new GrowingTable(titlesOf(keys));
+  return (rows: readonly R[]): string =>
+    table.lines(rows.map((row) => cellsOf(keys)(row).map(printable)));
 }
+
+const titlesOf = (keys: readonly string[]) => keys.map((key) => key.replaceAll("_", " "));
+
+const cellsOf =
+  <R extends object>(keys: readonly NameOf<R>[]) =>
+  (row: R): readonly string[] =>
+    keys.map((key) => shortTime(textAt(row, key)) || "-");
 
 /** One `name: value` line per member that has a value. */
 export function facts<R extends object>(row: R, keys: readonly NameOf<R>[]): string {

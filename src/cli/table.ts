@@ -60,11 +60,33 @@ export class Table implements Fitting {
   }
 }
 
+/** A table without an end: as many lines as there are, under widths that only grow. */
+export class GrowingTable {
+  readonly #head: readonly string[];
+  #widths: readonly number[] | undefined;
+
+  constructor(head: readonly string[]) {
+    this.#head = head;
+  }
+
+  /** The rows as lines; those of the first call come under the header. */
+  lines(rows: readonly (readonly string[])[]): string {
+    const isFirst = this.#widths === undefined;
+    const lines = isFirst ? [titles(this.#head), ...rows] : rows;
+    const known = this.#widths ?? [];
+    const widths = this.#head.map((_, at) => Math.max(known[at] ?? 0, widthsOf(lines)[at] ?? 0));
+    this.#widths = widths;
+    return aligned(lines, widths);
+  }
+}
+
 const titles = (head: readonly string[]): readonly string[] =>
   head.map((title) => title.toUpperCase());
 
-function aligned(lines: readonly (readonly string[])[]): string {
-  const widths = widthsOf(lines);
+function aligned(
+  lines: readonly (readonly string[])[],
+  widths: readonly number[] = widthsOf(lines),
+): string {
   return lines
     .map((line) => {
       const cells = line.map((cell, column) =>

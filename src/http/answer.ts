@@ -200,6 +200,7 @@ function challenge(request: Request): Record<string, string> {
 const isDer = (contentType: string | null): boolean =>
   contentType?.startsWith("application/") === true &&
   !contentType.startsWith("application/json") &&
+  !contentType.startsWith("application/x-ndjson") &&
   !contentType.startsWith("application/proto") &&
   !contentType.startsWith("application/grpc-web") &&
   !contentType.startsWith("application/x-pem-file");

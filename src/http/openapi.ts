@@ -195,7 +195,7 @@ function contentOf(type: string, output: Field<unknown> | undefined): Json {
   if (type === "application/json" && output !== undefined) {
     return { schema: output.schema, example: sampleOf(output) };
   }
-  const isText = type.startsWith("text/") || type.includes("pem");
+  const isText = type.startsWith("text/") || /pem|ndjson/.test(type);
   return { schema: isText ? { type: "string" } : octets() };
 }
 

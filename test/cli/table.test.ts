@@ -100,8 +100,10 @@ describe("a command", () => {
     const io = {
       stdout,
       stderr: { write: () => {}, isTerminal: false },
+      isAbandoned: () => false,
       env: {},
       stdin: async () => new Uint8Array(),
+      stdinPieces: async function* () {},
       ask: undefined,
     };
     const app = { fetch: async () => Response.json({ items: rows }), close: async () => undefined };

@@ -1,9 +1,9 @@
 /** Hands out the access log as a whole, which is an event of its own. */
 
-import { type Instant, timestamp } from "#core/time.ts";
-import { authorOf, type Origin } from "#domain/actor.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { recordExport } from "./exports.ts";
 import type { AccessLogFilter, LoggedRequest } from "./store.ts";
 
 /** Most rows one export has. */
@@ -20,7 +20,7 @@ export async function exportAccessLog(
   filter: AccessLogFilter,
   each: (rows: readonly LoggedRequest[]) => void,
 ): Promise<number> {
-  const { store, clock } = deps;
+  const { store } = deps;
   let rows = 0;
   for (let after: Parameters<typeof store.read.accessLog.page>[2]; ; ) {
     const limit = Math.min(pageRows, exportedRowsMax - rows);
@@ -30,13 +30,8 @@ export async function exportAccessLog(
     after = page.next;
     if (after === undefined || rows >= exportedRowsMax) break;
   }
-  const detail = { kind: "access_log", from: named(filter.from), to: named(filter.to), rows };
-  const author = authorOf(origin, undefined);
-  const event = { ...author, action: "audit.export", result: "success", detail } as const;
-  const now = clock.now();
-  await store.atomically(async (tx) => void (await tx.audit.appendEvent(event, now)));
+  await recordExport(deps, origin, { kind: "access_log", from: filter.from, to: filter.to, rows });
   return rows;
 }
 
-const named = (at: Instant | undefined) => (at === undefined ? undefined : timestamp(at));
 const pageRows = 500;

@@ -54,8 +54,12 @@ export async function shell(
   const io = {
     stdout: output(out),
     stderr: output(err),
+    isAbandoned: () => false,
     env: { PKID_DATA_DIR: "/nonexistent/pkid", ...options.env },
     stdin: async () => new TextEncoder().encode(options.stdin ?? ""),
+    stdinPieces: async function* () {
+      yield new TextEncoder().encode(options.stdin ?? "");
+    },
     ask:
       options.typed === undefined
         ? undefined

@@ -82,7 +82,7 @@ export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
     ...crlAdministration({ ...world, publisher, scopes, crlImport: {} as never }), // As above.
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
-    ...auditHandlers({ store }),
+    ...auditHandlers({ store, clock, lines: {} as never }), // As above.
     ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
