@@ -85,6 +85,7 @@ const nouns: readonly string[] = [
   "approvals",
   "backup",
   "retention",
+  "expiry",
   "preflight",
   "instance",
 ];

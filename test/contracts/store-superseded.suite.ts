@@ -32,7 +32,7 @@ export function supersededContract(given: () => { readonly store: Store }): void
         }),
       );
     const outlived = async () =>
-      (await store.read.certificates.superseded(old.id, [row.serial], make.noon)).has(row.serial);
+      (await store.read.certificates.superseded(old.id, [row.serial])).has(row.serial);
     return { store, old, next, stranger, row, later, outlived };
   };
 
@@ -41,10 +41,8 @@ export function supersededContract(given: () => { readonly store: Store }): void
     expect(await outlived()).toBe(false);
     await later();
     expect(await outlived()).toBe(true);
-    expect(await store.read.certificates.superseded(next.id, [row.serial], make.noon)).toEqual(
-      new Set(),
-    );
-    expect(await store.read.certificates.superseded(next.id, [], make.noon)).toEqual(new Set());
+    expect(await store.read.certificates.superseded(next.id, [row.serial])).toEqual(new Set());
+    expect(await store.read.certificates.superseded(next.id, [])).toEqual(new Set());
   });
 
   test("nothing else does", async () => {
@@ -72,7 +70,7 @@ export function supersededContract(given: () => { readonly store: Store }): void
     const [first, other] = [nameless([name, "dns:b"], 1), nameless([name], 1)];
     for (const row of [first, other, nameless(["dns:b", name], 2)]) await make.issue(store, row);
     const serials = [first.serial, other.serial];
-    expect(await store.read.certificates.superseded(old.id, serials, make.noon)).toEqual(
+    expect(await store.read.certificates.superseded(old.id, serials)).toEqual(
       new Set([first.serial]),
     );
   });
