@@ -35,6 +35,7 @@ import type { Sealing } from "#domain/envelopes/open.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
+import { Reports } from "#domain/expiry/report.ts";
 import { Retention } from "#domain/retention/retention.ts";
 import { openPublishing } from "#domain/publishing/open.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
@@ -81,6 +82,7 @@ export interface Parts {
   readonly publishing: Publishing;
   readonly transparency: Transparency;
   readonly retention: Retention;
+  readonly reports: Reports;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
@@ -133,7 +135,7 @@ export function domainParts(deps: PartsDeps): Parts {
     authorities,
     revocation,
     transparency,
-    retention: new Retention({ store, clock, config: deps.inForce }),
+    ...ends(deps),
     counts,
     profiles,
     issuance,
@@ -150,6 +152,19 @@ export function domainParts(deps: PartsDeps): Parts {
     blockedKeys: new BlockedKeys({ store, clock, random }),
   };
 }
+
+/** What becomes of certificates that end, and who is told. */
+function ends({ store, clock, inForce }: PartsDeps): Pick<Parts, "retention" | "reports"> {
+  return {
+    retention: new Retention({ store, clock, config: inForce }),
+    reports: new Reports({ store, clock, thresholds: () => thresholdsOf(inForce().monitor) }),
+  };
+}
+
+const thresholdsOf = ({ warning_days, critical_days }: Config["monitor"]) => ({
+  warningDays: warning_days,
+  criticalDays: critical_days,
+});
 
 function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revoker): Transparency {
   const registry = new LogRegistry(configuredLogs(config).logs);

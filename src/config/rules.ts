@@ -1,6 +1,6 @@
 /**
  * Startup validation across keys: the rules that need no file, token or database (V-2, V-3, V-5,
- * V-8 to V-16, V-23).
+ * V-8 to V-16, V-22, V-23).
  */
 
 import { resolve } from "node:path";
@@ -14,6 +14,7 @@ import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
 import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
+import { monitorFaults } from "./monitor-rules.ts";
 import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";
 import { isPostgresUrl, postgresDefaults } from "#config/sections/database.ts";
@@ -38,6 +39,7 @@ export function ruleFaults(
     ...presignFaults(config),
     ...publishFaults(config),
     ...retentionFaults(config),
+    ...monitorFaults(config),
     ...backupFaults(config),
     ...approvalFaults(config.approvals),
   ];

@@ -10,6 +10,7 @@ import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
+import { monitor } from "#config/sections/monitor.ts";
 import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
 import { backup } from "#config/sections/backup.ts";
@@ -55,6 +56,7 @@ export const configSchema = section("pkid configuration", {
   publish,
   backup,
   retention,
+  monitor,
   rate_limit: rateLimit,
   approvals,
 });

@@ -1,4 +1,7 @@
-/** What a store guarantees about certificates that later ones outlive, whoever keeps it. */
+/**
+ * What a store guarantees about certificates that later ones outlive, and about their ends, whoever
+ * keeps it.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -6,6 +9,8 @@ import { addSeconds } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/records.ts";
+
+import { expiryContract } from "./store-expiry.suite.ts";
 
 /** The guarantees, as tests of the store `given` holds. */
 export function supersededContract(given: () => { readonly store: Store }): void {
@@ -74,4 +79,6 @@ export function supersededContract(given: () => { readonly store: Store }): void
       new Set([first.serial]),
     );
   });
+
+  expiryContract(given);
 }

@@ -10,7 +10,6 @@ import { bulkContract } from "./store-bulk.suite.ts";
 import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { crlContract } from "./store-crls.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
-import { expiryContract } from "./store-expiry.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
@@ -60,7 +59,6 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     passkeyContract(given);
     presignedContract(given);
     retentionContract(given);
-    expiryContract(given);
     audit(given);
     units(given);
   });

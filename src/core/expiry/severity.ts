@@ -38,7 +38,7 @@ export function lastEndOf(
   }
 }
 
-/** How urgent an end is at this moment: the most urgent severity whose last end it keeps (EXP-1). */
+/** How urgent an end is now: the most urgent severity whose last end it keeps (EXP-1). */
 export function severityOf(notAfter: Instant, now: Instant, thresholds: Thresholds): Severity {
   const isAtLeast = (severity: Severity): boolean => {
     const last = lastEndOf(severity, now, thresholds);
@@ -50,6 +50,10 @@ export function severityOf(notAfter: Instant, now: Instant, thresholds: Threshol
 /** True for what is as urgent as `least`, or more. */
 export const isAtLeast = (severity: Severity, least: Severity): boolean =>
   severities.indexOf(severity) >= severities.indexOf(least);
+
+/** The severity as one that somebody is told of; undefined for what is well. */
+export const alarmOf = (severity: Severity): Alarming | undefined =>
+  alarming.find((alarm) => alarm === severity);
 
 /** Whole seconds to the end, below zero once it is over. */
 export const secondsLeft = (notAfter: Instant, now: Instant): number =>
