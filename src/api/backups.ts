@@ -1,7 +1,18 @@
 /** Backups, asked for over the admin socket: the archive is what is answered. */
 
 import { refuse } from "#core/problems.ts";
-import { flag, list, many, oneOf, optional, otherwise, shape, text, words } from "#core/shape.ts";
+import {
+  decimal,
+  flag,
+  list,
+  many,
+  oneOf,
+  optional,
+  otherwise,
+  shape,
+  text,
+  words,
+} from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import type { Origin } from "#domain/actor.ts";
 import { Document } from "#domain/access/outcome.ts";
@@ -51,10 +62,12 @@ export function backupHandlers(deps: BackupHandlerDeps) {
         artifact: text({ min: 1, max: 255, characters: "line" }),
         result: oneOf(["success", "error"]),
         fault: otherwise(text({ max: 1024, characters: "line" }), ""),
+        /** How long it took; absent where the archive was not opened. */
+        seconds: optional(decimal({ min: 0, max: 1e9 })),
       },
       output: statusShape,
       run: async ({ input, origin }) => {
-        await backups.drilled(origin, input);
+        await backups.drilled(origin, input, input.seconds);
         const { backup, drill } = await backups.last();
         return { ...(backup && { backup }), ...(drill && { drill }) };
       },

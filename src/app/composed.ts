@@ -56,7 +56,7 @@ export interface ServeOptions {
   /** Digest of the effective configuration, secrets excluded. */
   readonly digest: string;
   /** Loads the configuration again, for SIGHUP; throws when it is not valid. */
-  readonly reread: () => Config;
+  readonly reread: () => Promise<Config>;
 }
 
 /** What is open below the domain. */

@@ -30,5 +30,5 @@ export interface AppOptions {
   /** Gives up the KEK for a new one: of a restore. */
   readonly recovery?: Recovery | undefined;
   /** Reads the configuration again, for preflight. */
-  readonly read?: () => Read;
+  readonly read?: () => Promise<Read>;
 }

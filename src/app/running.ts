@@ -59,7 +59,7 @@ export interface RunningDeps {
   readonly handed: HandedOver;
   /** Digest of the effective configuration, secrets excluded (CFG-8). */
   readonly digest: string;
-  readonly reread: () => Config;
+  readonly reread: () => Promise<Config>;
   /** Has key providers that do not serve looked at again. */
   readonly lookAtKeys: () => void;
   readonly backups: Pick<ScheduledBackups, "runDue" | "drillDue">;
@@ -220,7 +220,7 @@ class Server implements Running {
       // Whatever the configuration says: a PIN is read again, and what was missing on a token is
       // looked for.
       lookAtKeys();
-      const { config, ...keys } = reload(this.#config, reread());
+      const { config, ...keys } = reload(this.#config, await reread());
       const files = fileDigests(config);
       // A file may be another one under the same name.
       const replaced = changedFiles(this.#files, files);

@@ -9,10 +9,13 @@ import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock } from "#adapters/system.ts";
 import { ProcessLog } from "#adapters/telemetry/log.ts";
 import { StandardError } from "#adapters/telemetry/standard-error.ts";
+import { documentAside } from "./yaml-thread.ts";
 import { runCli } from "#cli/cli.ts";
 import type { Archives, CliDeps, ServeRequest } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Io } from "#cli/io.ts";
+import { faultLine } from "#config/load.ts";
+import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { openApp } from "#app";
@@ -72,6 +75,10 @@ const depsOf = (workerUrl: string): CliDeps => ({
   },
   archives: archives(workerUrl),
   manual: manualChapters,
+  watching: {
+    dashboard: async () => (await import("#adapters/telemetry/dashboard.ts")).dashboard(),
+    alerts: async (asked) => (await import("#adapters/telemetry/alerts.ts")).alertRules(asked),
+  },
   version: {
     version: build.version,
     commit: build.commit ?? "",
@@ -152,7 +159,8 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     }
   };
   const keepRootPassword = passwordKeeper(config, say);
-  const { migrate: mayMigrate, foundAnew, read } = request;
+  const { migrate: mayMigrate, foundAnew } = request;
+  const read = () => request.read((text, name) => documentAside(workerUrl, text, name));
   const ways = {
     mayFound: true,
     foundAnew,
@@ -167,7 +175,7 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     handed,
     cleartext: request.cleartext,
     digest: request.digest,
-    reread: () => reread(request, warn),
+    reread: () => reread(read, warn),
   });
   surviveBugs(log);
   signals.onReload(() => void supervisor.reloading(() => running.reload()));
@@ -193,11 +201,11 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
 }
 
 /** The configuration as it is now; throws when it is not valid. */
-function reread(request: ServeRequest, warn: (warning: string) => void): Config {
-  const again = request.reread();
-  if ("faults" in again) throw new Error(again.faults.join("\n"));
-  again.warnings.forEach(warn);
-  return again.config;
+async function reread(read: () => Promise<Read>, warn: (warning: string) => void): Promise<Config> {
+  const { loaded } = await read();
+  if (!loaded.ok) throw new Error(loaded.faults.map(faultLine).join("\n"));
+  loaded.warnings.forEach(warn);
+  return loaded.config;
 }
 
 /**

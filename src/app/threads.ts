@@ -7,6 +7,7 @@ import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
 import { isPathJob } from "#adapters/paths/thread-data.ts";
+import { isYamlJob } from "./yaml-thread.ts";
 
 /**
  * Runs the job until it ends. Each loads what its own job needs and no more: a thread has a heap of
@@ -28,6 +29,9 @@ export async function runThread(): Promise<void> {
   } else if (isOpeningJob(workerData)) {
     const { runOpeningJob } = await import("#app/backup/job.ts");
     await runOpeningJob(workerData);
+  } else if (isYamlJob(workerData)) {
+    const { runYamlJob } = await import("./yaml-job.ts");
+    runYamlJob(workerData);
   } else if (isPathJob(workerData)) {
     const { runPathJob } = await import("#adapters/paths/job.ts");
     runPathJob();

@@ -189,6 +189,10 @@ export const globalArgs = {
   ),
   url: value("Base address of a remote server; else PKID_URL, else this machine.", "url"),
   token: value("API token for the remote server, - reads it from stdin; else PKID_TOKEN.", "token"),
+  "token-file": value(
+    "File with the API token, read at each connection, instead of --token.",
+    "file",
+  ),
   "client-cert": value(
     "PEM file of the certificate to show the remote server, instead of a token.",
     "file",

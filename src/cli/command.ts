@@ -3,7 +3,7 @@
 import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 
 import type { Environment } from "#config/environment.ts";
-import type { Read } from "#config/read.ts";
+import type { Read, YamlReader } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
@@ -55,6 +55,8 @@ export interface CliDeps {
   readonly archives: Archives;
   /** The chapters of the operator's manual. */
   readonly manual: () => readonly Chapter[];
+  /** What watches instances from outside, made of the metrics. */
+  readonly watching: Watching;
   readonly version: VersionFacts;
   /** Name of the user this process runs as. */
   readonly osUser: string;
@@ -75,12 +77,8 @@ export interface ServeRequest {
   readonly migrate: boolean;
   /** Another instance may begin where the database of an earlier one is gone. */
   readonly foundAnew: boolean;
-  /** The configuration as it reads now, with every fault and warning. */
-  readonly read: () => Read;
-  /** The configuration as it is now, or the lines that say what is wrong with it (RLD-1, RLD-3). */
-  readonly reread: () =>
-    | { readonly config: Config; readonly warnings: readonly string[] }
-    | { readonly faults: readonly string[] };
+  /** The configuration as it reads now, with every fault and warning (RLD-1, RLD-3). */
+  readonly read: (yaml: YamlReader) => Promise<Read>;
 }
 
 /** What is looked at for a support bundle; each may throw, which is then what is told. */
@@ -92,6 +90,30 @@ export interface SupportFacts {
   database(config: Config): Promise<unknown>;
   /** The newest first, with everything that stands in them. */
   events(config: Config, max: number): Promise<readonly Readonly<Record<string, unknown>>[]>;
+}
+
+/** What other programs watch instances with. */
+export interface Watching {
+  /** A dashboard in the JSON model of Grafana. */
+  dashboard(): Promise<Readonly<Record<string, unknown>>>;
+  /** Alerting rules, for the scrape job of that name and backups made so often. */
+  alerts(asked: {
+    readonly job: string;
+    readonly backupIntervalSeconds: number;
+  }): Promise<AlertRules>;
+}
+/** Alerting rules in their groups, by the names Prometheus has for their members. */
+export interface AlertRules {
+  readonly groups: readonly {
+    readonly name: string;
+    readonly rules: readonly {
+      readonly alert: string;
+      readonly expr: string;
+      readonly for: string;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly annotations: Readonly<Record<string, string>>;
+    }[];
+  }[];
 }
 
 /** What opens archives, and what becomes of them; each throws `ArchiveUnfit` and `Failure`. */
@@ -195,6 +217,17 @@ export interface NewKekReport {
 export interface DrillReport extends ArchiveFacts {
   /** How many of `pkid verify` were made; all of them hold. */
   readonly proofs: number;
+  /** What the archive opens by itself, should its KEK be lost. */
+  readonly data_keys: {
+    /** Values of the database that their data keys open: all there are. */
+    readonly values: number;
+    /** Software-held private keys that theirs open. */
+    readonly private_keys: number;
+    /** Labels of those without one. */
+    readonly missing: readonly string[];
+    /** Why an archive has none of private keys. */
+    readonly note?: string;
+  };
   readonly keys: string;
   /** CAs whose list was served. */
   readonly lists: number;
@@ -212,6 +245,8 @@ export interface MigrationReport {
   readonly migrations: readonly string[];
   /** The verified copy made first, on sqlite. */
   readonly copy?: string;
+  /** On postgres, where something of an instance is to change: its newest backup, if it has one. */
+  readonly backup?: { readonly artifact: string; readonly created_at: string } | null;
 }
 export interface MoveAsked {
   /** Changes nothing: counts, or holds a copy against what it was made of. */

@@ -21,6 +21,7 @@ import { kekVerbs } from "#cli/commands/kek.ts";
 import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { man } from "#cli/commands/man.ts";
 import { manual } from "#cli/commands/manual.ts";
+import { metricsVerbs } from "#cli/commands/metrics.ts";
 import { migrate } from "#cli/commands/migrate.ts";
 import { monitorVerbs } from "#cli/commands/monitor.ts";
 import { ocspVerbs } from "#cli/commands/ocsp.ts";
@@ -60,6 +61,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
   trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
+  metrics: { summary: "What watches it from outside.", verbs: metricsVerbs },
   monitor: { summary: "What is watched.", verbs: monitorVerbs },
   "dns-records": { summary: "DNS records that pin keys.", verbs: dnsRecordsVerbs },
   sessions: { summary: "People who are logged in.", verbs: sessionsVerbs },

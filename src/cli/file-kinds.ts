@@ -12,6 +12,8 @@ import { parseCsr } from "#core/x509/csr.ts";
 import { parseBasicConstraints } from "#core/x509/extensions.ts";
 import { Problem } from "#core/problems.ts";
 
+import { rulesLine } from "./rules-yaml.ts";
+
 /** What a file holds, in words; `something else` is what no result is written over. */
 export type FileKind =
   | "a certificate"
@@ -26,6 +28,7 @@ export type FileKind =
   | "a sign ledger"
   | "an approval transcript"
   | "a JSON document"
+  | "alerting rules"
   | "something else";
 
 /**
@@ -37,6 +40,7 @@ export function kindOfFile(octets: Uint8Array): FileKind {
   const labels = new Set([...text.matchAll(pemLabel)].map(([, label = ""]) => label));
   if (labels.size > 0) return kindOfPem(text, labels);
   if (/^\s*\{/.test(text)) return kindOfJson(text);
+  if (text.startsWith(`${rulesLine}\n`)) return "alerting rules";
   return kindOfDer(octets);
 }
 

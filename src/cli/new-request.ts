@@ -12,8 +12,8 @@ import { contextualConstructed } from "#core/asn1/tags.ts";
 import { element, integer, oid, sequence, setOf } from "#core/asn1/der.ts";
 
 import { defaultSignature, type KeyType, schemeOf } from "#core/x509/algorithms.ts";
-import { assembleSigned } from "#core/x509/certificate.ts";
-import { encodeExtensions, subjectAltName } from "#core/x509/extensions.ts";
+import { assembleSigned, type ParsedCertificate } from "#core/x509/certificate.ts";
+import { encodeExtensions, type Extension, subjectAltName } from "#core/x509/extensions.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { parsePublicKey } from "#core/x509/public-keys.ts";
 
@@ -46,24 +46,56 @@ export const keyPem = (key: KeyObject): string =>
  * the common name too. Fails for a key no certificate is made for.
  */
 export function requestFor(key: KeyObject, names: readonly string[]): string {
-  const exported = createPublicKey(key).export({ format: "der", type: "spki" });
-  const spki = new Uint8Array(exported);
-  const { keyType } = parsePublicKey(spki);
-  if (keyType === undefined) throw new Failure("The key is of a type that is not certified.");
-  const signature = defaultSignature(keyType);
   const sans = subjectAltName(
     names.map((value) => ({ kind: kindOfName(value), value })),
     false,
   );
   // ub-common-name is 64 (RFC 5280 appendix A); the alternative names say it all.
   const cn = names.find((name) => kindOfName(name) !== "uri" && name.length <= 64);
-  const requested = sequence(oid(oids.extensionRequest), setOf([encodeExtensions([sans])]));
-  const asked = sequence(
-    integer(0),
-    encodeName(cn === undefined ? [] : [{ type: "CN", value: cn }]).der,
-    spki,
-    element(contextualConstructed(0), requested),
-  );
+  const subject = encodeName(cn === undefined ? [] : [{ type: "CN", value: cn }]).der;
+  return signedRequest(key, subject, [sans]);
+}
+
+/**
+ * A request in PEM for the identity of a certificate, letter by letter, with another key. Fails for
+ * a key no certificate is made for.
+ */
+export function renewalRequest(
+  key: KeyObject,
+  { subject, extensions }: Pick<ParsedCertificate, "subject" | "extensions">,
+): string {
+  const sans = extensions.filter((extension) => extension.oid === oids.subjectAltName);
+  return signedRequest(key, subject.der, sans);
+}
+
+/**
+ * The type of key that a certificate has, where one can be made here; fails, saying so, where none
+ * can.
+ */
+export function subscriberKeyTypeOf({ spki }: Pick<ParsedCertificate, "spki">): SubscriberKeyType {
+  const { keyType } = parsePublicKey(spki);
+  const type = subscriberKeyTypes.find((one) => one === keyType);
+  if (type === undefined) throw new Failure("The key is of a type that is not made here.");
+  return type;
+}
+
+function signedRequest(
+  key: KeyObject,
+  subject: Uint8Array,
+  extensions: readonly Extension[],
+): string {
+  const exported = createPublicKey(key).export({ format: "der", type: "spki" });
+  const spki = new Uint8Array(exported);
+  const { keyType } = parsePublicKey(spki);
+  if (keyType === undefined) throw new Failure("The key is of a type that is not certified.");
+  const signature = defaultSignature(keyType);
+  // An empty list of extensions may not be written (RFC 5280 §4.1); no attribute may.
+  const requested =
+    extensions.length === 0
+      ? new Uint8Array()
+      : sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
+  const attributes = element(contextualConstructed(0), requested);
+  const asked = sequence(integer(0), subject, spki, attributes);
   // The runtime takes no digest for algorithms that hash by themselves.
   const octets = sign(schemeOf(signature).hash ?? null, asked, key);
   const der = assembleSigned(asked, signature, new Uint8Array(octets));

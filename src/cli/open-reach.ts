@@ -6,7 +6,7 @@ import { WrongValue } from "#core/shape.ts";
 import { span } from "#core/shape/texts.ts";
 import { type Fault, sentenceOf } from "#config/faults.ts";
 import { faultLine, type Loaded } from "#config/load.ts";
-import { configPlaces, type Read, readConfig } from "#config/read.ts";
+import { configPlaces, type Read, readConfig, readConfigAside } from "#config/read.ts";
 import { insecureHttpAllowed } from "#config/environment.ts";
 import { configDigest } from "#config/show.ts";
 
@@ -98,7 +98,7 @@ export function noInstance(
 
 const localFlags = ["data-dir", "config"] as const;
 /** Who asks: nobody is asked for that by an instance of this machine. */
-export const credentialFlags = ["client-cert", "client-key", "token"] as const;
+export const credentialFlags = ["client-cert", "client-key", "token", "token-file"] as const;
 const remoteFlags = [...credentialFlags, "ca-file"] as const;
 
 const urlOf = ({ env }: Io): string | undefined => (env.PKID_URL === "" ? undefined : env.PKID_URL);
@@ -141,12 +141,7 @@ export function serveRequest(
     fileName,
     digest: configDigest(config),
     cleartext: insecureHttpAllowed(io.env) && tls_cert === undefined && !selfIssueAsked,
-    read: () => readHere(globals, io, flags),
-    reread: () => {
-      const { loaded } = readHere(globals, io, flags);
-      if (!loaded.ok) return { faults: loaded.faults.map(faultLine) };
-      return { config: loaded.config, warnings: loaded.warnings };
-    },
+    read: (yaml) => readConfigAside(surroundings(globals, io, flags), yaml),
   };
 }
 
@@ -156,12 +151,16 @@ export function readHere(
   io: Io,
   flags: Readonly<Record<string, unknown>> = {},
 ): Read {
+  return readConfig(surroundings(globals, io, flags));
+}
+
+function surroundings(globals: Globals, io: Io, flags: Readonly<Record<string, unknown>>) {
   const dataDir = globals["data-dir"];
-  return readConfig({
+  return {
     env: io.env,
     configFile: globals.config,
     flags: dataDir === undefined ? flags : { ...flags, data_dir: dataDir },
-  });
+  };
 }
 
 /** A token must not travel in clear text: only https, or http to this machine. */
@@ -178,15 +177,23 @@ function checkedUrl(url: string): string {
  */
 async function credentialOf(url: string, globals: Globals, io: Io) {
   const identity = clientIdentity(globals["client-cert"], globals["client-key"]);
-  if (identity === undefined) return { apiToken: await apiTokenOf(globals, io), identity };
-  if (globals.token !== undefined) {
-    throw new UsageError("Only one of --token and --client-cert may be given.");
+  const given = (["token", "token-file"] as const).filter((name) => globals[name] !== undefined);
+  const [one, other = identity && "client-cert"] = given;
+  if (one !== undefined && other !== undefined) {
+    throw new UsageError(`Only one of --${one} and --${other} may be given.`);
   }
+  if (identity === undefined) return { apiToken: await apiTokenOf(globals, io), identity };
   if (!url.startsWith("https:")) throw new UsageError("--client-cert needs an https address.");
   return { apiToken: undefined, identity };
 }
 
 async function apiTokenOf(globals: Globals, io: Io): Promise<string | undefined> {
+  const file = globals["token-file"];
+  if (file !== undefined) {
+    const held = (await readTextArgument(io, file)).trim();
+    if (held === "") throw new Failure(`${file} holds no token.`);
+    return held;
+  }
   const given = globals.token ?? io.env.PKID_TOKEN;
   if (given !== "-") return given === "" ? undefined : given;
   return (await readTextArgument(io, "-")).trim();

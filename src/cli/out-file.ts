@@ -39,13 +39,36 @@ export function openOut(io: Io, out: string | undefined, kind: FileKind): Out {
  * user may give it away. The place is looked at again when the result comes.
  */
 export function outFile(file: string, kind: FileKind, mode: number): Out {
+  const stage = stagedFile(file, kind, mode);
+  return (result) => stage(result).commit();
+}
+
+/** A result that is on the disk beside its place. */
+export interface Staged {
+  /** Has it take the place. */
+  commit(): void;
+  /** Takes it away again; nothing was replaced. */
+  discard(): void;
+}
+
+/**
+ * As `outFile`, in two steps for results that belong together: what can fail for want of room has
+ * been done before any of them takes its place.
+ */
+export function stagedFile(
+  file: string,
+  kind: FileKind,
+  mode: number,
+): (result: string | Uint8Array) => Staged {
   const place = placeOf(file, { kind, mode }, "nothing was done");
   if (place !== undefined) probe(place);
   return (result) => {
     const now = placeOf(file, { kind, mode }, "the result was not written");
-    if (now === undefined) return writeFile(file, result, mode);
+    if (now === undefined) {
+      return { commit: () => writeFile(file, result, mode), discard: () => undefined };
+    }
     if (kind === "a CA certificate") mustBeOfSameCa(file, result);
-    replaced(now, result);
+    return staged(now, result);
   };
 }
 
@@ -116,17 +139,23 @@ function probe({ target }: Place): void {
   }
 }
 
-function replaced({ target, mode, owner }: Place, result: string | Uint8Array): void {
+function staged({ target, mode, owner }: Place, result: string | Uint8Array): Staged {
   const fresh = freshBeside(target);
-  try {
+  const discard = () => rmSync(fresh, { force: true });
+  const attempt = (step: () => void) => {
+    try {
+      step();
+    } catch (error) {
+      discard();
+      throw new Failure(`${target} cannot be written: ${codeOf(error)}.`);
+    }
+  };
+  attempt(() => {
     writeFileSync(fresh, result, { mode: mode & 0o700, flag: "wx", flush: true });
     if (owner !== undefined) giveTo(fresh, owner);
     chmodSync(fresh, mode);
-    renameSync(fresh, target);
-  } catch (error) {
-    rmSync(fresh, { force: true });
-    throw new Failure(`${target} cannot be written: ${codeOf(error)}.`);
-  }
+  });
+  return { commit: () => attempt(() => renameSync(fresh, target)), discard };
 }
 
 /**

@@ -20,12 +20,12 @@ import {
   reportUnknown,
   type Section,
 } from "./section.ts";
-import { readYaml } from "./yaml.ts";
+import { readDocument, type ReadDocument } from "./yaml.ts";
 
 /** What a configuration is made from; nothing else is read. */
 export interface Ingredients {
-  /** Text and name of the file, when there is one. */
-  readonly file?: { readonly text: string; readonly name: string };
+  /** Name and content of the file, when there is one. */
+  readonly file?: ConfigFile;
   readonly env: Environment;
   /** Raw values by path, from command flags. */
   readonly flags?: Readonly<Record<string, unknown>>;
@@ -34,6 +34,12 @@ export interface Ingredients {
   /** Text of a file named by a `_FILE` variable; throws a sentence when it cannot be read. */
   readonly readFile: (path: string) => string;
 }
+
+/** Its text, or what it holds where that has been read already. */
+export type ConfigFile = { readonly name: string } & (
+  | { readonly text: string }
+  | { readonly read: ReadDocument }
+);
 
 /** Where the value of a key came from: `default`, `<file>:<line>`, `env`, `flag`. */
 export type Origins = ReadonlyMap<string, string>;
@@ -100,8 +106,10 @@ class Layers {
 const sameLayer = (one: string, other: string): boolean =>
   one === other || (one.includes(":") && other.includes(":"));
 
-function addFile(layers: Layers, file: { text: string; name: string }, faults: Fault[]): void {
-  const document = readYaml(file.text, file.name, faults);
+function addFile(layers: Layers, file: ConfigFile, faults: Fault[]): void {
+  const { document, faults: found } =
+    "read" in file ? file.read : readDocument(file.text, file.name);
+  faults.push(...found);
   const tree = withoutAliases(document.tree, faults);
   const originOf = (path: string): string => {
     const alias = aliases.find(([, real]) => path.startsWith(`${real}.`));

@@ -6,7 +6,9 @@ import { join } from "node:path";
 
 import { type Environment, variableOf } from "./environment.ts";
 import { fileFaults } from "./files.ts";
-import { type Loaded, loadConfig } from "./load.ts";
+import type { Fault } from "./faults.ts";
+import { type ConfigFile, type Loaded, loadConfig } from "./load.ts";
+import type { ReadDocument } from "./yaml.ts";
 
 /**
  * Where to look: the environment, the value of `--config`, and raw values of keys by path from
@@ -29,17 +31,44 @@ export interface Read {
  * and is missing is a fault; nothing is opened or created beyond files the configuration names.
  */
 export function readConfig(from: Surroundings): Read {
-  const fileName = configFile(from);
-  if (fileName === undefined) return { loaded: loadFrom(from, undefined), fileName };
-  const text = readLimited(fileName);
-  if (typeof text === "string") {
-    return { loaded: loadFrom(from, { name: fileName, text }), fileName };
-  }
-  const faults = [{ path: fileName, sentence: text.message }];
-  return { loaded: { ok: false, faults, warnings: [] }, fileName };
+  const found = textOf(from);
+  if ("faults" in found) return unread(found);
+  return { loaded: loadFrom(from, found.file), fileName: found.file?.name };
 }
 
-function loadFrom(from: Surroundings, file: { name: string; text: string } | undefined): Loaded {
+/** Reads the text of a file as YAML, wherever that takes nobody's time. */
+export type YamlReader = (text: string, name: string) => Promise<ReadDocument>;
+
+/** The same for a server that others wait for: `yaml` is what takes long. */
+export async function readConfigAside(from: Surroundings, yaml: YamlReader): Promise<Read> {
+  const found = textOf(from);
+  if ("faults" in found) return unread(found);
+  if (found.file === undefined) return { loaded: loadFrom(from, undefined), fileName: undefined };
+  const { name, text } = found.file;
+  const file = { name, read: await yaml(text, name) };
+  return { loaded: loadFrom(from, file), fileName: name };
+}
+
+interface Unread {
+  readonly name: string;
+  readonly faults: readonly Fault[];
+}
+
+const unread = ({ name, faults }: Unread): Read => ({
+  loaded: { ok: false, faults, warnings: [] },
+  fileName: name,
+});
+
+/** The text of the file, where there is one; or why it cannot be had. */
+function textOf(from: Surroundings): { file: { name: string; text: string } | undefined } | Unread {
+  const name = configFile(from);
+  if (name === undefined) return { file: undefined };
+  const text = readLimited(name);
+  if (typeof text === "string") return { file: { name, text } };
+  return { name, faults: [{ path: name, sentence: text.message }] };
+}
+
+function loadFrom(from: Surroundings, file: ConfigFile | undefined): Loaded {
   const loaded = loadConfig({
     ...(file ? { file } : {}),
     env: from.env,

@@ -18,6 +18,18 @@ export interface Document {
   readonly lines: ReadonlyMap<string, number>;
 }
 
+/** A file as read, and what is wrong with it; made of values that may cross to another thread. */
+export interface ReadDocument {
+  readonly document: Document;
+  readonly faults: readonly Fault[];
+}
+
+/** As `readYaml`, with the faults in what it gives. */
+export function readDocument(text: string, fileName: string): ReadDocument {
+  const faults: Fault[] = [];
+  return { document: readYaml(text, fileName, faults), faults };
+}
+
 /**
  * Reads one YAML document whose root is a mapping, or an empty one. Collects faults for text over 1
  * MiB, nesting over 16, a key written with `?`, a repeated key, several documents, and everything

@@ -154,6 +154,8 @@ test("flags of the daemon are refused without it, and the other way round", asyn
     ["--within", "1d"],
     ["--exec", "x"],
     ["--every", "1m"],
+    ["--key", "x"],
+    ["--once"],
     ["--daemon", "--out", "x"],
     ["--daemon", "--every", "0s"],
   ]) {

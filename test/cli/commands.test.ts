@@ -2,6 +2,8 @@
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { describe, expect, test } from "bun:test";
+import type { YamlReader } from "#config/read.ts";
+import { readDocument } from "#config/yaml.ts";
 import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -328,15 +330,16 @@ describe("configuration and start", () => {
     const deps = {
       serve: async (request: Parameters<typeof remember>[0]) => remember(request),
     };
-    function remember(request: {
+    async function remember(request: {
       config: { server: { host: string; port: number } };
       migrate: boolean;
       digest: string;
-      reread: () => unknown;
-    }): number {
+      read: (yaml: YamlReader) => Promise<unknown>;
+    }): Promise<number> {
       served.push(request.config.server.host, request.config.server.port, request.migrate);
       expect(request.digest).toMatch(/^[0-9a-f]{64}$/);
-      expect(request.reread()).toHaveProperty("config");
+      const yaml: YamlReader = async (text, name) => readDocument(text, name);
+      expect(await request.read(yaml)).toHaveProperty("loaded.ok", true);
       return 3;
     }
     const { code } = await shell(["serve", "--listen", "[::1]:9443"], { deps });

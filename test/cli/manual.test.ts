@@ -113,7 +113,7 @@ describe("what the manual quotes is there", () => {
   test("blocks of code fit beside their indentation and are of a known language", () => {
     for (const { block } of blocks) {
       if (block.kind !== "code") continue;
-      expect(["sh", "yaml"]).toContain(block.language);
+      expect(["sh", "yaml", "ini"]).toContain(block.language);
       expect(block.lines.filter((line) => line.length > codeColumns)).toEqual([]);
     }
   });
@@ -213,7 +213,8 @@ const programs = new Set(
 /** Files of a data directory, and what else has a name outside the tables. */
 const files =
   "root-password pkid.db pkid.db-wal pkid.db-shm pkid.db-reserve pkid.db.before- access-log.db keys private identity master.key";
-const others = "BUN_TMPDIR profiles root database hsm postgres://pkid:secret@db.example.com/pkid";
+const others =
+  "PKID_CERT_FILE PKID_KEY_FILE BUN_TMPDIR profiles root database hsm postgres://pkid:secret@db.example.com/pkid";
 
 const known: ReadonlySet<string> = new Set([
   ...keys,

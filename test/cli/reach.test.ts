@@ -36,6 +36,28 @@ test("a remote server gets the token and nothing runs here", async () => {
   ]);
 });
 
+test("a token of a file goes before one of the environment, and beside no other", async () => {
+  const seen: string[] = [];
+  using server = recording(seen);
+  const url = `http://127.0.0.1:${server.port}/`;
+  const file = join(mkdtempSync(join(tmpdir(), "pkid-")), "token");
+  writeFileSync(file, "pki_pat_f\n");
+  const list = ["ca", "list", "--token-file", file];
+  await shell([...list, "--url", url], { env: { PKID_TOKEN: "pki_pat_e" } });
+  expect(seen).toEqual(["/api/ca Token pki_pat_f"]);
+  for (const [flags, code, sentence] of [
+    [["--url", url, "--token", "pki_pat_a"], 2, "Only one of --token and --token-file"],
+    [[], 2, "--token-file is for a remote server"],
+    [["--url", url, "--token-file", join(file, "none")], 2, "is given twice"],
+  ] as const) {
+    const ended = await shell([...list, ...flags]);
+    expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(sentence)]);
+  }
+  const missing = await shell(["ca", "list", "--token-file", `${file}x`, "--url", url]);
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining("cannot be read")]);
+  expect(seen).toHaveLength(1);
+});
+
 test("PKID_URL does not move a local command to another machine", async () => {
   const env = { PKID_URL: "https://pki.test" };
   const argv = ["crl", "publish", "--ca", "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10"];

@@ -11,6 +11,7 @@ import { ran } from "#test/support/child.ts";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
 import { canFakeTime, falseTime } from "#test/support/instances/false-time.ts";
 import { binary, Instance } from "#test/support/instances/instance.ts";
+import { until } from "#test/support/until.ts";
 
 let instance: Instance;
 let chain: Chain;
@@ -86,6 +87,9 @@ test("what is served is inspected as OpenSSL sees it", async () => {
   expect(await run("openssl x509 -in leaf.pem -noout -fingerprint -sha256")).toContain(leaf.sha256);
 }, 30_000);
 
+const textOf = (name: string): string =>
+  existsSync(at(name)) ? readFileSync(at(name), "utf8") : "";
+
 test.skipIf(!canFakeTime)(
   "a daemon renews a file in place with its path, once, runs the hook, and goes on after a failure",
   async () => {
@@ -114,15 +118,11 @@ test.skipIf(!canFakeTime)(
         PKID_ROOT_USER_PASSWORD: "correct horse",
         PKID_CA_FILE: "/ca.pem",
       },
-      stdout: "ignore",
+      stdout: Bun.file(at("daemon.out")),
       stderr: Bun.file(at("daemon.log")),
     });
     try {
-      const log = () =>
-        existsSync(at("daemon.log")) ? readFileSync(at("daemon.log"), "utf8") : "";
-      const until = async (done: () => boolean) => {
-        while (!done()) await Bun.sleep(50);
-      };
+      const log = () => textOf("daemon.out") + textOf("daemon.log");
       await until(() => log().includes("ended with 3"));
       expect(readFileSync(at("d.pem"), "utf8")).not.toBe(first);
       expect(readFileSync(at("hooked.pem"), "utf8")).toContain("BEGIN CERTIFICATE");
@@ -132,7 +132,7 @@ test.skipIf(!canFakeTime)(
       expect(await run(`openssl verify ${path} hooked.pem`)).toContain("OK");
       expect(readFileSync(at("hooked.pem"), "utf8").match(/BEGIN/g)).toHaveLength(2);
       // Longer than it lives, the span has it due no sooner than a third of its life is over.
-      await Bun.sleep(2500);
+      await until(() => (log().match(/is not due before/g) ?? []).length > 1);
       expect(log().match(/was renewed until/g)).toHaveLength(1);
       // A file that is no certificate any more is said, and looked at again.
       writeFileSync(at("d.pem"), "");

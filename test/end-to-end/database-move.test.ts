@@ -37,17 +37,14 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
 
   const dsn = await server.createDatabase();
   const away = { ...publicHttp, database: { driver: "postgres", dsn } };
-  const move = (to: Record<string, unknown>, ...flags: string[]) => {
-    const file = saved(home, "to.yaml", JSON.stringify(withData(home, to)));
-    return runCli(home, ["db", "migrate", "--to-config", file, ...flags]);
-  };
+  const move = moverOf(home);
   // While it is served it stays where it is.
   const { code, stderr } = await move(away);
   expect([code, stderr]).toEqual([1, expect.stringContaining("is in use")]);
   await onFile.stop();
 
-  const looked = JSON.parse((await move(away, "--dry-run", "--json")).stdout);
-  expect(looked).toMatchObject({ from: "sqlite", to: "postgres" });
+  const looked = await move(away, "--dry-run", "--json");
+  expect(JSON.parse(looked.stdout)).toMatchObject({ from: "sqlite", to: "postgres" });
   const moved = await move(away);
   expect([moved.code, moved.stdout]).toEqual([0, expect.stringContaining("chains verified to")]);
   expect(moved.stderr).toContain("the old database opens no more");
@@ -56,11 +53,8 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("was moved")]);
   const again = await move(away);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("is not empty")]);
-  const compared = await move(away, "--verify-only");
-  expect([compared.code, compared.stdout]).toEqual([
-    0,
-    expect.stringContaining("rows are the same"),
-  ]);
+  const { stdout: compared } = await move(away, "--verify-only");
+  expect(compared).toContain("rows are the same");
 
   const onServer = await Instance.start({ home, config: away });
   await walkCertificate(onServer, { ...chain }, "ecdsa-p384");
@@ -91,6 +85,14 @@ test("an instance lives on in PostgreSQL, and on a file again", async () => {
   ]);
   await home2.dispose();
 }, 120_000);
+
+/** Moves the instance of the home to what the configuration says. */
+const moverOf =
+  (home: string) =>
+  (to: Record<string, unknown>, ...flags: readonly string[]) => {
+    const file = saved(home, "to.yaml", JSON.stringify(withData(home, to)));
+    return runCli(home, ["db", "migrate", "--to-config", file, ...flags]);
+  };
 
 /** A CA of another program, called old; gives the serial of a certificate of it. */
 async function takenOver(instance: Instance): Promise<string> {

@@ -88,3 +88,19 @@ test("of two reloads in a row the last one asked for is what is in force", async
     expect((await reloaded("config_reloaded")).reloaded).toEqual([]);
   }
 }, 60_000);
+
+test("a configuration of many lines is read again, and what is wrong in it is named", async () => {
+  const { auth, ...rest } = settings(instance.home);
+  const many = (last: object) => {
+    const mapping = (at: number) => ({ value: `group-${at}`, roles: ["auditor"] });
+    const role_mappings: object[] = Array.from({ length: 4000 }, (_, at) => mapping(at));
+    role_mappings.push(last);
+    writeConfig(instance.home, { ...rest, auth: { ...auth, oidc: { role_mappings } } });
+  };
+  many({ value: "last", roles: "auditor" });
+  const { error } = await reloaded("config_reload_failed");
+  expect(error).toContain("config: auth.oidc.role_mappings[4000].roles");
+  many({ value: "last", roles: ["auditor"] });
+  const told = await reloaded("config_reloaded");
+  expect(String(told.restart_required).concat(told.reloaded)).toContain("auth.oidc.role_mappings");
+}, 30_000);

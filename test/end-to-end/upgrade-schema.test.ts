@@ -134,7 +134,15 @@ test("a PostgreSQL database of the first release waits for `pkid migrate`, and g
   const config = { server: open, database: { driver: "postgres", dsn } };
   const refused = await failedStart({ home: own, config });
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("pkid migrate")]);
-  expect((await runCli(own, ["migrate"])).code).toBe(0);
+  // Nothing could be put back: no backup was ever made of it.
+  const bare = await runCli(own, ["migrate"]);
+  expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining("it has no backup")]);
+  expect((await failedStart({ home: own, config })).code).toBe(1);
+  const migrated = await runCli(own, ["migrate", "--yes"]);
+  expect([migrated.code, migrated.stdout]).toEqual([
+    0,
+    expect.stringContaining("newest backup: none is known"),
+  ]);
   const instance = await Instance.start({ home: own, config });
   await goesOn(instance);
   await instance.stop();

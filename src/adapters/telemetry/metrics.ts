@@ -21,6 +21,7 @@ const worked = ["success", "error"] as const;
 const hsmOperations = ["sign", "decrypt", "generate", "find", "public_key", "ping"] as const;
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const bulkBuckets = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+const backupBuckets = [0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 10_800, 43_200];
 const signBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 // biome-ignore format: the table is read by column.
@@ -57,6 +58,8 @@ export const metricTable = {
   // backups
   pki_backups_total:                     { type: "counter",   help: "Backups made, and those that failed.",      labels: { result: worked } },
   pki_backup_drills_total:               { type: "counter",   help: "Drills with an archive by outcome.",        labels: { result: worked } },
+  pki_backup_duration_seconds:           { type: "histogram", help: "Time a backup took that was made, until all of it was handed on.", labels: {}, buckets: backupBuckets },
+  pki_backup_drill_duration_seconds:     { type: "histogram", help: "Time a drill took that succeeded, from fetching the archive to the last proof.", labels: {}, buckets: backupBuckets },
   pki_backup_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest backup, in seconds since 1970; 0 before the first.", labels: {} },
   pki_backup_last_success_bytes:         { type: "gauge",     help: "Size of the newest backup.",                labels: {} },
   pki_backup_drill_last_success_timestamp_seconds: { type: "gauge", help: "Time of the newest drill that succeeded, in seconds since 1970; 0 before the first.", labels: {} },

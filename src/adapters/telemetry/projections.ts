@@ -25,8 +25,13 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
   if (token !== undefined) {
     metrics.count("pki_auth_token_operations_total", { operation: token, result });
   }
-  const backup = backupCounters.get(event.action);
-  if (backup !== undefined && result !== "denied") metrics.count(backup, { result });
+  const backup = backupMetrics.get(event.action);
+  if (backup !== undefined && result !== "denied") {
+    metrics.count(backup.total, { result });
+    // Of a drill that could not open its archive there is none.
+    const seconds = figureIn(event, "duration");
+    if (result === "success" && seconds !== undefined) metrics.observe(backup.took, {}, seconds);
+  }
   if (event.action === "auth.step_up") {
     metrics.count("pki_auth_step_ups_total", { result: "success" });
   }
@@ -41,13 +46,17 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
 }
 
 /** Runs that were refused for their count changed nothing and are no runs. */
-function countRun(metrics: Metrics, { detail }: AuditEvent): void {
-  // The last one: a filter, which comes before the figures, may hold anything.
-  const figure = (name: string) =>
-    Number(new RegExp(`^(?:.* )?${name}=(\\S+)`).exec(detail)?.[1] ?? 0);
+function countRun(metrics: Metrics, event: AuditEvent): void {
+  const figure = (name: string) => figureIn(event, name) ?? 0;
   metrics.count("pki_revocations_bulk_total", {});
   metrics.count("pki_revocations_bulk_certificates_total", {}, figure("revoked"));
   metrics.observe("pki_revocations_bulk_duration_seconds", {}, figure("duration"));
+}
+
+/** The last of its name: texts of others, such as filters, come before the figures. */
+function figureIn({ detail }: AuditEvent, name: string): number | undefined {
+  const found = new RegExp(`^(?:.* )?${name}=(\\S+)`).exec(detail)?.[1];
+  return found === undefined ? undefined : Number(found);
 }
 
 /** Suspensions and releases are counted nowhere, and a repeated revocation is no event (MET-1). */
@@ -59,11 +68,17 @@ function certificateOperation(event: AuditEvent): "issue" | "renew" | "revoke" |
   return /(^| )renewed_from=/.test(event.detail) ? "renew" : "issue";
 }
 
-const backupCounters: ReadonlyMap<string, "pki_backups_total" | "pki_backup_drills_total"> =
-  new Map([
-    ["backup.run", "pki_backups_total"],
-    ["backup.verify", "pki_backup_drills_total"],
-  ]);
+const backupMetrics = new Map<string, BackupMetrics>([
+  ["backup.run", { total: "pki_backups_total", took: "pki_backup_duration_seconds" }],
+  [
+    "backup.verify",
+    { total: "pki_backup_drills_total", took: "pki_backup_drill_duration_seconds" },
+  ],
+]);
+interface BackupMetrics {
+  readonly total: "pki_backups_total" | "pki_backup_drills_total";
+  readonly took: "pki_backup_duration_seconds" | "pki_backup_drill_duration_seconds";
+}
 const tokenOperations: ReadonlyMap<string, "create" | "revoke"> = new Map([
   ["token.create", "create"],
   ["token.revoke", "revoke"],

@@ -6,7 +6,7 @@ import { ArchiveDirectory, type ArchivePlace } from "./directory.ts";
 import { ArchiveBucket } from "#adapters/publish/archives.ts";
 import { credentialsOf } from "#adapters/publish/open.ts";
 import { storeAddress } from "#adapters/db/address.ts";
-import { systemRandom } from "#adapters/system.ts";
+import { systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
 import type { Config } from "#config/schema.ts";
 import { SecretUnavailable, type Secrets } from "#config/secret.ts";
@@ -37,8 +37,9 @@ export function backupsOf(deps: BackupParts): Omit<BackupHandlerDeps, "makeNow">
   const { store, keys, clock } = deps;
   const { envelopes } = deps.parts.sealing;
   const archiving = archivingOf(deps);
+  const [random, stopwatch] = [systemRandom, systemStopwatch];
   return {
-    backups: new Backups({ store, keys, envelopes, clock, random: systemRandom, archiving }),
+    backups: new Backups({ store, keys, envelopes, clock, stopwatch, random, archiving }),
     configured: () => configuredProtection(deps),
     recipientFault,
     openersOf,

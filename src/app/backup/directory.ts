@@ -3,6 +3,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { newestFirst } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
 import { archivePlace, writeArchive, writeSidecar, type WrittenArchive } from "./files.ts";
 
@@ -90,7 +91,7 @@ export class ArchiveDirectory implements ArchivePlace {
       if (facts?.instance_id !== instance || typeof facts.created_at !== "string") return [];
       return [{ artifact: name, created_at: facts.created_at }];
     });
-    return found.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+    return newestFirst(found);
   }
 
   async remove(artifact: string): Promise<void> {

@@ -37,7 +37,7 @@ export function openBackups(deps: BackupParts & Pick<AppOptions, "log" | "read">
   const { store, clock, log, inForce } = deps;
   const asked = backupsOf(deps);
   const { backups, configured } = asked;
-  const drill = () => drilledApart(inForce(), deps.read?.().fileName);
+  const drill = async () => drilledApart(inForce(), (await deps.read?.())?.fileName);
   const places = () => configuredPlaces(deps);
   const ports = { store, clock, log, backups, config: inForce, configured, places, drill };
   const scheduled = new ScheduledBackups(ports);

@@ -44,16 +44,19 @@ export async function* archiveOf(
   host: ArchiveHost,
 ): AsyncGenerator<Uint8Array> {
   const database = await openArchived(order.store);
+  const archive = new Archive(order, host);
   try {
     for (let attempt = 1; ; attempt++) {
       const held = await database.hold();
       try {
+        // Until the tables are read some of these keys may be destroyed, which are in the archive.
+        await archive.takePrivateKeys();
         const files = keyStoreFiles(order.keystore, order.masterKeyFile);
         // Keys were resealed under a version that the database of this moment does not know.
         if ((await held.newestKek()) < newestKekIn(files) && attempt < attemptsMax) {
           continue;
         }
-        yield* new Archive(order, host).written(held, files);
+        yield* archive.written(held, files);
         return;
       } finally {
         await held.release();
@@ -68,6 +71,9 @@ class Archive {
   readonly #order: ArchiveOrder;
   readonly #host: ArchiveHost;
   readonly #members: MemberDigest[] = [];
+  readonly #mailbox = new Mailbox("archive");
+  /** Data keys of private keys by their ids, in boxes until they are written. */
+  readonly #boxes = new Map<string, Uint8Array>();
   readonly #mtime: number;
 
   constructor(order: ArchiveOrder, host: ArchiveHost) {
@@ -99,14 +105,24 @@ class Archive {
     yield tarEnd();
   }
 
+  /** Takes the data keys of the private keys that are there now, to those it has. */
+  async takePrivateKeys(): Promise<void> {
+    await this.#given([]);
+  }
+
   /** Data keys of private keys are opened here and nowhere else outside of the signers. */
-  async #dataKeys(values: readonly SealedValue[]): Promise<Uint8Array> {
-    const mailbox = new Mailbox("archive");
-    const given = await this.#host.dataKeys({ values, address: mailbox.address });
-    const privateKeys = given.privateKeys.map(({ id, box }) => [id, mailbox.open(box)] as const);
-    const octets = encodeDataKeys({ values: given.values, privateKeys: new Map(privateKeys) });
-    for (const [, dek] of [...given.values, ...privateKeys]) dek.fill(0);
+  async #dataKeys(sealed: readonly SealedValue[]): Promise<Uint8Array> {
+    const values = await this.#given(sealed);
+    const opened = [...this.#boxes].map(([id, box]) => [id, this.#mailbox.open(box)] as const);
+    const octets = encodeDataKeys({ values, privateKeys: new Map(opened) });
+    for (const [, dek] of [...values, ...opened]) dek.fill(0);
     return octets;
+  }
+
+  async #given(values: readonly SealedValue[]): Promise<ReadonlyMap<string, Uint8Array>> {
+    const given = await this.#host.dataKeys({ values, address: this.#mailbox.address });
+    for (const { id, box } of given.privateKeys) this.#boxes.set(id, box);
+    return given.values;
   }
 
   async *#table(table: HeldTable): AsyncGenerator<Uint8Array> {

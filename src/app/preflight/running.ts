@@ -14,7 +14,7 @@ export interface RunningPreflightDeps {
   /** In force. */
   readonly config: () => Config;
   /** As it reads now; undefined where nobody can read it again. */
-  readonly read: (() => Read) | undefined;
+  readonly read: (() => Promise<Read>) | undefined;
   readonly store: Store;
   readonly keys: Keys;
   readonly workerUrl: string | undefined;
@@ -29,7 +29,7 @@ export async function preflightRunning(
 ): Promise<PreflightReport> {
   const config = inForce();
   const premises = {
-    read: read?.() ?? asItIs(config),
+    read: (await read?.()) ?? asItIs(config),
     env: process.env,
     config,
     files: await filesBefore(config),

@@ -17,14 +17,15 @@ import { parseSerial } from "#core/ids.ts";
 import { isObject } from "#core/shape.ts";
 import { openCrl } from "#core/x509/crl.ts";
 import { mustBeProven } from "./prove-archive.ts";
+import { mustOpenByDataKeys } from "./prove-data-keys.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
 import { scratchPlace } from "./scratch-place.ts";
 
 /**
  * Unpacks the archive beside the instance of `config`, or in the system's directory for temporary
- * files where there is none; proves its records and keys; issues, revokes and answers there under a
- * root of its own, so that no key of a CA certifies anything the instance does not know. Everything
- * is removed again. Throws `ArchiveUnfit` and `Failure`.
+ * files where there is none; proves its records, data keys and keys; issues, revokes and answers
+ * there under a root of its own, so that no key of a CA certifies anything the instance does not
+ * know. Everything is removed again. Throws `ArchiveUnfit` and `Failure`.
  */
 export async function drill(
   config: Config,
@@ -35,6 +36,7 @@ export async function drill(
   try {
     const read = await scratch.unpack(source);
     const proofs = await mustBeProven(scratch);
+    const data_keys = await mustOpenByDataKeys(scratch);
     const app = await scratch.open(alone(config), log);
     try {
       const { keys, lists } = await restored(app);
@@ -48,6 +50,7 @@ export async function drill(
         rows: digests.members.reduce((sum, member) => sum + (member.rows ?? 0), 0),
         ledger_key: read.signedBy,
         proofs,
+        data_keys,
         keys,
         lists,
         ...answered,

@@ -114,7 +114,7 @@ export function withRemedy(error: unknown): unknown {
 }
 
 /** The first few, and how many more. */
-function named(all: readonly string[]): string {
+export function named(all: readonly string[]): string {
   const more = all.length > namedMax ? ` and ${all.length - namedMax} more` : "";
   return `${all.slice(0, namedMax).join(", ")}${more}`;
 }

@@ -23,6 +23,7 @@ import { parseTimestamp } from "#core/time.ts";
 import { fingerprintOf } from "#core/x509/public-keys.ts";
 import type { Recovery } from "#domain/envelopes/recovery.ts";
 import type { Log } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
 
 /** What an archive is unpacked with. */
 export interface RestoreWays {
@@ -136,9 +137,19 @@ export class Scratch {
     }
   }
 
+  /** Opens its database, for whoever closes it. */
+  async store(): Promise<Store> {
+    const options = { driver: "sqlite", path: this.database, busy_timeout_ms: 5000 } as const;
+    const access_log = { path: join(this.#root, "access-log.db") };
+    return await openStore(
+      { ...options, access_log },
+      { clock: systemClock, random: systemRandom },
+    );
+  }
+
   /** The first event of the history that goes on here (RES-2). */
   async recordRestore(archive: string, { manifest }: ReadArchive, newKek: boolean): Promise<void> {
-    const store = await this.#opened();
+    const store = await this.store();
     try {
       const user = osUser();
       const now = systemClock.now();
@@ -192,7 +203,7 @@ export class Scratch {
         `The archive is another instance's: ${signer} vouches for it, not ${pinned}.`,
       );
     }
-    const store = await this.#opened();
+    const store = await this.store();
     try {
       const [genesis] = await store.read.audit.ledgerAfter(0, 1);
       if (genesis?.signerFingerprint === signer) return;
@@ -202,15 +213,6 @@ export class Scratch {
     } finally {
       await store.close();
     }
-  }
-
-  async #opened() {
-    const options = { driver: "sqlite", path: this.database, busy_timeout_ms: 5000 } as const;
-    const access_log = { path: join(this.#root, "access-log.db") };
-    return await openStore(
-      { ...options, access_log },
-      { clock: systemClock, random: systemRandom },
-    );
   }
 }
 

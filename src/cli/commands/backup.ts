@@ -88,10 +88,15 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
       for (const place of places) drills.push(await drilledFrom(place, invocation));
       const [succeeded, failed] = [drills.filter(wentWell), drills.filter((one) => !wentWell(one))];
       // The last one is what is remembered. Where there is no archive nothing was tried.
-      for (const { artifact, error } of [...succeeded, ...failed]) {
+      for (const { artifact, error, seconds } of [...succeeded, ...failed]) {
         if (artifact === undefined) continue;
         const result = error === undefined ? "success" : "error";
-        await client.ask("backup.drilled", { artifact, result, fault: faultOf(error) });
+        await client.ask("backup.drilled", {
+          artifact,
+          result,
+          fault: faultOf(error),
+          seconds,
+        });
       }
       for (const { error } of failed) throw error;
       const rows = drills.map(({ artifact, report }) => ({ ...report, archive: artifact }));
@@ -165,6 +170,8 @@ interface Drilled {
   /** Undefined where there is none; the name of the place for one that nobody can say. */
   readonly artifact: string | undefined;
   readonly report: Row;
+  /** How long it took; undefined where the archive was not opened. */
+  readonly seconds?: number;
   /** Of one that failed. */
   readonly error?: unknown;
 }
@@ -179,7 +186,10 @@ async function drilledFrom(
   try {
     return await withNewest(async (newest, file) => {
       artifact = newest;
-      return { artifact, report: rowOf(await tried(invocation, await file())) };
+      const beganMs = performance.now();
+      const report = rowOf(await tried(invocation, await file()));
+      if (report.opened === false) return { artifact, report };
+      return { artifact, report, seconds: Math.round(performance.now() - beganMs) / 1000 };
     });
   } catch (error) {
     // A store that cannot be asked may have archives that are never tried.
@@ -234,6 +244,7 @@ const reported = [
   "ledger_number",
   "rows",
   "proofs",
+  "data_keys",
   "keys",
   "lists",
   "issued",

@@ -1,9 +1,11 @@
 /** `pkid migrate`: brings the database schema up to the binary. */
 
 import { toggle } from "#cli/args.ts";
-import { command, type MigrationReport } from "#cli/command.ts";
+import { command, type MigrationMode, type MigrationReport } from "#cli/command.ts";
+import { agreed } from "#cli/confirm.ts";
 import { NoInstance, UsageError } from "#cli/failure.ts";
 import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
+import { parseTimestamp } from "#core/time.ts";
 
 export const migrate = command({
   summary: "Bring the database schema up to the binary; sqlite gets a verified copy first.",
@@ -19,18 +21,39 @@ export const migrate = command({
     refuseElsewhere(globals, io);
     const { config, fileName } = loadedConfig(globals, io);
     const mode = args.status ? "status" : args["dry-run"] ? "dry-run" : "apply";
-    const report = await patiently(deps.migrate(config, mode)).catch((error) => {
-      if (!(error instanceof NoInstance)) throw error;
-      throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
-    });
+    const migrated = (asked: MigrationMode) =>
+      patiently(deps.migrate(config, asked)).catch((error) => {
+        if (!(error instanceof NoInstance)) throw error;
+        throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
+      });
+    if (mode === "apply" && config.database.driver === "postgres" && !globals.yes) {
+      const bare = unsecured(await migrated("status"));
+      if (bare !== undefined) await agreed(bare, false, io);
+    }
+    const report = await migrated(mode);
     print(report, human(report, mode === "apply" ? "applied" : "pending"));
   },
 });
 
 function human(report: MigrationReport, word: string): string {
-  const { driver, current, newest, migrations, copy } = report;
+  const { driver, current, newest, migrations, copy, backup } = report;
   const lines = [`${driver}: schema ${current} of ${newest}`];
   for (const name of migrations) lines.push(`${word}: ${name}`);
   if (copy !== undefined) lines.push(`copy: ${copy}`);
+  if (backup) lines.push(`newest backup: ${backup.artifact}, of ${backup.created_at}`);
+  if (backup === null) lines.push("newest backup: none is known");
   return `${lines.join("\n")}\n`;
 }
+
+/** What is said where nothing could be put back in the place of what a migration changes. */
+function unsecured({ backup }: MigrationReport): string | undefined {
+  if (backup === undefined) return undefined;
+  const made = backup === null ? undefined : parseTimestamp(backup.created_at);
+  if (made !== undefined && Date.now() - made < recentMs) return undefined;
+  const which =
+    backup === null ? "it has no backup" : `its newest backup is of ${backup.created_at}`;
+  return `pkid migrate: PostgreSQL keeps no copy of what is there, and ${which}. A dump that was made with every replica stopped will do.`;
+}
+
+/** What was issued and revoked since a backup is lost with it. */
+const recentMs = 86_400_000;

@@ -149,8 +149,8 @@ export const actions = {
   "config.load": ["digest"],
   "config.reload": ["digest", "restart_required"],
   "inventory.retention": ["mode", "count", "sha256"],
-  "backup.run": ["artifact", "seq", "sha256", "recipients", "reason"],
-  "backup.verify": ["artifact", "reason"],
+  "backup.run": ["artifact", "seq", "sha256", "recipients", "reason", "duration"],
+  "backup.verify": ["artifact", "reason", "duration"],
   "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number", "new_kek"],
   "system.move": ["from", "to", "seq", "ledger_number"],
 } as const satisfies Record<string, readonly string[]>;

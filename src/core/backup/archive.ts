@@ -5,6 +5,7 @@
 
 import { sha256 } from "#core/crypto.ts";
 import { Problem } from "#core/problems.ts";
+import { type Instant, timestamp } from "#core/time.ts";
 import {
   integer,
   type Kind,
@@ -58,6 +59,26 @@ export function nameOfArchive(
   const [, instance, stamp] = found ?? [];
   return instance === undefined || stamp === undefined ? undefined : { instance, stamp };
 }
+
+/** The name of an archive of an instance; `at` is told to the second. */
+export const archiveName = (instance: string, at: Instant): string =>
+  `pkid-${instance}-${compact(timestamp(at))}.tar.age`;
+
+/**
+ * The archives of one instance, that which was made last first. `created_at` (RFC 3339) places only
+ * what somebody has renamed: the clock of two archives may have been set back between them, and
+ * their names count on (`Backups.begin`).
+ */
+export function newestFirst<A extends { readonly artifact: string; readonly created_at: string }>(
+  archives: readonly A[],
+): readonly A[] {
+  const stamp = ({ artifact, created_at }: A) =>
+    nameOfArchive(artifact)?.stamp ?? compact(created_at);
+  return archives.toSorted((a, b) => (stamp(a) < stamp(b) ? 1 : stamp(a) > stamp(b) ? -1 : 0));
+}
+
+/** `20261123T133000Z` of RFC 3339 in UTC. */
+const compact = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
 
 const softwareFolder = "keys/software/";
 /** A file of the software key store. */

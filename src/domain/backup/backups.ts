@@ -3,16 +3,16 @@
  * (BAK-1, BAK-2).
  */
 
-import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
+import { archiveName, type Manifest, type Protection, type Vouched } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
 import { fitsCommitment, parseEnvelope } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
-import { type Instant, parseTimestamp, timestamp } from "#core/time.ts";
+import { type Instant, instant, parseTimestamp, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
 import type { KekKeys, Keys } from "#domain/keys.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Random, Stopwatch } from "#domain/ports.ts";
 import { ledgerKey, signDocument } from "#domain/signing/document.ts";
 import type { Store } from "#domain/store.ts";
 import type { Archiving, DataKeysAsked, DataKeysGiven } from "./archiving.ts";
@@ -22,6 +22,7 @@ export interface BackupDeps {
   readonly keys: Pick<Keys, "find" | "sign"> & { readonly keks: Pick<KekKeys, "handOut"> };
   readonly envelopes: Pick<Envelopes, "dataKey">;
   readonly clock: Clock;
+  readonly stopwatch: Stopwatch;
   readonly random: Pick<Random, "uuid">;
   readonly archiving: Archiving;
 }
@@ -126,7 +127,8 @@ export class Backups {
   }
 
   /**
-   * Begins an archive of this moment. `recipients` name who can open it. Refuses
+   * Begins an archive of this moment, under a name that no other archive of the instance has and
+   * that stands behind those of all before it. `recipients` name who can open it. Refuses
    * `operation_running` while another one is being read.
    */
   async begin(
@@ -138,7 +140,7 @@ export class Backups {
     if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
     const at = clock.now();
     const id = (await store.read.instance.value("instance_id")) ?? "";
-    const artifact = `pkid-${id}-${stamp(at)}.tar.age`;
+    const artifact = archiveName(id, await this.#stamp(at));
     const wish = { protection, withConfiguration, createdAt: timestamp(at) };
     return { artifact, pieces: this.#recorded(origin, { artifact, recipients }, wish) };
   }
@@ -149,18 +151,26 @@ export class Backups {
     await this.#deps.store.atomically((tx) => tx.instance.setValue(scheduledName, text));
   }
 
-  /** Records how a drill of an archive ended. */
-  async drilled(origin: Origin, drill: Omit<DrillRecord, "at">): Promise<void> {
+  /**
+   * Records how a drill of an archive ended, which took so many `seconds`; undefined for one that
+   * could not open it.
+   */
+  async drilled(
+    origin: Origin,
+    drill: Pick<DrillRecord, "artifact" | "result" | "fault">,
+    seconds?: number,
+  ): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const { artifact, result, fault } = drill;
     const before = await lastDrill(store);
     const earlier = before?.result === "success" ? before.at : (before?.succeeded_at ?? "");
     const at = timestamp(now);
-    const record: DrillRecord = { ...drill, at, succeeded_at: result === "success" ? at : earlier };
+    const of = { artifact, result, fault };
+    const record: DrillRecord = { ...of, at, succeeded_at: result === "success" ? at : earlier };
     await store.atomically(async (tx) => {
       await tx.instance.setValue(drillName, JSON.stringify(record));
-      const detail = { artifact, reason: fault || undefined };
+      const detail = { artifact, reason: fault || undefined, duration: seconds };
       const draft = {
         action: "backup.verify",
         result,
@@ -171,6 +181,19 @@ export class Backups {
     });
   }
 
+  /**
+   * The second of `at`, or the one behind the last that was given out, by any replica: names tell
+   * seconds, of which one is enough for two backups, and a clock may be set back.
+   */
+  async #stamp(at: Instant): Promise<Instant> {
+    return await this.#deps.store.atomically(async (tx) => {
+      const last = await tx.instance.add(stampName, 0);
+      const next = Math.max(Math.floor(at / 1000), last + 1);
+      await tx.instance.add(stampName, next - last);
+      return instant(next * 1000);
+    });
+  }
+
   async *#recorded(
     origin: Origin,
     named: Pick<BackupRecord, "artifact" | "recipients">,
@@ -178,6 +201,8 @@ export class Backups {
   ): AsyncGenerator<Uint8Array> {
     if (this.#running) throw refuse("operation_running", { operation_id: "backup" });
     this.#running = true;
+    const { stopwatch } = this.#deps;
+    const beganMs = stopwatch.elapsedMs();
     const hash = createHash("sha256");
     let [size, begun]: [number, Manifest | undefined] = [0, undefined];
     let ended = false;
@@ -206,7 +231,9 @@ export class Backups {
     }
     // Whoever reads on has the whole of it.
     if (begun !== undefined) {
-      await this.#done(origin, { ...named, sha256: hash.digest("hex"), size }, begun);
+      const seconds = Math.round(stopwatch.elapsedMs() - beganMs) / 1000;
+      const archive = { ...named, sha256: hash.digest("hex"), size };
+      await this.#done(origin, archive, begun, seconds);
     }
   }
 
@@ -214,6 +241,7 @@ export class Backups {
     origin: Origin,
     archive: Pick<BackupRecord, "artifact" | "recipients" | "sha256" | "size">,
     manifest: Manifest,
+    seconds: number,
   ): Promise<void> {
     const { store, clock } = this.#deps;
     const { created_at, audit, instance_id, version, schema_version } = manifest;
@@ -223,7 +251,8 @@ export class Backups {
     const now = clock.now();
     await store.atomically(async (tx) => {
       await tx.instance.setValue(lastBackup, JSON.stringify(record));
-      const detail = { artifact, seq: audit.seq, sha256, recipients: recipients.join(",") };
+      const opened = recipients.join(",");
+      const detail = { artifact, seq: audit.seq, sha256, recipients: opened, duration: seconds };
       const draft = {
         action: "backup.run",
         result: "success",
@@ -289,9 +318,9 @@ export class Backups {
 
 const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
 
-/** `20261123T133000Z`. */
-const stamp = (at: Instant): string => timestamp(at).replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
-
 const scheduledName = "backup_scheduled_last";
-const lastBackup = "backup_last";
+/** Under which the instance keeps the last one that was made, a `BackupRecord` in JSON. */
+export const lastBackup = "backup_last";
 const drillName = "backup_drill_last";
+/** The last second that names an archive, since 1970. */
+const stampName = "backup_stamp_last";

@@ -134,7 +134,7 @@ async function readForeign(
 }
 
 /**
- * What the inventory says of it; `profile` for the leaves, undefined for the built-in one that fits.
+ * What the inventory says of it; `profile` for a leaf, undefined for the built-in one that fits.
  * Throws DerError for an extension that is not what it says.
  */
 export function foreignOf(

@@ -134,6 +134,23 @@ describe("projections of events", () => {
     ]);
   });
 
+  test("backups and drills are measured when they come to an end, and those that fail are counted", async () => {
+    const metrics = new Metrics();
+    eventCounters(metrics)([
+      event("backup.run", "success", "artifact=a seq=7 sha256=00 recipients=r duration=70.25"),
+      event("backup.run", "error", "artifact=b reason=abandoned"),
+      event("backup.verify", "success", "artifact=a duration=4"),
+      event("backup.verify", "success", "artifact=b"),
+    ]);
+    const now = await lines(metrics);
+    expect(now).toContain('pki_backups_total{result="error"} 1');
+    expect(now).toContain('pki_backup_duration_seconds_bucket{le="60"} 0');
+    expect(now).toContain('pki_backup_duration_seconds_bucket{le="300"} 1');
+    expect(now).toContain("pki_backup_duration_seconds_sum 70.25");
+    expect(now).toContain('pki_backup_drills_total{result="success"} 2');
+    expect(now).toContain("pki_backup_drill_duration_seconds_count 1");
+  });
+
   test("a bulk revocation is counted by its summary, and a refused one is none", async () => {
     const metrics = new Metrics();
     const detail =

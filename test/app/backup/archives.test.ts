@@ -16,10 +16,12 @@ import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { archiveOf } from "#app/backup/write.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import { systemRandom } from "#adapters/system.ts";
 import { ArchiveUnfit, type Manifest, type Opener } from "#core/backup/archive.ts";
 import { tarEnd, tarHeader, tarPadding } from "#core/tar.ts";
 import { tarMembers } from "#core/tar-reader.ts";
+import type { ArchiveHost } from "#domain/backup/archiving.ts";
 import { ran } from "#test/support/child.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { allRows, fullStore } from "#test/support/stores/full-store.ts";
@@ -69,6 +71,22 @@ test("what is read from an archive of either database is what was in it, octet f
     expect(read).toEqual(written);
     await (await target.open()).close();
   }
+});
+
+test("the data key of a private key that is destroyed while tables are read is in the archive", async () => {
+  const [early, late] = ["aa".repeat(20), "bb".repeat(20)];
+  const asked = [[early], [late]];
+  const archive = archived(await small(), async ({ address }) => {
+    const ids = asked.shift() ?? [];
+    const boxes = ids.map((id) => ({
+      id,
+      box: boxFor(address, Buffer.from(id, "ascii"), "archive"),
+    }));
+    return { values: new Map(), privateKeys: boxes };
+  });
+  const members = await unpacked(await whole(archive));
+  const { private_keys } = JSON.parse(String(members.get("keys/deks.json")));
+  expect(private_keys.map(({ id }: { id: string }) => id)).toEqual([early, late]);
 });
 
 test("CRL numbers leap, of scopes that had none too", async () => {
@@ -251,7 +269,10 @@ test("a chain that does not verify is not restored", async () => {
 
 const signer = generateKeyPairSync("ed25519");
 
-function archived({ target }: Pick<DatabaseUnderTest, "target">): AsyncGenerator<Uint8Array> {
+function archived(
+  { target }: Pick<DatabaseUnderTest, "target">,
+  dataKeys: ArchiveHost["dataKeys"] = async () => ({ values: new Map(), privateKeys: [] }),
+): AsyncGenerator<Uint8Array> {
   const keystore = join(folder, "keys");
   mkdirSync(keystore, { recursive: true });
   writeFileSync(join(keystore, "store-id"), "one");
@@ -267,7 +288,7 @@ function archived({ target }: Pick<DatabaseUnderTest, "target">): AsyncGenerator
   };
   const host = {
     begun: () => {},
-    dataKeys: async () => ({ values: new Map(), privateKeys: [] }),
+    dataKeys,
     sign: async (octets: Uint8Array) => ({
       value: sign(null, octets, signer.privateKey).toString("hex"),
       spki: signer.publicKey.export({ format: "der", type: "spki" }).toString("hex"),

@@ -18,8 +18,8 @@ import { ScheduledBackups } from "#app/backup/scheduled.ts";
 import type { Config } from "#config/schema.ts";
 import { ArchiveBucket } from "#adapters/publish/archives.ts";
 import { sha256Hex } from "#core/crypto.ts";
-import type { Manifest } from "#core/backup/archive.ts";
-import { Backups, lastScheduled } from "#domain/backup/backups.ts";
+import { type Manifest, nameOfArchive } from "#core/backup/archive.ts";
+import { type BackupDeps, Backups, lastScheduled } from "#domain/backup/backups.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import { configOf } from "#test/support/config.ts";
 import { openMemoryKeys } from "#test/support/memory/keys.ts";
@@ -45,21 +45,26 @@ async function world(backup: Partial<Config["backup"]> = {}) {
   const state = {
     broken: false,
     drills: 0,
+    /** How long an archive takes. */
+    seconds: 0,
     places: [new ArchiveDirectory(archives)] as ArchivePlace[],
   };
   const manifest = { audit: { seq: 7 }, instance_id: id, version: "1", schema_version: 1 };
-  const backups = new Backups({
+  const deps: BackupDeps = {
     store,
     clock,
+    stopwatch: clock.stopwatch,
     keys: openMemoryKeys(),
     envelopes: { dataKey: async () => new Uint8Array() },
     random: seededRandom(),
     archiving: async function* (wish, host) {
       host.begun({ ...manifest, created_at: wish.createdAt } as Manifest);
+      clock.advance(state.seconds);
       yield Buffer.from(`archive of ${wish.createdAt}`);
       if (state.broken) throw new Error("the database is away");
     },
-  });
+  };
+  const [backups, replica] = [new Backups(deps), new Backups(deps)];
   const { backup: usual } = configOf("");
   const settings = { ...usual, enabled: true, retention: { keep: 2, max_age_days: 0 }, ...backup };
   const make = () =>
@@ -75,7 +80,7 @@ async function world(backup: Partial<Config["backup"]> = {}) {
         state.drills += 1;
       },
     });
-  return { store, clock, state, backups, make, scheduled: make() };
+  return { store, clock, state, backups, replica, make, scheduled: make() };
 }
 
 const there = () => readdirSync(archives).sort();
@@ -154,6 +159,25 @@ test("one that fails is told, leaves nothing, lets nothing go, and is tried agai
   expect(there()).not.toEqual(before);
 });
 
+test("an event tells how long a backup and a drill took, whatever becomes of the clock", async () => {
+  const { scheduled, backups, clock, state, store } = await world();
+  state.seconds = 2.5;
+  await scheduled.run(by);
+  const drill = { artifact: "a", result: "success", fault: "" } as const;
+  await backups.drilled(by, drill, 12.345);
+  await backups.drilled(by, drill);
+  clock.step(-hour);
+  state.broken = true;
+  await scheduled.run(by).catch(() => {});
+  const events = [...store.state.events.values()].map(({ detail }) => detail);
+  expect(events.map((detail) => / duration=(\S+)/.exec(detail)?.[1])).toEqual([
+    "2.5",
+    "12.345",
+    undefined,
+    undefined,
+  ]);
+});
+
 test("a drill is due when the last one is as long ago as its schedule says, and there is a backup", async () => {
   const { scheduled, clock, state, backups } = await world();
   await scheduled.drillDue();
@@ -168,6 +192,35 @@ test("a drill is due when the last one is as long ago as its schedule says, and 
   clock.advance(1);
   await scheduled.drillDue();
   expect(state.drills).toBe(2);
+});
+
+test("two made within one second have a name each, in their order, whoever makes them", async () => {
+  const { backups, replica, store } = await world();
+  const asked = { protection: { recipients: ["age1x"] }, withConfiguration: false };
+  const names: string[] = [];
+  for (const one of [backups, replica, backups]) {
+    const { artifact, pieces } = await one.begin(by, asked, []);
+    names.push(artifact);
+    await Array.fromAsync(pieces);
+  }
+  const stamps = names.map((name) => nameOfArchive(name)?.stamp);
+  expect(stamps).toEqual(["20260601T120000Z", "20260601T120001Z", "20260601T120002Z"]);
+  const made = [...store.state.events.values()].map(({ detail }) => detail.split(" ")[0]);
+  expect(made).toEqual(names.map((name) => `artifact=${name}`));
+  expect((await backups.last()).backup?.created_at).toStartWith("2026-06-01T12:00:00.");
+});
+
+test("after a clock was set back the newest is still what was made last, by its name too", async () => {
+  const { scheduled, clock } = await world({ retention: { keep: 2, max_age_days: 0 } });
+  const made: string[] = [];
+  for (let n = 0; n < 3; n++) {
+    made.push(await scheduled.run(by));
+    clock.step(-hour);
+  }
+  expect(made.toSorted()).toEqual(made);
+  expect(ages()).toEqual(made.slice(1));
+  clock.step(4 * hour);
+  expect(nameOfArchive(await scheduled.run(by))?.stamp).toBe("20260601T130000Z");
 });
 
 test("without a target, or with one that cannot be written, it says so", async () => {
@@ -205,7 +258,15 @@ test("an S3-compatible store takes archives in parts, lists them, and lets the o
     const octets = await Array.fromAsync(bucket.pieces(made[2] ?? ""));
     expect(Buffer.concat(octets).toString()).toStartWith("archive of ");
     expect(await bucket.list("another")).toEqual([]);
+    const before = s3.objects.get(`backups/${made[2]}`);
+    const over = bucket.write(made[2] ?? "", inOnePiece("other"), async () => ({}));
+    await expect(over).rejects.toThrow("is in the store; an archive is never written over.");
+    expect(s3.objects.get(`backups/${made[2]}`)).toEqual(before);
   } finally {
     await s3.stop();
   }
 });
+
+async function* inOnePiece(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}

@@ -3,6 +3,8 @@
  * says.
  */
 
+import { alertRules } from "#adapters/telemetry/alerts.ts";
+import { dashboard } from "#adapters/telemetry/dashboard.ts";
 import { manualChapters } from "#app/manual.ts";
 import { runCli } from "#cli/cli.ts";
 import type { CliDeps } from "#cli/command.ts";
@@ -127,6 +129,10 @@ const idle: CliDeps = {
     throw new Error("nothing to collect");
   },
   manual: manualChapters,
+  watching: {
+    dashboard: async () => dashboard(),
+    alerts: async (asked) => alertRules(asked),
+  },
   version: { version: "1.2.3", commit: "abc", runtime: "bun 1", schema_version: 7 },
   osUser: "operator",
 };

@@ -2,6 +2,8 @@
 
 import { existsSync } from "node:fs";
 
+import { eq } from "drizzle-orm";
+
 import type { StoreOptions } from "#adapters/db/open.ts";
 
 import { appliedMigrations, embeddedMigrations, pendingMigrations } from "./migrations.ts";
@@ -21,6 +23,26 @@ export async function migrationState(options: StoreOptions): Promise<MigrationSt
   const applied = await appliedIn(options);
   const pending = pendingMigrations(known, applied).map(({ version }) => version);
   return { current: applied.length, newest: known.length, pending };
+}
+
+/**
+ * What an instance of whatever schema keeps under this name; undefined where there is nothing, or
+ * no instance yet.
+ */
+export async function storedValue(
+  options: StoreOptions,
+  name: string,
+): Promise<string | undefined> {
+  const engine = await openForReading(options);
+  try {
+    const { db, t } = engine.reader;
+    const [row] = await db.select().from(t.instance).where(eq(t.instance.name, name));
+    return row?.value;
+  } catch {
+    return undefined; // Without tables there is no value.
+  } finally {
+    await engine.close();
+  }
 }
 
 /** How far this binary's schema is, whatever the database. */

@@ -75,7 +75,7 @@ async function apply(
 }
 
 /** Where a file is kept as it was before migration `version`. */
-const copyOf = (path: string, version: number): string => `${path}.before-${version}`;
+export const copyOf = (path: string, version: number): string => `${path}.before-${version}`;
 
 /**
  * `<file>.before-<n>`: the whole database as it was with schema version n − 1, checked page by

@@ -101,7 +101,7 @@ async function mustBeCurrent(from: StoreOptions): Promise<void> {
   );
 }
 
-/** The mark of the copy that is there; undefined where nothing is. Refuses what is anything else. */
+/** The mark of the copy that is there; undefined where nothing is. Refuses anything else. */
 async function begunIn(
   to: StoreOptions,
   { resume = false }: MoveRequest,

@@ -3,8 +3,11 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { isEnveloped, parseKeyFile } from "./key-file.ts";
+import type { DataKeys } from "#core/backup/data-keys.ts";
 import { softwareFile, softwareFileOf } from "#core/backup/archive.ts";
+import { type Envelope, openEnvelope } from "#core/envelope.ts";
+
+import { contextOf, isEnveloped, type KeyFile, parseKeyFile, storeIdFile } from "./key-file.ts";
 
 /**
  * Every file by its name; none of them opens without the master key, which is not among them,
@@ -23,6 +26,45 @@ export function keyStoreFiles(
     if (facts?.isFile()) files.set(name, readFileSync(path));
   }
   return files;
+}
+
+/** A private key, and whether its data key opens it. */
+export interface TriedKey {
+  /** Its id where the file is damaged. */
+  readonly label: string;
+  /** The version of the KEK it is sealed under; undefined for none, and for a damaged file. */
+  readonly kekVersion: number | undefined;
+  readonly opens: boolean;
+}
+
+/**
+ * Every private key among the files of a key store, tried with the data key that is there under its
+ * id; what opens is wiped.
+ */
+export function triedKeys(
+  files: ReadonlyMap<string, Uint8Array>,
+  dataKeys: DataKeys["privateKeys"] = new Map(),
+): readonly TriedKey[] {
+  const storeId = Buffer.from(files.get(storeIdFile) ?? []).toString("utf8");
+  const names = [...files.keys()].filter((name) => name.endsWith(keySuffix));
+  return names.map((name): TriedKey => {
+    const id = name.slice(0, -keySuffix.length);
+    const file = parseKeyFile(files.get(name) ?? new Uint8Array(), id);
+    if (file === undefined) return { label: id, kekVersion: undefined, opens: false };
+    const { label } = file;
+    // As an earlier release sealed it, under the master key itself.
+    if (!isEnveloped(file)) return { label, kekVersion: undefined, opens: false };
+    const opens = opensBy(file, dataKeys.get(id), storeId);
+    return { label, kekVersion: file.sealed.kekVersion, opens };
+  });
+}
+
+type Enveloped = KeyFile & { readonly sealed: Envelope };
+
+function opensBy(file: Enveloped, dek: Uint8Array | undefined, storeId: string): boolean {
+  const content = dek && openEnvelope(file.sealed, dek, contextOf(storeId, file));
+  content?.fill(0);
+  return content !== undefined;
 }
 
 /** The newest version of the KEK that one of the keys is sealed under; 0 for none. */

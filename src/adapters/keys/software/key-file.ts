@@ -12,6 +12,9 @@ export interface KeyFile {
   readonly sealed: Envelope | Buffer;
 }
 
+/** The file beside them that names their key store. */
+export const storeIdFile = "store-id";
+
 /** The text of a file; keys are written in envelopes only. */
 export function encodeKeyFile(file: KeyFile & { readonly sealed: Envelope }): Uint8Array {
   const { id, label, keyType, sealed } = file;

@@ -34,7 +34,14 @@ import {
 } from "./files.ts";
 import { SealedKeks } from "./keks.ts";
 import { KekRing } from "./kek-ring.ts";
-import { contextOf, encodeKeyFile, isEnveloped, type KeyFile, parseKeyFile } from "./key-file.ts";
+import {
+  contextOf,
+  encodeKeyFile,
+  isEnveloped,
+  type KeyFile,
+  parseKeyFile,
+  storeIdFile,
+} from "./key-file.ts";
 import { MasterKey } from "./master-key.ts";
 import { SealedHalves } from "./ml-kem-halves.ts";
 import { sealedIds } from "./sealed-files.ts";
@@ -74,7 +81,7 @@ export class SealedKeys {
     this.#directory = settings.keystore_dir;
     privateDirectory(this.#directory);
     removeLeftovers(this.#directory);
-    const idPath = join(this.#directory, "store-id");
+    const idPath = join(this.#directory, storeIdFile);
     createDurably(idPath, Buffer.from(crypto.randomUUID()));
     this.storeId = readSmall(idPath, 64)?.toString("utf8") ?? "";
     this.#masterKey = new MasterKey(settings, this.storeId, () => this.#needsMasterKey());
