@@ -86,6 +86,7 @@ const nouns: readonly string[] = [
   "backup",
   "retention",
   "canary",
+  "expiry",
   "preflight",
   "instance",
 ];

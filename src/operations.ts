@@ -148,6 +148,7 @@ export const operations = {
 
   // watching
   "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "monitor.expiring":      { route: "GET /api/monitor/expiring",                         needs: "read", on: "any" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
   "canary.run":            { route: "POST /api/canary:run",                              needs: "issue", on: "platform", writes: true, action: "canary.probe", grows: true, limit: "admin_sign" },
 

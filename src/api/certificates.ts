@@ -48,7 +48,7 @@ export function certificateHandlers(deps: Deps) {
         // Certificates of CAs and responders are no inventory (API-7).
         if (record === undefined || !inventoried(record)) throw refuse("not_found");
         const now = clock.now();
-        const outlived = await store.read.certificates.superseded(ca.id, [record.serial], now);
+        const outlived = await store.read.certificates.superseded(ca.id, [record.serial]);
         return certificateJson(record, now, outlived);
       },
     }),
@@ -113,7 +113,7 @@ function certificateList(deps: Deps) {
         async (limit, after) => {
           const page = await store.read.certificates.page({ ...filters, now }, limit, after);
           const serials = page.items.map(({ serial }) => serial);
-          outlived = await store.read.certificates.superseded(ca.id, serials, now);
+          outlived = await store.read.certificates.superseded(ca.id, serials);
           return page;
         },
       );

@@ -32,6 +32,7 @@ import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
 import { ledgerHandlers } from "#api/ledger.ts";
 import { lintHandlers } from "#api/lint.ts";
+import { monitorHandlers } from "#api/monitor.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
 import { profileHandlers } from "#api/profiles.ts";
@@ -116,6 +117,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...backupHandlers(deps.backup),
     ...retentionHandlers(parts),
     ...canaryHandlers(parts),
+    ...monitorHandlers({ store, reports: parts.reports }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
     ...kekHandlers({ store, keys, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),

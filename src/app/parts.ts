@@ -39,6 +39,7 @@ import type { Sealing } from "#domain/envelopes/open.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, Log, PathWork, Random, Resolver } from "#domain/ports.ts";
+import { Reports } from "#domain/expiry/report.ts";
 import { Retention } from "#domain/retention/retention.ts";
 import { openPublishing } from "#domain/publishing/open.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
@@ -94,6 +95,7 @@ export interface Parts {
   readonly transparency: Transparency;
   readonly retention: Retention;
   readonly canary: Canary;
+  readonly reports: Reports;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
   readonly sealing: Sealing;
@@ -143,8 +145,8 @@ export function domainParts(deps: PartsDeps): Parts {
     authorities,
     revocation,
     transparency,
-    retention: new Retention({ store, clock, config: deps.inForce }),
     canary: canaryOf(deps, issuance, revocation),
+    ...ends(deps),
     counts,
     profiles,
     issuance,
@@ -190,6 +192,19 @@ function canaryOf(deps: PartsDeps, issuance: Issuance, revocation: Revocation): 
     onFault: (error) => log.write("error", "canary_failed", { error: describe(error) }),
   });
 }
+
+/** What becomes of certificates that end, and who is told. */
+function ends({ store, clock, inForce }: PartsDeps): Pick<Parts, "retention" | "reports"> {
+  return {
+    retention: new Retention({ store, clock, config: inForce }),
+    reports: new Reports({ store, clock, thresholds: () => thresholdsOf(inForce().monitor) }),
+  };
+}
+
+const thresholdsOf = ({ warning_days, critical_days }: Config["monitor"]) => ({
+  warningDays: warning_days,
+  criticalDays: critical_days,
+});
 
 function logsOf({ config, store, clock, random }: PartsDeps, revoker: () => Revoker): Transparency {
   const registry = new LogRegistry(configuredLogs(config).logs);

@@ -14,6 +14,7 @@ import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
 import type { Fault } from "./faults.ts";
 import type { Config } from "./schema.ts";
+import { monitorFaults } from "./monitor-rules.ts";
 import { profileFaults } from "./profile-rules.ts";
 import { own } from "./section.ts";
 import { isPostgresUrl, postgresDefaults } from "#config/sections/database.ts";
@@ -38,6 +39,7 @@ export function ruleFaults(
     ...presignFaults(config),
     ...publishFaults(config),
     ...retentionFaults(config),
+    ...monitorFaults(config),
     ...backupFaults(config),
     ...canaryFaults(config),
     ...approvalFaults(config.approvals),

@@ -11,6 +11,7 @@ import { keyProvider, pkcs11, secretSection } from "#config/sections/keys.ts";
 import { rateLimit } from "#config/sections/limits.ts";
 import { accessLog, log } from "#config/sections/log.ts";
 import { crl, ocsp } from "#config/sections/revocation.ts";
+import { monitor } from "#config/sections/monitor.ts";
 import { outbound } from "#config/sections/outbound.ts";
 import { presign } from "#config/sections/presign.ts";
 import { backup } from "#config/sections/backup.ts";
@@ -57,6 +58,7 @@ export const configSchema = section("pkid configuration", {
   backup,
   retention,
   canary,
+  monitor,
   rate_limit: rateLimit,
   approvals,
 });

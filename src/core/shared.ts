@@ -21,3 +21,22 @@ export function shared<T>(work: () => Promise<T>): () => Promise<T> {
     return next;
   };
 }
+
+/**
+ * The same for work of many kinds, each under a key that says what it is; a key is forgotten when
+ * nobody waits for it any more.
+ */
+export function sharedBy<T>(): (key: string, work: () => Promise<T>) => Promise<T> {
+  const kinds = new Map<string, { readonly ask: () => Promise<T>; waiting: number }>();
+  return async (key, work) => {
+    const kind = kinds.get(key) ?? { ask: shared(work), waiting: 0 };
+    kinds.set(key, kind);
+    kind.waiting += 1;
+    try {
+      return await kind.ask();
+    } finally {
+      kind.waiting -= 1;
+      if (kind.waiting === 0) kinds.delete(key);
+    }
+  };
+}

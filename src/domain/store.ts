@@ -10,6 +10,7 @@ import type { AccessLogReads, AccessLogRow, AuditReads, AuditWrites } from "#dom
 import type { CaReads, CaWrites } from "#domain/authorities/store.ts";
 import type { BulkReads, BulkWrites } from "#domain/certificates/bulk-store.ts";
 import type { CertificateReads, CertificateWrites } from "#domain/certificates/store.ts";
+import type { ExpiryReads } from "#domain/expiry/store.ts";
 import type { EnvelopeReads, EnvelopeWrites } from "#domain/envelopes/store.ts";
 import type { KeyCheckReads, KeyCheckWrites } from "#domain/key-checks/store.ts";
 import type { BulkRevocationReads, BulkRevocationWrites } from "#domain/revocation/bulk-store.ts";
@@ -52,6 +53,7 @@ export interface Reads {
   readonly cas: CaReads;
   readonly certificates: CertificateReads;
   readonly retention: RetentionReads;
+  readonly expiry: ExpiryReads;
   readonly revocations: RevocationReads;
   readonly presigned: PresignedReads;
   readonly bulk: BulkReads;

@@ -63,6 +63,8 @@ const refusals = [
   ["V-25", "backup: { enabled: true, dir: /x }", "backup.enabled: Needs backup.recipients or backup.passphrase."],
   ["V-25", "backup: { enabled: true, passphrase: sixteen-and-more-characters }", "backup.enabled: Needs backup.dir or backup.s3.bucket."],
   ["V-25", "backup: { passphrase: sixteen-and-more-characters, recipients: [age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p] }", "backup.passphrase: Must not be set together with backup.recipients."],
+  ["V-22", "monitor: { warning_days: 6 }", "monitor.critical_days: Must not be above monitor.warning_days."],
+  ["V-22", "monitor: { critical_days: 31 }", "monitor.critical_days: Must not be above monitor.warning_days."],
   ["V-25", "retention: { min_age_days: 90, prune_after_days: 89 }", "retention.prune_after_days: Must not be below retention.min_age_days."],
   ["V-22", "canary: { enabled: true }", "canary.cas: At least one CA is needed."],
   ["V-22", "canary: { enabled: true, cas: [a], interval_minutes: 1 }", "canary.timeout_seconds: Must be shorter than canary.interval_minutes."],

@@ -1,4 +1,7 @@
-/** What a store guarantees about certificates that later ones outlive, whoever keeps it. */
+/**
+ * What a store guarantees about certificates that later ones outlive, and about their ends, whoever
+ * keeps it.
+ */
 
 import { expect, test } from "bun:test";
 
@@ -6,6 +9,8 @@ import { addSeconds } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/records.ts";
+
+import { expiryContract } from "./store-expiry.suite.ts";
 
 /** The guarantees, as tests of the store `given` holds. */
 export function supersededContract(given: () => { readonly store: Store }): void {
@@ -32,7 +37,7 @@ export function supersededContract(given: () => { readonly store: Store }): void
         }),
       );
     const outlived = async () =>
-      (await store.read.certificates.superseded(old.id, [row.serial], make.noon)).has(row.serial);
+      (await store.read.certificates.superseded(old.id, [row.serial])).has(row.serial);
     return { store, old, next, stranger, row, later, outlived };
   };
 
@@ -41,10 +46,8 @@ export function supersededContract(given: () => { readonly store: Store }): void
     expect(await outlived()).toBe(false);
     await later();
     expect(await outlived()).toBe(true);
-    expect(await store.read.certificates.superseded(next.id, [row.serial], make.noon)).toEqual(
-      new Set(),
-    );
-    expect(await store.read.certificates.superseded(next.id, [], make.noon)).toEqual(new Set());
+    expect(await store.read.certificates.superseded(next.id, [row.serial])).toEqual(new Set());
+    expect(await store.read.certificates.superseded(next.id, [])).toEqual(new Set());
   });
 
   test("nothing else does", async () => {
@@ -67,9 +70,7 @@ export function supersededContract(given: () => { readonly store: Store }): void
     const probed = make.certificate({ caId: next.id, subject, marker: "canary" });
     await make.issue(store, probed);
     await later({ notAfter: addSeconds(probed.notAfter, 1) });
-    expect(await store.read.certificates.superseded(next.id, [probed.serial], make.noon)).toEqual(
-      new Set(),
-    );
+    expect(await store.read.certificates.superseded(next.id, [probed.serial])).toEqual(new Set());
   });
 
   test("without subject the names say who it is, in whatever order", async () => {
@@ -85,8 +86,10 @@ export function supersededContract(given: () => { readonly store: Store }): void
     const [first, other] = [nameless([name, "dns:b"], 1), nameless([name], 1)];
     for (const row of [first, other, nameless(["dns:b", name], 2)]) await make.issue(store, row);
     const serials = [first.serial, other.serial];
-    expect(await store.read.certificates.superseded(old.id, serials, make.noon)).toEqual(
+    expect(await store.read.certificates.superseded(old.id, serials)).toEqual(
       new Set([first.serial]),
     );
   });
+
+  expiryContract(given);
 }

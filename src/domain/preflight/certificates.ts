@@ -10,11 +10,9 @@ import {
   skipped,
   warned,
 } from "#core/preflight/finding.ts";
-import { canaryMarker, type ProfileSet } from "#core/policy/profiles.ts";
+import type { ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
-import type { PageKey } from "#domain/page.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -97,67 +95,27 @@ export async function respondersLive(
 
 /**
  * Leaves that are due, and those that expired a week ago with nobody caring; superseded ones and
- * canaries left out.
+ * canaries left out, as in the expiry report (EXP-1, EXP-2).
  */
 export async function leavesRenewed(
   store: Deps,
   now: Instant,
-  limits: ExpiryLimits,
+  { warnDays, failDays }: ExpiryLimits,
 ): Promise<Finding> {
-  const counts = { warning: 0, critical: 0, forgotten: 0 };
-  let whole = true;
+  const until = (days: number) => addSeconds(now, days * secondsPerDay);
+  const ends = [until(-forgottenDays), now, until(failDays), until(Math.max(warnDays, failDays))];
+  const sums = ends.map(() => 0);
   for (const ca of await store.read.cas.signing()) {
-    const count = async (filter: Omit<CertificateFilter, "caId" | "now">) => {
-      const counted = await countedLeaves(store, { ...filter, caId: ca.id, now }, now);
-      whole &&= counted.whole;
-      return counted.count;
-    };
-    for (const status of ["good", "held"] as const) {
-      const until = (days: number) => addSeconds(now, days * secondsPerDay);
-      const critical = await count({ status, expiresBefore: until(limits.failDays) });
-      counts.critical += critical;
-      counts.warning += (await count({ status, expiresBefore: until(limits.warnDays) })) - critical;
-    }
-    const weekAgo = addSeconds(now, -forgottenDays * secondsPerDay);
-    counts.forgotten += await count({ status: "expired", expiresBefore: weekAgo });
+    const counts = await store.read.expiry.endCounts(ca.id, ends);
+    for (const [at, { present }] of counts.entries()) sums[at] = (sums[at] ?? 0) + present;
   }
-  const { warning, critical, forgotten } = counts;
-  const atLeast = whole ? "" : "at least ";
+  const [forgotten = 0, , critical = 0, warning = 0] = sums;
+  const ago = `Expired for more than ${forgottenDays} days and not renewed: ${forgotten}.`;
   const findings = [
-    ...(forgotten > 0
-      ? [
-          failed(
-            `Expired for more than ${forgottenDays} days and not renewed: ${atLeast}${forgotten}.`,
-          ),
-        ]
-      : []),
-    ...(critical > 0
-      ? [warned(`Expiring within ${limits.failDays} days: ${atLeast}${critical}.`)]
-      : []),
+    ...(forgotten > 0 ? [failed(ago)] : []),
+    ...(critical > 0 ? [warned(`Expiring within ${failDays} days: ${critical}.`)] : []),
   ];
-  return gathered(
-    findings,
-    `Expiring within ${limits.warnDays} days: ${atLeast}${warning + critical}.`,
-  );
-}
-
-/**
- * Of the leaves a filter selects those that matter; `whole` is false when only the newest ones were
- * looked at.
- */
-async function countedLeaves({ read }: Deps, filter: CertificateFilter, now: Instant) {
-  let count = 0;
-  let after: PageKey | undefined;
-  for (let page = 0; page < pagesMax; page += 1) {
-    const { items, next } = await read.certificates.page(filter, pageRows, after);
-    const matter = items.filter(({ marker }) => marker !== canaryMarker);
-    const serials = matter.map(({ serial }) => serial);
-    const superseded = await read.certificates.superseded(filter.caId, serials, now);
-    count += serials.length - superseded.size;
-    if (next === undefined) return { count, whole: true };
-    after = next;
-  }
-  return { count, whole: false };
+  return gathered(findings, `Expiring within ${warnDays} days: ${warning + critical}.`);
 }
 
 /**
@@ -242,5 +200,3 @@ export async function sctsKept(
 const daysUntil = (at: Instant, now: Instant): number => (at - now) / 1000 / secondsPerDay;
 
 const forgottenDays = 7;
-const pageRows = 500;
-const pagesMax = 10;

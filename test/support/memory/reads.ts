@@ -6,7 +6,6 @@ import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, EventFilter } from "#domain/audit/store.ts";
 import type { CaFilter, CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
-import { identityOf } from "#domain/certificates/identity.ts";
 import type { Reads } from "#domain/store.ts";
 import { approvalReads } from "./approvals.ts";
 import { bulkReads } from "./bulk.ts";
@@ -16,6 +15,7 @@ import { grantReads } from "./grants.ts";
 import { passkeyReads } from "./passkeys.ts";
 import { keyCheckReads } from "./key-checks.ts";
 import { tenantReads } from "./tenants.ts";
+import { expiryReads, isOutlived } from "./expiry.ts";
 import { retentionReads } from "./retention.ts";
 import { presignedReads } from "./presigned.ts";
 import { transparencyReads } from "./transparency.ts";
@@ -30,6 +30,7 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     certificates: certificateReads(state),
     revocations,
     retention: retentionReads(state),
+    expiry: expiryReads(state),
     presigned: presignedReads(state, revocations.certStatus),
     bulk: bulkReads(state),
     bulkRevocations: bulkRevocationReads(state),
@@ -135,24 +136,13 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
       const page = pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
       return { ...page, items: page.items.map((row) => whole(state, row) ?? row) };
     },
-    superseded: async (ca, serials, now) => {
-      const rows = [...state.certificates.values()];
-      const lineageOf = (id: string) => state.cas.get(id)?.lineage;
-      return new Set(
+    superseded: async (ca, serials) =>
+      new Set(
         serials.filter((serial) => {
           const row = state.certificates.get(serialKey(ca, serial));
-          if (row === undefined || identityOf(row) === "") return false;
-          return rows.some(
-            (other) =>
-              identityOf(other) === identityOf(row) &&
-              other.status === "good" &&
-              other.notAfter > row.notAfter &&
-              other.notAfter >= now &&
-              lineageOf(other.caId) === lineageOf(ca),
-          );
+          return row !== undefined && isOutlived(state, row);
         }),
-      );
-    },
+      ),
     ...intentReads(state),
     signedBeyond: async (ca, own) =>
       [...state.intents.values()].some(

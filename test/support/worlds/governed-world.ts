@@ -12,6 +12,7 @@ import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { grantHandlers } from "#api/grants.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
+import { monitorHandlers } from "#api/monitor.ts";
 import { revocationHandlers } from "#api/revocations.ts";
 import { rolloverHandlers } from "#api/rollover.ts";
 import { tenantHandlers } from "#api/tenants.ts";
@@ -26,6 +27,7 @@ import type { ConfiguredGrant, GrantSource } from "#domain/access/grants.ts";
 import { knownPrincipals } from "#domain/access/known.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
+import { Reports } from "#domain/expiry/report.ts";
 import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
@@ -83,6 +85,7 @@ export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store, clock, lines: {} as never }), // As above.
+    ...monitorHandlers({ store, reports: reportsOf(world) }),
     ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
     ...tenantHandlers({ store, clock, tenants: new Tenants(world) }),
     ...grantHandlers({ store, granting }),
@@ -109,6 +112,9 @@ export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
   };
   return { ...world, apiTokens, granting, grants, ask, ca, configure };
 }
+
+const reportsOf = ({ store, clock }: Pick<ReturnType<typeof issuanceWorld>, "store" | "clock">) =>
+  new Reports({ store, clock, thresholds: () => ({ warningDays: 30, criticalDays: 7 }) });
 
 async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string): Promise<void> {
   await world.store.atomically((tx) => tx.tenants.insert(tenant(id)));

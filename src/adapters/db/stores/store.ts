@@ -26,6 +26,7 @@ import { certificateReads, certificateWrites } from "./certificates.ts";
 import { viewing } from "./crl-views.ts";
 import { crlReads, crlWrites } from "./crls.ts";
 import { envelopeReads, envelopeWrites } from "./envelopes.ts";
+import { expiryReads } from "./expiry.ts";
 import { keyCheckReads, keyCheckWrites } from "./key-checks.ts";
 import { instanceReads, instanceWrites } from "./instance.ts";
 import {
@@ -171,6 +172,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
       sequence,
     },
     retention: guardedMethods(retentionReads(reader)),
+    expiry: guardedMethods(expiryReads(reader)),
     presigned: guardedMethods(presignedReads(reader)),
     bulk: guardedMethods(bulkReads(reader)),
     bulkRevocations: guardedMethods(bulkRevocationReads(reader, owner)),

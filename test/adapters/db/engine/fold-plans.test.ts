@@ -10,6 +10,7 @@ import { slicedInventory } from "#adapters/db/inventory/sliced-inventory.ts";
 import { auditReads } from "#adapters/db/stores/audit.ts";
 import { bulkRevocationReads } from "#adapters/db/stores/bulk-revocations.ts";
 import { certificateReads } from "#adapters/db/stores/certificates.ts";
+import { expiryReads } from "#adapters/db/stores/expiry.ts";
 import { tenantReads } from "#adapters/db/stores/tenants.ts";
 import { caId, type Serial, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
@@ -48,6 +49,7 @@ function readsOver(open: Database) {
   return {
     walk: slicedInventory(connection, limits),
     certificates: certificateReads(connection),
+    expiry: expiryReads(connection),
     audit: auditReads(connection, 1, 10),
     bulk: bulkRevocationReads(connection, 1),
     tenants: tenantReads(connection),
@@ -105,8 +107,18 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     [by("certificates", "certificates_serial")],
   ],
   [
+    "what ends",
+    () => reads.expiry.endCounts(home, [noon, instant(noon + 1)]),
+    [
+      by("certificates", "certificates_expiry"),
+      newest("certificates"),
+      by("n", "certificates_identity"),
+      newest("m"),
+    ],
+  ],
+  [
     "what is superseded",
-    () => reads.certificates.superseded(home, serials, noon),
+    () => reads.certificates.superseded(home, serials),
     [by("n", "certificates_identity"), newest("m")],
   ],
   [

@@ -12,6 +12,7 @@ import type { CertificateFilter, CertificateRecord } from "#domain/certificates/
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
+import { walkedEnds } from "#test/support/stores/ends.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
 import * as make from "#test/support/stores/records.ts";
@@ -327,9 +328,11 @@ async function answers({ read }: Store, rows: readonly CertificateRecord[]) {
   for (const { id } of authorities) {
     const serials = rows.filter((row) => row.caId === id).map((row) => row.serial);
     authoritiesSay.push(
-      [...(await read.certificates.superseded(id, serials, make.noon))].sort(),
+      [...(await read.certificates.superseded(id, serials))].sort(),
       await read.certificates.outstanding(id, make.noon),
       await candidates(read, id),
+      await read.expiry.endCounts(id, [make.noon, instant(make.noon + 86_400_000 * 400)]),
+      await walkedEnds({ read }, { caId: id, until: undefined, superseded: true }),
     );
   }
   const tenants: unknown[] = [];

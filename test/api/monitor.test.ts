@@ -1,0 +1,182 @@
+/** The expiry monitor over the pipeline: what it answers, to whom, and about which certificates. */
+
+import { beforeAll, describe, expect, test } from "bun:test";
+
+import type { CaId } from "#core/ids.ts";
+import { addSeconds } from "#core/time.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import * as make from "#test/support/stores/records.ts";
+import {
+  admin,
+  type GovernedWorld,
+  governedWorld,
+  refusal,
+  somebody,
+} from "#test/support/worlds/governed-world.ts";
+
+const day = 86_400;
+let world: GovernedWorld;
+let web: CaId;
+let lab: CaId;
+
+const issued = async (
+  caId: CaId,
+  name: string,
+  days: number,
+  facts: Partial<CertificateRecord> = {},
+) => {
+  const notAfter = addSeconds(make.noon, days * day);
+  const names = { subject: `CN=${name}`, commonName: name };
+  const row = make.certificate({ caId, notAfter, profile: "server", ...names, ...facts });
+  await make.issue(world.store, row);
+  return row;
+};
+const expiring = (query: Record<string, string> = {}, who = admin) =>
+  world.ask("monitor.expiring", who, { query });
+const names = (answer: { certificates: { common_name: string }[] }) =>
+  answer.certificates.map(({ common_name }) => common_name);
+
+beforeAll(async () => {
+  world = await governedWorld();
+  web = (await world.ca("web-issuing")).id;
+  lab = (await world.ca("lab-issuing")).id;
+  await issued(web, "later", 100);
+  await issued(web, "soon", 30);
+  await issued(web, "urgent", 7);
+  await issued(web, "over", -3);
+  await issued(web, "renewed", 5);
+  await issued(web, "renewed", 50);
+  await issued(web, "asleep", 6, { status: "held" });
+  await issued(web, "asleep", 3);
+  await issued(web, "gone", 4, { status: "revoked" });
+  await issued(web, "pkid-canary", 1, { marker: "canary", profile: "canary" });
+  await issued(lab, "foreign", 2);
+});
+
+describe("what ends when", () => {
+  test("is listed most urgent first, without what is revoked, superseded or a canary", async () => {
+    const answer = await expiring({ ca: "web-issuing" });
+    expect(names(answer)).toEqual([
+      "over",
+      "asleep",
+      "asleep",
+      "urgent",
+      "soon",
+      "renewed",
+      "later",
+    ]);
+    expect(answer).toMatchObject({
+      generated_at: "2026-06-01T12:00:00.000000Z",
+      min_severity: "warning",
+      warning_days: 30,
+      critical_days: 7,
+      counts: { expired: 1, critical: 3, warning: 1, ok: 2 },
+      total: 7,
+      truncated: false,
+      renewed: [],
+    });
+  });
+
+  test("a certificate has exactly these members, and a held one says so", async () => {
+    const { certificates } = await expiring({ ca: "web-issuing" });
+    const [over, , asleep] = certificates;
+    expect(over).toEqual({
+      ca_id: web,
+      ca_label: "web-issuing",
+      serial: over.serial,
+      common_name: "over",
+      subject: "CN=over",
+      profile: "server",
+      not_after: "2026-05-29T12:00:00.000000Z",
+      expires_in_seconds: -3 * day,
+      expires_in: "expired",
+      severity: "expired",
+    });
+    expect(asleep).toMatchObject({ expires_in: "6d", severity: "critical", status: "held" });
+  });
+
+  test("warnings are the listed ones that need somebody", async () => {
+    const { warnings } = await expiring({ ca: "web-issuing", include_superseded: "true" });
+    expect(warnings.map((one: { common_name: string }) => one.common_name)).toEqual([
+      "over",
+      "asleep",
+      "asleep",
+      "urgent",
+      "soon",
+    ]);
+    expect(warnings[4]).toEqual({
+      ca_label: "web-issuing",
+      serial: warnings[4].serial,
+      common_name: "soon",
+      profile: "server",
+      severity: "warning",
+      expires_in: "30d",
+      not_after: "2026-07-01T12:00:00.000000Z",
+    });
+  });
+
+  // Columns: query, common names.
+  // biome-ignore format: the table is read by column.
+  test.each([
+    [{ severity: "expired" },                        ["over"]],
+    [{ severity: "critical" },                       ["over", "asleep", "asleep", "urgent"]],
+    [{ severity: "ok", days: "50" },                 ["over", "asleep", "asleep", "urgent", "soon", "renewed"]],
+    [{ days: "0" },                                  ["over"]],
+    [{ days: "7", severity: "warning" },             ["over", "asleep", "asleep", "urgent"]],
+    [{ days: "5", include_superseded: "true" },      ["over", "asleep", "renewed"]],
+    [{ limit: "1" },                                 ["over"]],
+  ] as const)("%o selects, and counts stay as they are", async (query, selected) => {
+    const answer = await expiring({ ca: "web-issuing", ...query });
+    expect(names(answer)).toEqual([...selected]);
+    expect(answer.counts).toEqual({ expired: 1, critical: 3, warning: 1, ok: 2 });
+    expect(answer.truncated).toBe("limit" in query);
+    expect(answer.total).toBe("limit" in query ? 7 : selected.length);
+    expect(answer.min_severity).toBe("severity" in query ? query.severity : "warning");
+  });
+
+  test("one that is superseded says so where it is asked for", async () => {
+    const { certificates } = await expiring({ ca: "web-issuing", include_superseded: "true" });
+    const marked = certificates.filter((one: { superseded?: true }) => one.superseded);
+    expect(names({ certificates: marked })).toEqual(["renewed"]);
+  });
+
+  test.each([
+    [{ severity: "urgent" }, "severity"],
+    [{ days: "-1" }, "days"],
+    [{ limit: "0" }, "limit"],
+    [{ limit: "10001" }, "limit"],
+    [{ include_superseded: "yes" }, "include_superseded"],
+    [{ ca: "nobody" }, "ca"],
+  ])("%o is refused", async (query, parameter) => {
+    const refused = await refusal(expiring(query as Record<string, string>));
+    expect(refused).toMatchObject({ code: "bad_query", facts: { parameter } });
+  });
+});
+
+describe("an auditor of one tenant", () => {
+  const auditor = somebody("auditor", { web: ["auditor"] });
+
+  test("sees and counts no row of another", async () => {
+    expect(names(await expiring())).toContain("foreign");
+    const own = await expiring({}, auditor);
+    expect(names(own)).not.toContain("foreign");
+    expect(own.counts).toEqual({ expired: 1, critical: 3, warning: 1, ok: 2 });
+  });
+
+  test("is told of a foreign CA what it is told of none", async () => {
+    const foreign = await refusal(expiring({ ca: "lab-issuing" }, auditor));
+    expect(foreign).toEqual(await refusal(expiring({ ca: "nobody" }, auditor)));
+  });
+});
+
+test("a grant on one CA shows what that CA signed", async () => {
+  await world.ask("resource.grant", admin, {
+    body: {
+      resource: "ca/lab-issuing",
+      entity_type: "user",
+      entity_id: "grantee",
+      role: "ca-auditor",
+    },
+  });
+  expect(names(await expiring({}, somebody("grantee")))).toEqual(["foreign"]);
+});
