@@ -7,7 +7,7 @@ import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
 import { isPathJob } from "#adapters/paths/thread-data.ts";
-import { isYamlJob } from "./yaml-thread.ts";
+import { isYamlJob } from "./yaml-thread-data.ts";
 
 /**
  * Runs the job until it ends. Each loads what its own job needs and no more: a thread has a heap of

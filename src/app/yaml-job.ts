@@ -3,7 +3,7 @@
 import { parentPort } from "node:worker_threads";
 
 import { readDocument } from "#config/yaml.ts";
-import type { YamlJob } from "./yaml-thread.ts";
+import type { YamlJob } from "./yaml-thread-data.ts";
 
 /** Answers once. */
 export function runYamlJob({ yaml }: YamlJob): void {

@@ -5,27 +5,20 @@
 
 import { Worker } from "node:worker_threads";
 
-import type { ReadDocument } from "#config/yaml.ts";
-
-/** What the thread is started with; tells it from other threads of the binary. */
-export interface YamlJob {
-  readonly yaml: { readonly text: string; readonly name: string };
-}
-
-/** True for the data a thread of this kind is started with. */
-export const isYamlJob = (job: unknown): job is YamlJob =>
-  typeof job === "object" && job !== null && "yaml" in job;
+import { readDocument, type ReadDocument } from "#config/yaml.ts";
+import type { YamlJob } from "./yaml-thread-data.ts";
 
 /**
- * As `readDocument`, in another thread; `workerUrl` is the main module, which runs `runYamlJob`
- * there.
+ * As `readDocument`, in another thread where it is long; `workerUrl` is the main module, which runs
+ * `runYamlJob` there.
  */
-export function documentAside(
+export async function documentAside(
   workerUrl: string,
   text: string,
   name: string,
 ): Promise<ReadDocument> {
-  return new Promise((resolve, reject) => {
+  if (text.length <= shortText) return readDocument(text, name);
+  return await new Promise((resolve, reject) => {
     const job: YamlJob = { yaml: { text, name } };
     const worker = new Worker(new URL(workerUrl), { workerData: job });
     worker.once("message", resolve);
@@ -33,3 +26,6 @@ export function documentAside(
     worker.once("exit", () => reject(new Error("the configuration was not read to its end")));
   });
 }
+
+/** What is read in less time than a thread takes to start: three milliseconds a kilobyte. */
+const shortText = 4096;
