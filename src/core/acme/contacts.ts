@@ -29,8 +29,8 @@ export function readContacts(value: unknown): readonly string[] {
 
 /** RFC 5321 §4.1.2: a local part without quotes, and a host; nothing a URL would have to escape. */
 function isPlainAddress(address: string): boolean {
-  if (address.length > addressMax) return false;
   const at = address.lastIndexOf("@");
+  if (at < 0 || address.length > addressMax) return false;
   return localPart.test(address.slice(0, at)) && isHost(address.slice(at + 1));
 }
 
