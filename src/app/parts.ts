@@ -117,6 +117,7 @@ export function domainParts(deps: PartsDeps): Parts {
     ...used,
     caa,
     weakKeys: deps.weakKeys,
+    isAccountKey: config.acme.enabled ? (spki) => store.read.acme.isAccountKey(spki) : undefined,
     refusals: deps.refusals,
     scts: transparency.scts,
     refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),

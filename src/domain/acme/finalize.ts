@@ -99,7 +99,8 @@ export class Finalization {
         mustStaple: undefined,
         caller: "protocol",
         caaFacts: factsOf(directory, account, order, proofs),
-        renewedFrom: order.replaces?.serial,
+        protocol: "acme",
+        replaces: order.replaces?.serial,
         also: (tx, certificate) => this.#settled(tx, asking, order, certificate),
       });
     } catch (error) {
