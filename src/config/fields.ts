@@ -108,6 +108,14 @@ export function items<const M extends Members>(
   return { ...field(sentence, listKind(objectKind(members)), []), members };
 }
 
+/** A mapping from names to objects with declared members. */
+export function named<const M extends Members>(
+  sentence: string,
+  members: M,
+): Field<Readonly<Record<string, Values<M>>>> {
+  return { ...field(sentence, kit.mapOf(objectKind(members), entriesMax), {}), members };
+}
+
 /** The same field, taken over by a reload (RLD-1). */
 export const reloadable = <T>(of: Field<T>): Field<T> => ({ ...of, reloadable: true });
 

@@ -9,6 +9,7 @@ import { profileOf } from "#config/sections/issuance.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 
 import { accessFaults } from "./access-rules.ts";
+import { acmeFaults } from "./acme-rules.ts";
 import { approvalFaults } from "./approval-rules.ts";
 import { clientFaults } from "./client-rules.ts";
 import { type Environment, insecureHttpAllowed } from "./environment.ts";
@@ -42,6 +43,7 @@ export function ruleFaults(
     ...monitorFaults(config),
     ...backupFaults(config),
     ...canaryFaults(config),
+    ...acmeFaults(config),
     ...approvalFaults(config.approvals),
   ];
 }

@@ -33,7 +33,9 @@ function objectSchema(members: Members): Schema {
 }
 
 function fieldSchema(field: Field<unknown>): Schema {
-  const items = field.members ? { items: objectSchema(field.members) } : {};
+  const each = field.members && objectSchema(field.members);
+  const named = field.kind.schema.type === "object";
+  const items = each && (named ? { additionalProperties: each } : { items: each });
   const fallback =
     field.fallback === undefined || isDerived(field.fallback) ? {} : { default: field.fallback };
   return { description: field.sentence, ...field.kind.schema, ...items, ...fallback };

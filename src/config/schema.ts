@@ -2,6 +2,7 @@
 
 import { path } from "./fields.ts";
 import { section, type Values } from "./section.ts";
+import { acme } from "#config/sections/acme.ts";
 import { auth, oidc, policy, rbac, rootUser } from "#config/sections/access.ts";
 import { approvals } from "#config/sections/approvals.ts";
 import { canary } from "#config/sections/canary.ts";
@@ -59,6 +60,7 @@ export const configSchema = section("pkid configuration", {
   retention,
   canary,
   monitor,
+  acme,
   rate_limit: rateLimit,
   approvals,
 });

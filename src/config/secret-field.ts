@@ -1,6 +1,6 @@
 /** The field of a secret: its value in place, or `<key>_source` (SEC-2). */
 
-import { type Kind, text, WrongValue } from "#core/shape.ts";
+import { isObject, type Kind, text, WrongValue } from "#core/shape.ts";
 
 import { type Filled, field } from "./fields.ts";
 import { hidden, Secret, type SecretSetting } from "./secret.ts";
@@ -17,6 +17,20 @@ export function secret<F extends string | Derived | undefined = undefined>(
   options: { show?: (value: string) => string; wrong?: (value: string) => string | undefined } = {},
 ): Field<Filled<SecretSetting, F>> {
   return { ...field(sentence, secretKind(options), fallback), source: sourceKind };
+}
+
+/** A secret as an entry of a mapping: its value, or a mapping that says where it is. */
+export function secretEntry(options: {
+  wrong: (value: string) => string | undefined;
+}): Kind<SecretSetting> {
+  const inPlace = secretKind(options);
+  return {
+    ...inPlace,
+    schema: { anyOf: [inPlace.schema, sourceKind.schema] },
+    read: (raw, at) =>
+      // What `sourceKind` reads is a setting, which its type does not say.
+      isObject(raw) ? (sourceKind.read(raw, at) as SecretSetting) : inPlace.read(raw),
+  };
 }
 
 function secretKind(options: {

@@ -1,0 +1,280 @@
+/** How ACME's accounts, orders and proofs are remembered. */
+
+import type { Reach } from "#core/access/principal.ts";
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
+import type { Identifier } from "#core/acme/identifiers.ts";
+import type { ChallengeType } from "#core/acme/challenges.ts";
+import type { StoredProblem } from "#core/acme/problems.ts";
+import type { Instant } from "#core/time.ts";
+import type { Page, PageKey } from "#domain/page.ts";
+
+/** An account: a key that may ask one directory for certificates. */
+export interface AccountRecord {
+  readonly id: string;
+  /** Name of its directory in the configuration; the one of `acme` itself is `default`. */
+  readonly directory: string;
+  readonly tenant: TenantId;
+  readonly status: "valid" | "deactivated" | "revoked";
+  /** RFC 7638: base64url SHA-256 of the key; one account of a directory has it. */
+  readonly thumbprint: string;
+  /** Canonical public JWK. */
+  readonly jwk: string;
+  /** Lower hex SHA-256 of the SubjectPublicKeyInfo. */
+  readonly spkiSha256: string;
+  readonly contacts: readonly string[];
+  readonly termsAgreedAt: Instant | undefined;
+  /** The credential it was bound with, whose limits are its own for life (EAB-3). */
+  readonly eabId: string | undefined;
+  readonly createdAt: Instant;
+}
+
+/** A credential of external account binding; its key is sealed at its place. */
+export interface EabRecord {
+  /** `eab_…`, the kid of bindings. */
+  readonly id: string;
+  readonly directory: string;
+  readonly caId: CaId;
+  readonly tenant: TenantId;
+  readonly name: string;
+  readonly description: string;
+  /** Undefined: that of the directory. */
+  readonly profile: string | undefined;
+  readonly dnsSuffixes: readonly string[];
+  /** CIDR. */
+  readonly ipRanges: readonly string[];
+  readonly allowWildcards: boolean;
+  readonly anyIdentifier: boolean;
+  /** 0: without end. */
+  readonly maxUses: number;
+  readonly uses: number;
+  readonly createdBy: string;
+  readonly createdAt: Instant;
+  readonly expiresAt: Instant | undefined;
+  readonly lastUsedAt: Instant | undefined;
+  readonly revokedAt: Instant | undefined;
+  readonly revokedBy: string | undefined;
+}
+
+export const orderStates = ["pending", "ready", "processing", "valid", "invalid"] as const;
+export type OrderState = (typeof orderStates)[number];
+
+/** A certificate by its CA and serial. */
+export interface CertificateName {
+  readonly caId: CaId;
+  readonly serial: Serial;
+}
+
+export interface OrderRecord {
+  readonly id: string;
+  readonly account: string;
+  readonly directory: string;
+  readonly tenant: TenantId;
+  /** The CA of the directory when it was asked; certificates come from its lineage. */
+  readonly caId: CaId;
+  /** `pending` and `ready` are those of the row; an order past its end is invalid all the same. */
+  readonly status: OrderState;
+  /** As they were asked for. */
+  readonly identifiers: readonly Identifier[];
+  /** Ids of its authorizations, in the order of the identifiers. */
+  readonly authorizations: readonly string[];
+  /** As the client named it, else the profile of its directory or credential. */
+  readonly profile: string;
+  readonly replaces: CertificateName | undefined;
+  readonly createdAt: Instant;
+  readonly expiresAt: Instant;
+  readonly error: StoredProblem | undefined;
+  readonly certificate: CertificateName | undefined;
+}
+
+export const authorizationStates = [
+  "pending",
+  "valid",
+  "invalid",
+  "deactivated",
+  "revoked",
+] as const;
+export type AuthorizationState = (typeof authorizationStates)[number];
+
+export interface AuthorizationRecord {
+  readonly id: string;
+  readonly account: string;
+  readonly directory: string;
+  /** Without `*.`. */
+  readonly identifier: Identifier;
+  readonly wildcard: boolean;
+  /** Of the row; one past its end is expired all the same. */
+  readonly status: AuthorizationState;
+  readonly createdAt: Instant;
+  readonly expiresAt: Instant;
+  /** The challenge that proved it. */
+  readonly method: ChallengeType | undefined;
+  readonly challenges: readonly ChallengeRecord[];
+}
+
+export interface ChallengeRecord {
+  readonly id: string;
+  readonly authorization: string;
+  readonly type: ChallengeType;
+  readonly token: string;
+  readonly status: "pending" | "processing" | "valid" | "invalid";
+  readonly validatedAt: Instant | undefined;
+  /** Of the last attempt. */
+  readonly error: StoredProblem | undefined;
+  /** Attempts begun. */
+  readonly attempts: number;
+}
+
+/** A challenge whose proof is to be looked for, taken by this store until its lease ends. */
+export interface ValidationJob {
+  readonly challenge: ChallengeRecord;
+  readonly authorization: Omit<AuthorizationRecord, "challenges">;
+  readonly account: AccountRecord;
+}
+
+/** What became of an attempt. */
+export type AttemptResult =
+  | { readonly kind: "proved"; readonly at: Instant; readonly validUntil: Instant }
+  /** To be tried again at that moment. */
+  | { readonly kind: "again"; readonly error: StoredProblem; readonly at: Instant }
+  | { readonly kind: "failed"; readonly error: StoredProblem; readonly at: Instant };
+
+/** A certificate that an account has got. */
+export interface Obtained {
+  readonly account: string;
+  readonly order: string;
+  /** The order that has replaced it (RFC 9773 §5). */
+  readonly replacedBy: string | undefined;
+}
+
+export interface AccountFilter {
+  readonly reach: Reach;
+  readonly status?: AccountRecord["status"] | undefined;
+}
+
+export interface OrderFilter {
+  readonly reach: Reach;
+  readonly status?: OrderState | undefined;
+  readonly account?: string | undefined;
+  /** Orders past their end that are pending or ready are invalid. */
+  readonly now: Instant;
+}
+
+export interface AcmeReads {
+  account(id: string): Promise<AccountRecord | undefined>;
+  accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
+  /** True when an account of any directory has the key, or has had it until now. */
+  isAccountKey(spkiSha256: string): Promise<boolean>;
+  accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
+  eab(id: string): Promise<EabRecord | undefined>;
+  /** Newest first; `status` as http-api.md §4.18 has it, decided at `now`. */
+  eabs(
+    filter: {
+      readonly reach: Reach;
+      readonly status?: "active" | "exhausted" | "expired" | "revoked" | undefined;
+      readonly now: Instant;
+    },
+    limit: number,
+    after?: PageKey,
+  ): Promise<Page<EabRecord>>;
+  /** How many accounts that are valid were bound with it. */
+  boundAccounts(eab: string): Promise<number>;
+  order(id: string): Promise<OrderRecord | undefined>;
+  orders(filter: OrderFilter, limit: number, after?: PageKey): Promise<Page<OrderRecord>>;
+  authorization(id: string): Promise<AuthorizationRecord | undefined>;
+  challenge(
+    id: string,
+  ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
+  /** One for each id, in their order. */
+  authorizations(ids: readonly string[]): Promise<readonly AuthorizationRecord[]>;
+  /** Which account got the certificate by which order. */
+  obtained(certificate: CertificateName): Promise<Obtained | undefined>;
+  /** Valid authorizations of the account for these names, not past `now`, newest first. */
+  validFor(
+    account: string,
+    identifiers: readonly { readonly identifier: Identifier; readonly wildcard: boolean }[],
+    now: Instant,
+  ): Promise<readonly AuthorizationRecord[]>;
+  /** Orders that were being finalized by stores that are gone, or (`own`) by this one. */
+  processing(
+    own: boolean,
+    limit: number,
+  ): Promise<readonly (OrderRecord & { readonly claimedAt: Instant })[]>;
+}
+
+export interface AcmeWrites {
+  /** False when the nonce was used before; what it keeps is sortable by time. */
+  useNonce(id: string, expiresAt: Instant): Promise<boolean>;
+  /** Deletes used nonces whose time is over; gives how many. */
+  pruneNonces(before: Instant, limit: number): Promise<number>;
+  /** Gives the account that has the key in this directory already, and stores nothing then. */
+  addAccount(account: AccountRecord): Promise<AccountRecord | undefined>;
+  /** The account as this unit sees it, under the writer's lock. */
+  lockAccount(id: string): Promise<AccountRecord | undefined>;
+  setContacts(id: string, contacts: readonly string[]): Promise<void>;
+  /**
+   * Ends an account that is valid: its pending and valid authorizations are deactivated, its
+   * pending and ready orders invalid. False when it was not valid any more.
+   */
+  endAccount(id: string, status: "deactivated" | "revoked"): Promise<boolean>;
+  /** Ends every valid account bound with it; gives their ids, `limit` at most in one unit. */
+  endAccountsOf(eab: string, limit: number): Promise<readonly string[]>;
+  /** Gives the id of the other account of the directory that has the key, and changes nothing then. */
+  changeKey(
+    id: string,
+    key: Pick<AccountRecord, "thumbprint" | "jwk" | "spkiSha256">,
+  ): Promise<string | undefined>;
+  addEab(eab: EabRecord): Promise<void>;
+  /**
+   * Takes a use of a credential that is active at `now`; false when it is unknown, revoked, expired
+   * or exhausted.
+   */
+  useEab(id: string, now: Instant): Promise<boolean>;
+  /** False when it was revoked before. */
+  revokeEab(id: string, at: Instant, by: string): Promise<boolean>;
+  /** Stores an order with the authorizations that are new; those it reuses are there. */
+  addOrder(order: OrderRecord, created: readonly AuthorizationRecord[]): Promise<void>;
+  addAuthorization(authorization: AuthorizationRecord): Promise<void>;
+  /** The order under the writer's lock. */
+  lockOrder(id: string): Promise<OrderRecord | undefined>;
+  /** Compare-and-set (ORD-6, FIN-1); true when this call changed it. Claims it for this store. */
+  claimOrder(id: string, at: Instant): Promise<boolean>;
+  /** From `processing`; false when it was not. */
+  settleOrder(
+    id: string,
+    to:
+      | { readonly status: "ready" }
+      | { readonly status: "invalid"; readonly error: StoredProblem }
+      | { readonly status: "valid"; readonly certificate: CertificateName },
+  ): Promise<boolean>;
+  /** Marks what the order replaces; false when another order has. */
+  markReplaced(certificate: CertificateName, order: string): Promise<boolean>;
+  /** Pending or valid to deactivated, or valid to revoked; false when it was neither. */
+  endAuthorization(id: string, status: "deactivated" | "revoked"): Promise<boolean>;
+  /**
+   * Puts a pending challenge of a pending authorization to work, due at once; false when it was not
+   * pending (CHA-2).
+   */
+  beginChallenge(id: string, at: Instant): Promise<boolean>;
+  /**
+   * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
+   * each; `only` takes that one.
+   */
+  claimChallenges(
+    at: Instant,
+    leaseUntil: Instant,
+    limit: number,
+    only?: string,
+  ): Promise<readonly ValidationJob[]>;
+  /**
+   * Writes what became of an attempt this store holds the lease of; false when the lease is lost or
+   * the authorization is decided. Proved makes challenge and authorization valid and every pending
+   * order ready whose authorizations are all valid; failed makes challenge, authorization and its
+   * pending orders invalid (CHA-1).
+   */
+  settleChallenge(id: string, attempt: number, result: AttemptResult): Promise<boolean>;
+  /**
+   * Deletes orders whose end, and that of their certificate, lies before `before`, with the
+   * authorizations nobody names any more; gives how many rows went. Bounded by `limit` orders.
+   */
+  prune(before: Instant, limit: number): Promise<number>;
+}
