@@ -110,7 +110,9 @@ type Answer = readonly string[];
 
 const addressesIn = (lookup: Lookup): readonly string[] =>
   lookup.answered
-    ? lookup.records.flatMap((one) => (one.type === "A" || one.type === "AAAA" ? [one.address] : []))
+    ? lookup.records.flatMap((one) =>
+        one.type === "A" || one.type === "AAAA" ? [one.address] : [],
+      )
     : [];
 
 const alternating = (six: readonly string[], four: readonly string[]): Answer =>

@@ -137,11 +137,12 @@ export class NetworkValidators implements Validators {
   }
 
   #vantages({ dns_resolver, vantage_resolvers }: ValidationSettings): readonly Resolver[] {
-    const first =
-      dns_resolver === undefined ? systemServers : () => [parseServer(dns_resolver)];
+    const first = dns_resolver === undefined ? systemServers : () => [parseServer(dns_resolver)];
     const others = vantage_resolvers.map((text) => () => [parseServer(text)]);
     const { random } = this.#deps;
-    return [first, ...others].map((servers) => new DnsResolver({ random, servers: () => servers() }));
+    return [first, ...others].map(
+      (servers) => new DnsResolver({ random, servers: () => servers() }),
+    );
   }
 }
 
