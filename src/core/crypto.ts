@@ -152,13 +152,19 @@ export function importPublicJwk(jwk: PublicJwk): RuntimeKey | undefined {
 
 /** HMAC-SHA-256 (RFC 2104). */
 export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
-  new Uint8Array(nodeCrypto.createHmac("sha256", key).update(message).digest());
+  hmac("sha256", key, message);
 
-/** What `verifySignature` needs to know besides the key; ECDSA is written as X.509 has it. */
+/** HMAC with the hash of that name (RFC 2104). */
+export const hmac = (hash: HashName, key: Uint8Array, message: Uint8Array): Uint8Array =>
+  new Uint8Array(nodeCrypto.createHmac(hash, key).update(message).digest());
+
+/** What `verifySignature` needs to know besides the key. */
 export interface SignatureScheme {
   /** Undefined for Ed25519, ML-DSA and SLH-DSA, which take the message itself. */
   readonly hash?: HashName | undefined;
   readonly padding?: "pkcs1" | "pss" | undefined;
+  /** True for ECDSA as JSON Web Signatures have it (RFC 7518 §3.4), else it is as in X.509. */
+  readonly plainPair?: boolean | undefined;
 }
 
 /** True when `signature` by `key` covers `message`; never throws. */
@@ -269,6 +275,7 @@ export function isPrime(candidate: bigint): Promise<boolean> {
 }
 
 function withPadding(key: nodeCrypto.KeyObject, scheme: SignatureScheme) {
+  if (scheme.plainPair === true) return { key, dsaEncoding: "ieee-p1363" as const };
   if (scheme.padding !== "pss") return key;
   return {
     key,

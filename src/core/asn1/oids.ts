@@ -48,6 +48,7 @@ export const oids = {
   altSignatureValue: "2.5.29.74",
   authorityInfoAccess: "1.3.6.1.5.5.7.1.1",
   tlsFeature: "1.3.6.1.5.5.7.1.24",
+  acmeIdentifier: "1.3.6.1.5.5.7.1.31",
   // Certificate transparency: RFC 6962 §3.1, §3.3.
   sctList: "1.3.6.1.4.1.11129.2.4.2",
   precertificatePoison: "1.3.6.1.4.1.11129.2.4.3",
