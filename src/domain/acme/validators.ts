@@ -3,6 +3,9 @@
  * 8738).
  */
 
+import type { ChallengeType } from "#core/acme/challenges.ts";
+import type { Identifier } from "#core/acme/identifiers.ts";
+
 /** Attempts to prove control over identifiers, each on its own (P-10). */
 export interface Validators {
   /**
@@ -13,19 +16,11 @@ export interface Validators {
   attempt(task: ValidationTask): Promise<ValidationOutcome>;
 }
 
-/** Ways to prove control, by their names on the wire. */
-export type ValidationMethod =
-  | "http-01"
-  | "dns-01"
-  | "dns-account-01"
-  | "dns-persist-01"
-  | "tls-alpn-01";
-
 /** What is to be proven, and by what. */
 export interface ValidationTask {
-  readonly type: ValidationMethod;
+  readonly type: ChallengeType;
   /** A name in lower-case A-labels without `*.`, or an address in canonical text. */
-  readonly identifier: { readonly type: "dns" | "ip"; readonly value: string };
+  readonly identifier: Identifier;
   readonly wildcard: boolean;
   /** Empty for dns-persist-01, which has none. */
   readonly token: string;

@@ -1,7 +1,7 @@
 /** tls-alpn-01: the certificate that a server shows for the protocol of ACME (RFC 8737, 8738). */
 
 import { judgeAlpnCertificate } from "#core/acme/challenges.ts";
-import { reverseName } from "#core/acme/identifiers.ts";
+import { type Identifier, reverseName } from "#core/acme/identifiers.ts";
 
 import type { AttemptAddresses } from "./addresses.ts";
 import { openConnection, startTls } from "./connection.ts";
@@ -9,7 +9,7 @@ import type { Deadline } from "./deadline.ts";
 import { ValidationFault } from "./fault.ts";
 
 export interface AlpnProof {
-  readonly identifier: { readonly type: "dns" | "ip"; readonly value: string };
+  readonly identifier: Identifier;
   readonly keyAuthorization: string;
 }
 
@@ -41,7 +41,7 @@ export async function proveByAlpn(
     }
     const reason = judgeAlpnCertificate(certificate, identifier, keyAuthorization);
     if (reason === undefined) return [connection.address];
-    throw new ValidationFault("incorrectResponse", `The certificate proves nothing: ${reason}`);
+    throw new ValidationFault("incorrectResponse", reason);
   } finally {
     connection.socket.destroy();
   }

@@ -1,6 +1,7 @@
 /** The port of proofs over the network: who is asked for which proof, and within which bounds. */
 
-import { dnsDigest, dnsName, judgePersistRecord } from "#core/acme/challenges.ts";
+import { dnsDigest, dnsName, proves } from "#core/acme/challenges.ts";
+import { judgePersistRecord } from "#core/acme/persist.ts";
 import type {
   PersistTerms,
   ValidationOutcome,
@@ -120,7 +121,7 @@ export class NetworkValidators implements Validators {
     }
     const { identifier, wildcard, accountUrl } = task;
     const terms = persistTerms(task);
-    const facts = { ...terms, domain: identifier.value, wildcard, accountUrl };
+    const facts = { ...terms, name: identifier.value, wildcard, accountUrl };
     const now = this.#deps.clock.now();
     return (value) => judgePersistRecord(value, { ...facts, now }) === "match";
   }
@@ -146,10 +147,9 @@ export class NetworkValidators implements Validators {
   }
 }
 
-/** RFC 8555 §8.3, 8737 §3, 8738 §7: not every method can prove everything. */
+/** Not every method proves everything; asked for what it does not, an attempt asks nobody. */
 function refuseUnprovable({ type, identifier, wildcard }: ValidationTask): void {
-  const byRecord = type !== "http-01" && type !== "tls-alpn-01";
-  if (byRecord ? identifier.type === "dns" : !wildcard) return;
+  if (proves(type, identifier, wildcard)) return;
   const what = wildcard ? "a wildcard" : "an address";
   throw new ValidationFault("rejectedIdentifier", `${type} cannot prove control over ${what}.`);
 }
