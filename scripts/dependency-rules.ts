@@ -81,6 +81,7 @@ const nouns: readonly string[] = [
   "revocation",
   "hierarchy",
   "inclusion",
+  "acme",
   "publishing",
   "approvals",
   "backup",
