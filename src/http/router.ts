@@ -13,9 +13,7 @@ import { type Operation, type OperationName, type Route, routesOf, type Speech }
 import type { Match, Side } from "./exchange.ts";
 
 /** What a method and a path lead to. */
-export type Found =
-  | { readonly kind: "operation"; readonly match: Match }
-  | Missed;
+export type Found = { readonly kind: "operation"; readonly match: Match } | Missed;
 
 /** What no operation answers; `speaks` is the protocol whose path it is. */
 export type Missed = (

@@ -157,10 +157,7 @@ export async function certifyLeaf(
   return { certificate, intermediates, serial, caId: ca.id, record, clamped: planned.plan.clamped };
 }
 
-type LeafMore = Pick<
-  IssueRequest,
-  "also" | "caaFacts" | "marker" | "protocol" | "replaces"
-> & {
+type LeafMore = Pick<IssueRequest, "also" | "caaFacts" | "marker" | "protocol" | "replaces"> & {
   readonly renewedFrom?: Serial;
 };
 

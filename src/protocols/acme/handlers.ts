@@ -268,7 +268,8 @@ function revoke({ revocations }: AcmeHandlerDeps) {
     const { directory, jws, whence, by } = asked;
     const members = payloadObject(jws);
     const der = octetsOf(members.certificate);
-    if (der === undefined) throw refuse("acme_malformed", { reason: "certificate is not base64url" });
+    if (der === undefined)
+      throw refuse("acme_malformed", { reason: "certificate is not base64url" });
     const who =
       "account" in by
         ? ({ by: "account", account: by.account } as const)
