@@ -131,6 +131,17 @@ export interface ValidationJob {
   readonly account: AccountRecord;
 }
 
+/** Which challenges a store takes. */
+export interface ChallengeClaim {
+  readonly at: Instant;
+  readonly leaseUntil: Instant;
+  readonly limit: number;
+  /** That one and no other. */
+  readonly only?: string | undefined;
+  /** Accounts whose challenges wait, because as many as may are being worked on; a few at most. */
+  readonly exceptAccounts: readonly string[];
+}
+
 /** What became of an attempt. */
 export type AttemptResult =
   | { readonly kind: "proved"; readonly at: Instant; readonly validUntil: Instant }
@@ -162,6 +173,8 @@ export interface OrderFilter {
 export interface AcmeReads {
   account(id: string): Promise<AccountRecord | undefined>;
   accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
+  /** Thumbprints of the keys an account has had, its own first, 20 at most. */
+  thumbprints(account: string): Promise<readonly string[]>;
   /** True when an account of any directory has the key, or has had it until now. */
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
@@ -244,7 +257,10 @@ export interface AcmeWrites {
     to:
       | { readonly status: "ready" }
       | { readonly status: "invalid"; readonly error: StoredProblem }
-      | { readonly status: "valid"; readonly certificate: CertificateName },
+      | {
+          readonly status: "valid";
+          readonly certificate: CertificateName & { readonly notAfter: Instant };
+        },
   ): Promise<boolean>;
   /** Marks what the order replaces; false when another order has. */
   markReplaced(certificate: CertificateName, order: string): Promise<boolean>;
@@ -257,14 +273,9 @@ export interface AcmeWrites {
   beginChallenge(id: string, at: Instant): Promise<boolean>;
   /**
    * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
-   * each; `only` takes that one.
+   * each.
    */
-  claimChallenges(
-    at: Instant,
-    leaseUntil: Instant,
-    limit: number,
-    only?: string,
-  ): Promise<readonly ValidationJob[]>;
+  claimChallenges(of: ChallengeClaim): Promise<readonly ValidationJob[]>;
   /**
    * Writes what became of an attempt this store holds the lease of; false when the lease is lost or
    * the authorization is decided. Proved makes challenge and authorization valid and every pending
