@@ -21,7 +21,10 @@ export class Inventory {
   }
 
   /** The leaf that a member of the CA's lineage has issued (ARI-1); undefined for any other. */
-  async byCertId(ca: CaRecord, { keyId, serial }: { readonly keyId: string; readonly serial: Serial }): Promise<CertificateRecord | undefined> {
+  async byCertId(
+    ca: CaRecord,
+    { keyId, serial }: { readonly keyId: string; readonly serial: Serial },
+  ): Promise<CertificateRecord | undefined> {
     const { read } = this.#store;
     for (const member of await read.cas.lineage(ca.lineage)) {
       if (this.#keyIdOf(member) !== keyId) continue;

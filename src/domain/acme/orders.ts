@@ -1,7 +1,12 @@
 /** Orders and authorizations: asked for, shown, given up (RFC 8555 §7.1.3, §7.1.4, §7.4, §7.5). */
 
 import { proves } from "#core/acme/challenges.ts";
-import { type Identifier, isWildcard, provenIdentifier, readIdentifiers } from "#core/acme/identifiers.ts";
+import {
+  type Identifier,
+  isWildcard,
+  provenIdentifier,
+  readIdentifiers,
+} from "#core/acme/identifiers.ts";
 import { refusedBy } from "#core/acme/name-policy.ts";
 import { readCertId } from "#core/acme/renewal.ts";
 import { profileViolations } from "#core/policy/name-constraints.ts";
@@ -223,7 +228,9 @@ export class Orders {
   #fresh(account: AccountRecord, wanted: Wanted, now: Instant): AuthorizationRecord {
     const { random, config } = this.#deps;
     const { challenge_types, order_validity_hours } = config().acme;
-    const types = challenge_types.filter((type) => proves(type, wanted.identifier, wanted.wildcard));
+    const types = challenge_types.filter((type) =>
+      proves(type, wanted.identifier, wanted.wildcard),
+    );
     if (types.length === 0) throw unprovable(wanted.identifier);
     const id = orderedId(now, random.bytes(10));
     const challenges = types.map(
