@@ -47,7 +47,7 @@ export interface Operation {
   readonly action?: Action;
   readonly suspendable?: true;
   readonly grows?: true;
-  readonly limit?: "ocsp" | "crl" | "chain" | "login" | "admin" | "admin_sign" | "exempt";
+  readonly limit?: LimitClass;
   readonly stepUp?: StepUpName;
   readonly takesTwo?: ApprovalClass;
   readonly local?: true;
@@ -58,11 +58,28 @@ export interface Operation {
   readonly in?: "query";
 }
 
+/** What is counted together (http-api.md §9). */
+export type LimitClass =
+  | "ocsp"
+  | "crl"
+  | "chain"
+  | "login"
+  | "acme_new_account"
+  | "acme_new_order"
+  | "acme_new_authz"
+  | "acme_renewal_info"
+  | "acme_finalize"
+  | "acme_other"
+  | "admin"
+  | "admin_sign"
+  | "exempt";
+
 /** How refusals are told where JSON is not understood. */
-export type Speech = "ocsp";
+export type Speech = "ocsp" | "acme";
 
 const read = { needs: "read", on: "ca" } as const;
 const issue = { needs: "issue", on: "ca", writes: true } as const;
+const acme = { needs: "pub", speaks: "acme" } as const;
 const manage = { needs: "ca:manage", on: "ca", writes: true } as const;
 
 // biome-ignore format: the table is read by column.
@@ -141,6 +158,34 @@ export const operations = {
   "ocsp.post":             { route: "POST /api/ca/{id}/ocsp",                            needs: "pub", limit: "ocsp", speaks: "ocsp", hot: true },
   "publish.run":           { route: "POST /api/publish:run",                             needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
   "ocsp.presign":          { route: "POST /api/ocsp:presign",                            needs: "ca:manage", on: "platform", writes: true, limit: "exempt" },
+
+  // ACME
+  "acme.directory":        { route: "GET /acme/directory",                               ...acme, limit: "acme_other" },
+  "acme.nonce":            { route: "GET /acme/new-nonce",                               ...acme, limit: "acme_other" },
+  "acme.account.new":      { route: "POST /acme/new-account",                            ...acme, limit: "acme_new_account" },
+  "acme.account":          { route: "POST /acme/acct/{account}",                              ...acme, limit: "acme_other" },
+  "acme.account.orders":   { route: "POST /acme/acct/{account}/orders",                       ...acme, limit: "acme_other" },
+  "acme.order.new":        { route: "POST /acme/new-order",                              ...acme, limit: "acme_new_order" },
+  "acme.authz.new":        { route: "POST /acme/new-authz",                              ...acme, limit: "acme_new_authz" },
+  "acme.order":            { route: "POST /acme/order/{order}",                             ...acme, limit: "acme_other" },
+  "acme.order.finalize":   { route: "POST /acme/order/{order}/finalize",                    ...acme, limit: "acme_finalize" },
+  "acme.authz":            { route: "POST /acme/authz/{authz}",                             ...acme, limit: "acme_other" },
+  "acme.challenge":        { route: "POST /acme/chall/{challenge}",                             ...acme, limit: "acme_other" },
+  "acme.certificate":      { route: "POST /acme/cert/{certificate}",                              ...acme, limit: "acme_other" },
+  "acme.certificate.other": { route: "POST /acme/cert/{certificate}/{n}",                         ...acme, limit: "acme_other" },
+  "acme.revoke":           { route: "POST /acme/revoke-cert",                            ...acme, limit: "exempt" },
+  "acme.key_change":       { route: "POST /acme/key-change",                             ...acme, limit: "acme_other" },
+  "acme.renewal_info":     { route: "GET /acme/renewal-info/{certid}",                   ...acme, limit: "acme_renewal_info" },
+
+  // what operators see and do of ACME
+  "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
+  "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
+  "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },
+  "acme.account.list":     { route: "GET /api/acme/accounts",                            needs: "read", on: "any" },
+  "acme.account.deactivate": { route: "POST /api/acme/accounts/{id}:deactivate",         needs: "ca:manage", on: "tenant", writes: true },
+  "acme.order.list":       { route: "GET /api/acme/orders",                              needs: "read", on: "any" },
+  "acme.authz.list":       { route: "GET /api/acme/authorizations",                      needs: "read", on: "any" },
+  "acme.authz.deactivate": { route: "POST /api/acme/authorizations/{id}:deactivate",     needs: "ca:manage", on: "tenant", writes: true },
 
   // certificate transparency
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },

@@ -1,7 +1,7 @@
 /** One request under way, and who is told when it is over. */
 
 import type { ClientCertificate } from "#domain/access/client-certificates.ts";
-import type { OperationName } from "#operations";
+import type { OperationName, Speech } from "#operations";
 
 /**
  * Which door a request came through; it decides what is reachable and who a caller without
@@ -32,6 +32,8 @@ export interface Exchange {
   movedAt: number;
   /** Undefined before one is found, and for what is none. */
   operation: OperationName | undefined;
+  /** The protocol in whose words it is refused; undefined for JSON. */
+  speaks: Speech | undefined;
   /** The route pattern as mounted, or `unmatched`. */
   route: string;
   /** Subject of the authenticated principal, else empty. */

@@ -39,7 +39,7 @@ import {
   splitUrl,
   withKnown,
 } from "./request.ts";
-import { type Found, reachable, Routes } from "./router.ts";
+import { type Found, type Mounts, reachable, Routes } from "./router.ts";
 import { Traffic } from "./traffic.ts";
 
 export interface FrontDoorDeps {
@@ -69,6 +69,8 @@ export interface FrontDoorDeps {
   readonly tenantRate: (ca: string) => Asker["tenant"];
   /** Refusals in the words of each protocol. */
   readonly speeches: Speeches;
+  /** Where protocols are served. */
+  readonly mounts?: Mounts;
   /** Remote procedure calls, on the main door only. */
   readonly rpc?: Pick<RpcDoor, "serves" | "answer">;
 }
@@ -104,9 +106,9 @@ export class FrontDoor {
     this.#addresses = new ClientAddresses(deps.trusted_proxies);
     const rows = [...deps.catalog.entries].map(([name, { row }]) => [name, row] as const);
     this.#routes = {
-      main: new Routes(reachable("main", rows)),
-      local: new Routes(reachable("local", rows)),
-      public: new Routes(reachable("public", rows)),
+      main: new Routes(reachable("main", rows), deps.mounts),
+      local: new Routes(reachable("local", rows), deps.mounts),
+      public: new Routes(reachable("public", rows), deps.mounts),
     };
   }
 
@@ -165,6 +167,7 @@ export class FrontDoor {
       begun,
       movedAt: begun,
       operation: undefined,
+      speaks: undefined,
       route: unmatched,
       subject: "",
       bodyRead,
@@ -204,10 +207,15 @@ export class FrontDoor {
 
   /** What was matched, noted where whoever refuses and observes looks for it. */
   #found(exchange: Exchange, found: Found): Entry | undefined {
-    if (found.kind !== "operation") return undefined;
+    if (found.kind !== "operation") {
+      exchange.speaks = found.speaks;
+      return undefined;
+    }
     exchange.route = found.match.route;
     exchange.operation = found.match.operation;
-    return this.#deps.catalog.entry(found.match.operation);
+    const entry = this.#deps.catalog.entry(found.match.operation);
+    exchange.speaks = entry.row.speaks;
+    return entry;
   }
 
   async #answer(exchange: Exchange, found: Found): Promise<Sized> {
@@ -215,7 +223,10 @@ export class FrontDoor {
       throw refuse("shutting_down", { retry_after: 5 });
     }
     const { request } = exchange;
-    if (found.kind === "nothing") return this.#page(exchange);
+    if (found.kind === "nothing") {
+      if (found.speaks !== undefined) throw refuse("not_found");
+      return this.#page(exchange);
+    }
     if (found.kind === "method") throw refuse("method_not_allowed", { allow: found.allow });
     const entry = this.#deps.catalog.entry(found.match.operation);
     // Devices ask by POST, and no page gains anything by asking for them.
@@ -321,13 +332,14 @@ export class FrontDoor {
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
-    const { operation } = exchange;
-    const speaks = operation === undefined ? undefined : this.#deps.catalog.row(operation).speaks;
-    const own =
-      speaks !== undefined && thrown instanceof Problem
-        ? this.#deps.speeches[speaks](thrown)
-        : undefined;
-    if (own !== undefined) return dressed(exchange, own);
+    const { speaks } = exchange;
+    const told = speaks && this.#deps.speeches[speaks];
+    const problem = thrown instanceof Problem ? thrown : refuse("internal");
+    const own = told?.(problem, exchange.path);
+    if (own !== undefined) {
+      if (problem !== thrown) this.#logFault(exchange, thrown);
+      return dressed(exchange, own);
+    }
     const refused = renderProblem(exchange, thrown);
     if (refused.bug) this.#logFault(exchange, thrown);
     return refused;

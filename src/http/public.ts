@@ -122,7 +122,10 @@ type Unguarded = Definition & { readonly parks: undefined };
 /**
  * A refusal in the words of each protocol a row may speak; undefined leaves it to the JSON error.
  */
-export type Speeches = Readonly<Record<Speech, (problem: Problem) => Response | undefined>>;
+export type Speeches = Readonly<Record<Speech, Speaks>>;
+
+/** `path` is what was asked for, undecoded. */
+type Speaks = (problem: Problem, path: string) => Response | undefined;
 
 /** A message of a device, its body read. */
 export interface Message extends PublicRequest {

@@ -8,22 +8,37 @@ import { SmartRouter } from "hono/router/smart-router";
 import { TrieRouter } from "hono/router/trie-router";
 
 import { assert } from "#core/problems.ts";
-import { type Operation, type OperationName, routesOf } from "#operations";
+import { type Operation, type OperationName, type Route, routesOf, type Speech } from "#operations";
 
 import type { Match, Side } from "./exchange.ts";
 
 /** What a method and a path lead to. */
-export type Found =
-  | { readonly kind: "operation"; readonly match: Match }
+export type Found = { readonly kind: "operation"; readonly match: Match } | Missed;
+
+/** What no operation answers; `speaks` is the protocol whose path it is. */
+export type Missed = (
   | { readonly kind: "method"; readonly allow: readonly string[] }
-  | { readonly kind: "nothing" };
+  | { readonly kind: "nothing" }
+) & { readonly speaks?: Speech | undefined };
+
+/** Where a protocol is served: its rows' own base, under another path as often as configured. */
+export interface Mount {
+  /** What handlers learn as the path member `directory`. */
+  readonly directory: string;
+  readonly path: string;
+}
+
+/** The places of each protocol; one that is not named stays where its rows say. */
+export type Mounts = Readonly<Partial<Record<Speech, readonly Mount[]>>>;
 
 /** The rows that can be reached through a door. */
 export function reachable(side: Side, table: readonly Row[]): readonly Row[] {
   return table.filter(([, row]) => {
     if (side === "local") return true;
     if (side === "main") return row.local !== true;
-    return row.needs === "pub" && servedInCleartext.some((limit) => limit === row.limit);
+    const fetched = row.speaks === "acme" && row.route.startsWith("GET ");
+    const published = servedInCleartext.some((limit) => limit === row.limit);
+    return row.needs === "pub" && (fetched || published);
   });
 }
 
@@ -39,12 +54,14 @@ export class Routes {
   readonly #known = new Map<string, Target>();
   readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
   readonly #hot: readonly HotRoute[];
+  readonly #spoken: readonly { readonly below: string; readonly speaks: Speech }[];
 
-  constructor(rows: readonly Row[]) {
+  constructor(rows: readonly Row[], mounts: Mounts = {}) {
     const targets = new Map<string, Target>();
+    this.#spoken = spokenBelow(rows, mounts);
     for (const [name, row] of rows) {
-      for (const { method, path } of routesOf(row)) {
-        const target = targets.get(path) ?? compile(path);
+      for (const { method, path, directory } of mountedRoutes(row, mounts)) {
+        const target = targets.get(path) ?? compile(path, directory, row.speaks);
         target.methods.set(method, name);
         targets.set(path, target);
       }
@@ -85,12 +102,18 @@ export class Routes {
   #findAny(method: string, path: string): Found {
     const target = this.#known.get(path) ?? this.#match(path);
     const values = target?.pattern.exec(path)?.slice(1);
-    if (target === undefined || values === undefined) return { kind: "nothing" };
+    if (target === undefined || values === undefined) return this.#nothing(path);
+    const { speaks } = target;
     const operation = target.methods.get(method === "HEAD" ? "GET" : method);
-    if (operation === undefined) return { kind: "method", allow: allowed(target) };
+    if (operation === undefined) return { kind: "method", allow: allowed(target), speaks };
     const decoded = decodeAll(target, values);
-    if (decoded === undefined) return { kind: "nothing" };
+    if (decoded === undefined) return this.#nothing(path);
     return { kind: "operation", match: { operation, route: target.route, path: decoded } };
+  }
+
+  #nothing(path: string): Missed {
+    const spoken = this.#spoken.find(({ below }) => path.startsWith(below));
+    return { kind: "nothing", speaks: spoken?.speaks };
   }
 
   /** Machine callers ask the same few paths again and again. */
@@ -123,8 +146,42 @@ function hotRoute(operation: OperationName, row: Operation): HotRoute {
   return { operation, route: route.path, methods, prefix, suffix, rest };
 }
 
+/** What a protocol's rows have in common: the path below which no other rows lie. */
+const bases: Readonly<Partial<Record<Speech, string>>> = { acme: "/acme" };
+
+/** The routes of a row wherever its protocol is mounted. */
+function mountedRoutes(
+  row: Operation,
+  mounts: Mounts,
+): readonly (Route & { readonly directory?: string })[] {
+  const { speaks } = row;
+  const base = speaks && bases[speaks];
+  const places = speaks && mounts[speaks];
+  if (base === undefined || places === undefined) return routesOf(row);
+  return routesOf(row).flatMap(({ method, path }) =>
+    places.map((place) => ({
+      method,
+      path: place.path + path.slice(base.length),
+      directory: place.directory,
+    })),
+  );
+}
+
+function spokenBelow(rows: readonly Row[], mounts: Mounts) {
+  const speeches = new Set(rows.flatMap(([, { speaks }]) => (speaks === undefined ? [] : speaks)));
+  return [...speeches].flatMap((speaks) => {
+    const base = bases[speaks];
+    if (base === undefined) return [];
+    const paths = mounts[speaks]?.map(({ path }) => path) ?? [base];
+    return paths.map((path) => ({ below: `${path}/`, speaks }));
+  });
+}
+
 /** One path pattern and the operations behind it. */
 interface Target {
+  /** Of a protocol that is mounted. */
+  readonly directory: string | undefined;
+  readonly speaks: Speech | undefined;
   readonly route: string;
   /** The pattern in the router's language. */
   readonly mounted: string;
@@ -135,9 +192,11 @@ interface Target {
   readonly methods: Map<string, OperationName>;
 }
 
-function compile(route: string): Target {
+function compile(route: string, directory?: string, speaks?: Speech): Target {
   const segments = route.slice(1).split("/").map(compileSegment);
   return {
+    directory,
+    speaks,
     route,
     mounted: `/${segments.map((segment) => segment.mounted).join("/")}`,
     pattern: new RegExp(`^/${segments.map((segment) => segment.source).join("/")}$`),
@@ -172,7 +231,8 @@ function compileSegment(segment: string, index: number) {
  * such a name.
  */
 function decodeAll(target: Target, values: readonly string[]) {
-  const path: Record<string, string> = {};
+  const path: Record<string, string> =
+    target.directory === undefined ? {} : { directory: target.directory };
   for (const [index, name] of target.names.entries()) {
     const raw = values[index] ?? "";
     const value = target.route.includes(`{${name}*}`) ? raw : decodeOnce(raw);

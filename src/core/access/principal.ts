@@ -27,7 +27,16 @@ export interface Principal {
    * is done later.
    */
   readonly evidence?: Evidence;
-  readonly mechanism: "basic" | "token" | "bearer" | "session" | "mtls" | "local" | "system";
+  readonly mechanism:
+    | "basic"
+    | "token"
+    | "bearer"
+    | "session"
+    | "mtls"
+    | "local"
+    | "system"
+    /** What a device proved in the messages of its protocol. */
+    | "protocol";
 }
 
 /**

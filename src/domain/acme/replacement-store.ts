@@ -47,11 +47,7 @@ export interface ReplacementItem extends CertificateName {
 export interface ReplacementReads {
   replacement(id: string): Promise<ReplacementRecord | undefined>;
   counts(id: string): Promise<ReplacementCounts>;
-  replacements(
-    reach: Reach,
-    limit: number,
-    after?: PageKey,
-  ): Promise<Page<ReplacementRecord>>;
+  replacements(reach: Reach, limit: number, after?: PageKey): Promise<Page<ReplacementRecord>>;
   /** Of the newest plan that is running and has the certificate. */
   plannedFor(certificate: CertificateName): Promise<ReplacementItem | undefined>;
   running(): Promise<readonly ReplacementRecord[]>;

@@ -8,13 +8,15 @@ import type { StoredProblem } from "#core/acme/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
+export const accountStates = ["valid", "deactivated", "revoked"] as const;
+
 /** An account: a key that may ask one directory for certificates. */
 export interface AccountRecord {
   readonly id: string;
   /** Name of its directory in the configuration; the one of `acme` itself is `default`. */
   readonly directory: string;
   readonly tenant: TenantId;
-  readonly status: "valid" | "deactivated" | "revoked";
+  readonly status: (typeof accountStates)[number];
   /** RFC 7638: base64url SHA-256 of the key; one account of a directory has it. */
   readonly thumbprint: string;
   /** Canonical public JWK. */
@@ -111,12 +113,14 @@ export interface AuthorizationRecord {
   readonly challenges: readonly ChallengeRecord[];
 }
 
+export const challengeStates = ["pending", "processing", "valid", "invalid"] as const;
+
 export interface ChallengeRecord {
   readonly id: string;
   readonly authorization: string;
   readonly type: ChallengeType;
   readonly token: string;
-  readonly status: "pending" | "processing" | "valid" | "invalid";
+  readonly status: (typeof challengeStates)[number];
   readonly validatedAt: Instant | undefined;
   /** Of the last attempt. */
   readonly error: StoredProblem | undefined;
@@ -129,6 +133,17 @@ export interface ValidationJob {
   readonly challenge: ChallengeRecord;
   readonly authorization: Omit<AuthorizationRecord, "challenges">;
   readonly account: AccountRecord;
+}
+
+/** Which challenges a store takes. */
+export interface ChallengeClaim {
+  readonly at: Instant;
+  readonly leaseUntil: Instant;
+  readonly limit: number;
+  /** That one and no other. */
+  readonly only?: string | undefined;
+  /** Accounts whose challenges wait, because as many as may are being worked on; a few at most. */
+  readonly exceptAccounts: readonly string[];
 }
 
 /** What became of an attempt. */
@@ -162,6 +177,8 @@ export interface OrderFilter {
 export interface AcmeReads {
   account(id: string): Promise<AccountRecord | undefined>;
   accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
+  /** Thumbprints of the keys an account has had, its own first, 20 at most. */
+  thumbprints(account: string): Promise<readonly string[]>;
   /** True when an account of any directory has the key, or has had it until now. */
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
@@ -186,6 +203,12 @@ export interface AcmeReads {
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationRecord[]>;
+  /** Of one account, newest first. */
+  authorizationsOf(
+    account: string,
+    limit: number,
+    after?: PageKey,
+  ): Promise<Page<AuthorizationRecord>>;
   /** Which account got the certificate by which order. */
   obtained(certificate: CertificateName): Promise<Obtained | undefined>;
   /** Valid authorizations of the account for these names, not past `now`, newest first. */
@@ -244,7 +267,10 @@ export interface AcmeWrites {
     to:
       | { readonly status: "ready" }
       | { readonly status: "invalid"; readonly error: StoredProblem }
-      | { readonly status: "valid"; readonly certificate: CertificateName },
+      | {
+          readonly status: "valid";
+          readonly certificate: CertificateName & { readonly notAfter: Instant };
+        },
   ): Promise<boolean>;
   /** Marks what the order replaces; false when another order has. */
   markReplaced(certificate: CertificateName, order: string): Promise<boolean>;
@@ -257,14 +283,9 @@ export interface AcmeWrites {
   beginChallenge(id: string, at: Instant): Promise<boolean>;
   /**
    * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
-   * each; `only` takes that one.
+   * each.
    */
-  claimChallenges(
-    at: Instant,
-    leaseUntil: Instant,
-    limit: number,
-    only?: string,
-  ): Promise<readonly ValidationJob[]>;
+  claimChallenges(of: ChallengeClaim): Promise<readonly ValidationJob[]>;
   /**
    * Writes what became of an attempt this store holds the lease of; false when the lease is lost or
    * the authorization is decided. Proved makes challenge and authorization valid and every pending

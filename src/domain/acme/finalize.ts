@@ -1,0 +1,287 @@
+/** Finalizes orders: a request for exactly the names that were proved, one certificate (FIN-1 to FIN-5). */
+
+import { judgeCsr } from "#core/acme/request.ts";
+import type { StoredProblem } from "#core/acme/problems.ts";
+import { refusedBy } from "#core/acme/name-policy.ts";
+import type { CaaFacts } from "#core/policy/caa.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import { addSeconds, type Instant } from "#core/time.ts";
+import { parseCsr } from "#core/x509/csr.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
+import type { Issuance } from "#domain/certificates/issue.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { Clock, Patience } from "#domain/ports.ts";
+import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
+import type { Bindings } from "./bindings.ts";
+import type { Directories, Directory } from "./directories.ts";
+import { authorizationStatusAt, issuingProfile, type Orders } from "./orders.ts";
+import type { AccountRecord, AuthorizationRecord, OrderRecord } from "./store.ts";
+
+export interface FinalizationDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly orders: Orders;
+  readonly directories: Directories;
+  readonly bindings: Bindings;
+  readonly issuance: Pick<Issuance, "issue">;
+  readonly hasRoom: () => boolean;
+  readonly patience: Patience;
+}
+
+/** Whose order it is, and who asks. */
+interface Asking {
+  readonly origin: Origin;
+  readonly directory: Directory;
+  readonly account: AccountRecord;
+}
+
+/** Makes certificates of orders. */
+export class Finalization {
+  readonly #deps: FinalizationDeps;
+  /** Orders this process works on. */
+  readonly #underWay = new Map<string, Promise<OrderRecord>>();
+
+  constructor(deps: FinalizationDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The order once its certificate is there, or as it is after some seconds. An order that is valid
+   * or being worked on is given as it is. Refuses `acme_order_not_ready`; `acme_bad_csr`, after
+   * which the order is ready still; what a gate refuses, after which it is invalid; and what time
+   * heals, after which it is ready again (FIN-4).
+   */
+  async finalize(asking: Asking, id: string, csr: Uint8Array): Promise<OrderRecord> {
+    const { orders, store, clock, hasRoom } = this.#deps;
+    const order = await orders.order(asking.account, id);
+    if (order.status === "valid" || order.status === "processing") return order;
+    if (order.status !== "ready") throw refuse("acme_order_not_ready", { status: order.status });
+    requireActive(await store.read.tenants.named(order.tenant));
+    await this.#requirePermitted(asking.account, order);
+    requireFitting(csr, order);
+    if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
+    const now = clock.now();
+    const claimed = await store.atomically((tx) => tx.acme.claimOrder(id, now));
+    // Somebody else was first, and there is one certificate only (FIN-1).
+    if (!claimed) return await orders.order(asking.account, id);
+    const work = this.#made(asking, order, csr, now);
+    this.#underWay.set(id, work);
+    work.catch(() => {}).finally(() => this.#underWay.delete(id));
+    const made = await this.#deps.patience.within(patienceSeconds, work);
+    return made ?? (await orders.order(asking.account, id));
+  }
+
+  /** The limits of the credential hold until the end (EAB-3). */
+  async #requirePermitted(account: AccountRecord, order: OrderRecord): Promise<void> {
+    const limits = await this.#deps.bindings.limitsOf(account);
+    if (limits === undefined) return;
+    const [first] = refusedBy(limits.policy, order.identifiers);
+    if (first === undefined) return;
+    throw refuse("acme_rejected_identifier", { reason: "the name is not permitted here" });
+  }
+
+  async #made(
+    asking: Asking,
+    order: OrderRecord,
+    csr: Uint8Array,
+    now: Instant,
+  ): Promise<OrderRecord> {
+    const { store, directories, issuance, orders } = this.#deps;
+    const { directory, account, origin } = asking;
+    try {
+      const proofs = await this.#proofs(order, now);
+      const ca = await directories.ca(directory);
+      await issuance.issue(origin, ca, {
+        csr,
+        profile: issuingProfile(directory, order.profile),
+        validityDays: undefined,
+        mustStaple: undefined,
+        caller: "protocol",
+        caaFacts: factsOf(directory, account, order, proofs),
+        protocol: "acme",
+        replaces: order.replaces?.serial,
+        also: (tx, certificate) => this.#settled(tx, asking, order, certificate),
+      });
+    } catch (error) {
+      // A commit whose answer was lost may have happened: the order is looked at again later.
+      if (!nothingWritten(error)) throw error;
+      const { problem, invalid } = judged(error);
+      await store.atomically((tx) =>
+        tx.acme.settleOrder(
+          order.id,
+          invalid === undefined ? { status: "ready" } : { status: "invalid", error: invalid },
+        ),
+      );
+      throw problem;
+    }
+    return await orders.order(account, order.id);
+  }
+
+  /** FIN-3: everything that was proved is so at this moment. */
+  async #proofs(order: OrderRecord, now: Instant): Promise<readonly AuthorizationRecord[]> {
+    const proofs = await this.#deps.store.read.acme.authorizations(order.authorizations);
+    const lost = proofs.filter((proof) => authorizationStatusAt(proof, now) !== "valid");
+    if (lost.length > 0 || proofs.length !== order.identifiers.length) {
+      throw refuse("acme_unauthorized", { reason: "an authorization is not valid any more" });
+    }
+    return proofs;
+  }
+
+  /** In the unit of the certificate: the order has it, once. */
+  async #settled(
+    tx: Unit,
+    { origin, account }: Asking,
+    order: OrderRecord,
+    { caId, serial, createdAt, notAfter }: CertificateRecord,
+  ): Promise<void> {
+    const certificate = { caId, serial, notAfter };
+    const valid = await tx.acme.settleOrder(order.id, { status: "valid", certificate });
+    if (!valid) throw refuse("acme_order_not_ready", { status: "processing" });
+    if (order.replaces !== undefined) {
+      await tx.acme.markReplaced(order.replaces, order.id);
+      await tx.replacements.noteReplaced(order.replaces, createdAt);
+    }
+    await tx.audit.appendEvent(
+      {
+        ...authorOf(origin, order.tenant),
+        action: "acme.order.finalize",
+        result: "success",
+        tenant: order.tenant,
+        caId,
+        serial,
+        target: order.id,
+        detail: {
+          identifiers: order.identifiers.map(({ type, value }) => `${type}:${value}`).join(","),
+          eab: account.eabId,
+          profile: order.profile,
+        },
+      },
+      createdAt,
+    );
+  }
+
+  /**
+   * What a crash, or a commit whose answer was lost, has left: an order whose certificate was
+   * committed is valid by that, so one that is still in work has none, and is ready again (FIN-5).
+   */
+  async recover(): Promise<void> {
+    const { store, clock } = this.#deps;
+    for (const own of [false, true]) {
+      for (const { id, claimedAt } of await store.read.acme.processing(own, recoveredAtOnce)) {
+        if (this.#underWay.has(id)) continue;
+        // What this very process has just claimed is about to be noted here.
+        if (own && clock.now() < addSeconds(claimedAt, ownSeconds)) continue;
+        await store.atomically((tx) => tx.acme.settleOrder(id, { status: "ready" }));
+      }
+    }
+  }
+
+  /** Waits for what is under way. */
+  async halt(): Promise<void> {
+    await Promise.allSettled(this.#underWay.values());
+  }
+}
+
+/** FIN-2, as far as nobody has to be asked; refuses `acme_bad_csr`. */
+function requireFitting(der: Uint8Array, order: OrderRecord): void {
+  const reason = judgeCsr(read(der), order.identifiers);
+  if (reason !== undefined) throw refuse("acme_bad_csr", { reason });
+}
+
+function read(der: Uint8Array) {
+  try {
+    return parseCsr(der);
+  } catch (error) {
+    if (error instanceof Problem) throw refuse("acme_bad_csr", { reason: error.message });
+    throw error;
+  }
+}
+
+/** Account and methods, for the records of the names' owners (CHA-5, CAA-3). */
+function factsOf(
+  directory: Directory,
+  account: AccountRecord,
+  order: OrderRecord,
+  proofs: readonly AuthorizationRecord[],
+): CaaFacts {
+  const methods = new Map<string, string>();
+  for (const [index, { value }] of order.identifiers.entries()) {
+    const method = proofs[index]?.method;
+    assert(method !== undefined, "what is valid has been proved in some way");
+    methods.set(value, method);
+  }
+  return { accountUrl: directory.url(`/acct/${account.id}`), methods };
+}
+
+interface Judged {
+  readonly problem: unknown;
+  /** Undefined where the order may be finalized again. */
+  readonly invalid: StoredProblem | undefined;
+}
+
+/** FIN-4: what a refusal of the issuance path means to the order. */
+function judged(error: unknown): Judged {
+  if (!(error instanceof Problem)) return { problem: error, invalid: undefined };
+  switch (error.code) {
+    case "bad_csr":
+    case "bad_key":
+    case "unsupported_name":
+    case "key_usage_unsuitable":
+      return again(refuse("acme_bad_csr", { reason: error.message }));
+    case "gate_refused":
+      return byGates(error);
+    case "profile_requires_approval":
+      return over("unauthorized", "The profile takes an approval, which enrolment never gets.");
+    case "acme_unauthorized":
+      return over("unauthorized", "An authorization is not valid any more.");
+    case "validity_exceeds_limit":
+    case "ca_constraint":
+      return over("badCSR", error.message);
+    default:
+      // Quota, guard, provider: time heals it.
+      return again(error);
+  }
+}
+
+function byGates(error: Problem): Judged {
+  const names = failedGates(error);
+  const only = names.length === 1 ? names[0] : undefined;
+  if (only === "keycheck") {
+    return again(refuse("acme_bad_csr", { reason: "the key is not acceptable" }));
+  }
+  if (names.includes("caa")) return over("caa", "The CAA records of a name do not allow this.");
+  if (names.includes("name_constraints") || names.includes("names")) {
+    return over("rejectedIdentifier", "A name is not permitted here.");
+  }
+  if (names.includes("approval")) {
+    return over("unauthorized", "The profile takes an approval, which enrolment never gets.");
+  }
+  return over("badCSR", "The certificate that was asked for is not issued here.");
+}
+
+/** The names of the gates in a refusal of several; the device learns no more (P-5). */
+function failedGates({ facts }: Problem): readonly string[] {
+  const { gates } = facts;
+  // Written by `refusalFor` of the gates.
+  return Array.isArray(gates) ? (gates as { name: string }[]).map(({ name }) => name) : [];
+}
+
+const again = (problem: Problem): Judged => ({ problem, invalid: undefined });
+
+const codes = {
+  caa: "acme_caa",
+  rejectedIdentifier: "acme_rejected_identifier",
+  badCSR: "acme_bad_csr",
+  unauthorized: "acme_unauthorized",
+} as const;
+
+function over(type: keyof typeof codes, detail: string): Judged {
+  const problem = refuse(codes[type], { reason: detail }, detail);
+  return { problem, invalid: { type, detail, status: problem.status } };
+}
+
+/** As long as a client waits for the answer; then it is told that work goes on. */
+const patienceSeconds = 10;
+const recoveredAtOnce = 200;
+const ownSeconds = 300;

@@ -1,0 +1,48 @@
+/** Nonces: made without a record, taken once (AC-4; RFC 8555 §6.5). */
+
+import { mintNonce, readNonce } from "#core/acme/nonces.ts";
+import { refuse } from "#core/problems.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+
+export interface NonceDeps {
+  readonly store: Pick<Store, "atomically">;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "bytes">;
+  /** Shared by all replicas; at least 16 octets. */
+  readonly key: Uint8Array;
+}
+
+/** The nonces of an instance, whichever replica made them. */
+export class Nonces {
+  readonly #deps: NonceDeps;
+
+  constructor(deps: NonceDeps) {
+    this.#deps = deps;
+  }
+
+  /** A nonce that is good for half an hour, once. */
+  fresh(): string {
+    const { key, clock, random } = this.#deps;
+    return mintNonce(key, clock.now(), random.bytes(16));
+  }
+
+  /**
+   * What the used set keeps of a nonce. Refuses `acme_bad_nonce` for none, for one that nobody of
+   * this instance made, and for one that is too old.
+   */
+  readable(text: string | undefined): { readonly id: string; readonly expiresAt: number } {
+    const { key, clock } = this.#deps;
+    const nonce = text === undefined ? undefined : readNonce(key, text, clock.now());
+    if (nonce === undefined) throw refuse("acme_bad_nonce");
+    return nonce;
+  }
+
+  /** Takes it, durably. Refuses `acme_bad_nonce` for one that was taken before. */
+  async use(text: string | undefined): Promise<void> {
+    const nonce = this.readable(text);
+    const { store } = this.#deps;
+    const first = await store.atomically((tx) => tx.acme.useNonce(nonce.id, nonce.expiresAt));
+    if (!first) throw refuse("acme_bad_nonce");
+  }
+}

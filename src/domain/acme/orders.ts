@@ -1,0 +1,376 @@
+/** Orders and authorizations: asked for, shown, given up (RFC 8555 §7.1.3, §7.1.4, §7.4, §7.5). */
+
+import { proves } from "#core/acme/challenges.ts";
+import {
+  type Identifier,
+  isWildcard,
+  provenIdentifier,
+  readIdentifiers,
+} from "#core/acme/identifiers.ts";
+import { refusedBy } from "#core/acme/name-policy.ts";
+import { readCertId } from "#core/acme/renewal.ts";
+import { profileViolations } from "#core/policy/name-constraints.ts";
+import type { ProfileSet } from "#core/policy/profiles.ts";
+import { orderedId } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
+import { addSeconds, type Instant } from "#core/time.ts";
+import { parseName } from "#core/x509/names.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
+import { requireActive } from "#domain/access/suspension.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { Clock, Random } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
+import type { Bindings, Limits } from "./bindings.ts";
+import type { Directories, Directory } from "./directories.ts";
+import type { Inventory } from "./inventory.ts";
+import type { AcmeSections } from "./sections.ts";
+import type {
+  AccountRecord,
+  AuthorizationRecord,
+  CertificateName,
+  ChallengeRecord,
+  OrderRecord,
+} from "./store.ts";
+
+export interface OrderDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly config: () => AcmeSections;
+  readonly profiles: () => ProfileSet;
+  readonly directories: Directories;
+  readonly bindings: Bindings;
+  readonly inventory: Inventory;
+  readonly hasRoom: () => boolean;
+}
+
+/** What a request for an order says, unread. */
+export interface NewOrder {
+  readonly identifiers?: unknown;
+  readonly profile?: unknown;
+  readonly replaces?: unknown;
+  readonly notBefore?: unknown;
+  readonly notAfter?: unknown;
+}
+
+/** One name to be proved: a wildcard is proved by the name below it. */
+interface Wanted {
+  readonly identifier: Identifier;
+  readonly wildcard: boolean;
+}
+
+/** The orders of all accounts. */
+export class Orders {
+  readonly #deps: OrderDeps;
+
+  constructor(deps: OrderDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Stores an order with what is to be proved for it; it is ready where all is proved (ORD-1 to
+   * ORD-5). Refuses `acme_malformed`, `acme_unsupported_identifier`, `acme_rejected_identifier`,
+   * `acme_invalid_profile`, `acme_already_replaced`, `acme_unauthorized`, `acme_not_found`.
+   */
+  async create(
+    origin: Origin,
+    directory: Directory,
+    account: AccountRecord,
+    asked: NewOrder,
+  ): Promise<OrderRecord> {
+    const { store, clock, random, config, directories, hasRoom } = this.#deps;
+    const settings = config().acme;
+    if (asked.notBefore !== undefined || asked.notAfter !== undefined) {
+      throw refuse("acme_malformed", { reason: "notBefore and notAfter are not taken" });
+    }
+    const reading = { max: settings.max_identifiers, allowIp: settings.allow_ip_identifiers };
+    const identifiers = readIdentifiers(asked.identifiers, reading);
+    const ca = await directories.ca(directory);
+    requireActive(await store.read.tenants.named(ca.tenant));
+    const limits = await this.#deps.bindings.limitsOf(account);
+    const profile = this.#profileOf(directory, limits, asked.profile);
+    this.#requirePermitted(identifiers, limits, directory, profile);
+    const replaces = await this.#replaced(account, ca, identifiers, asked.replaces);
+    if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
+    const now = clock.now();
+    const proofs = await this.#proofs(account, identifiers, now);
+    const order: OrderRecord = {
+      id: orderedId(now, random.bytes(10)),
+      account: account.id,
+      directory: directory.name,
+      tenant: ca.tenant,
+      caId: ca.id,
+      status: proofs.every(({ status }) => status === "valid") ? "ready" : "pending",
+      identifiers,
+      authorizations: proofs.map(({ id }) => id),
+      profile,
+      replaces,
+      createdAt: now,
+      expiresAt: addSeconds(now, settings.order_validity_hours * 3600),
+      error: undefined,
+      certificate: undefined,
+    };
+    await this.#store(origin, order, proofs, account);
+    return order;
+  }
+
+  async #store(
+    origin: Origin,
+    order: OrderRecord,
+    proofs: readonly AuthorizationRecord[],
+    { eabId }: AccountRecord,
+  ): Promise<void> {
+    const created = proofs.filter(({ status }) => status === "pending");
+    const identifiers = order.identifiers.map(({ type, value }) => `${type}:${value}`).join(",");
+    await this.#deps.store.atomically(async (tx) => {
+      await tx.acme.addOrder(order, created);
+      await tx.audit.appendEvent(
+        {
+          ...authorOf(origin, order.tenant),
+          action: "acme.order.new",
+          result: "success",
+          tenant: order.tenant,
+          target: order.id,
+          detail: { identifiers, eab: eabId, profile: order.profile },
+        },
+        order.createdAt,
+      );
+    });
+  }
+
+  /** The profile an order shows; that of the credential is not for its holder to choose (EAB-3). */
+  #profileOf(directory: Directory, limits: Limits | undefined, named: unknown): string {
+    const own = limits?.profile ?? directory.profile;
+    if (named === undefined) return own;
+    const offered = typeof named === "string" && Object.hasOwn(directory.profiles, named);
+    if (!offered) throw refuse("acme_invalid_profile", { profile: String(named).slice(0, 64) });
+    const profile = directory.profiles[named]?.profile;
+    if (limits?.profile !== undefined && profile !== limits.profile) {
+      throw refuse("acme_invalid_profile", { profile: named });
+    }
+    return named;
+  }
+
+  /** Credential and profile must both permit every name (P-5). */
+  #requirePermitted(
+    identifiers: readonly Identifier[],
+    limits: Limits | undefined,
+    directory: Directory,
+    profile: string,
+  ): void {
+    const { names } = this.#deps.profiles().named(issuingProfile(directory, profile));
+    const sans = identifiers.map(({ type: kind, value }) => ({ kind, value }));
+    const outside = profileViolations({ subject: nobody, sans, forServers: false }, names);
+    const unfit = new Set(outside.map(({ name }) => name));
+    const byPolicy = limits === undefined ? [] : refusedBy(limits.policy, identifiers);
+    const rejected = identifiers.filter(
+      (identifier) => unfit.has(identifier.value) || byPolicy.includes(identifier),
+    );
+    if (rejected.length === 0) return;
+    const reason = "the name is not permitted here";
+    const subproblems = rejected.map((identifier) => ({
+      type: "rejectedIdentifier",
+      detail: reason,
+      identifier,
+    }));
+    throw refuse("acme_rejected_identifier", { subproblems, reason });
+  }
+
+  /** ORD-4. */
+  async #replaced(
+    account: AccountRecord,
+    ca: CaRecord,
+    identifiers: readonly Identifier[],
+    replaces: unknown,
+  ): Promise<CertificateName | undefined> {
+    if (replaces === undefined) return undefined;
+    const id = typeof replaces === "string" ? readCertId(replaces) : undefined;
+    if (id === undefined) {
+      throw refuse("acme_malformed", { reason: "replaces is no certificate identifier" });
+    }
+    const record = await this.#deps.inventory.byCertId(ca, id);
+    if (record === undefined) throw refuse("acme_not_found");
+    const { caId, serial } = record;
+    const obtained = await this.#deps.store.read.acme.obtained({ caId, serial });
+    if (obtained?.account !== account.id) {
+      throw refuse("acme_unauthorized", { reason: "the certificate is not of this account" });
+    }
+    if (obtained.replacedBy !== undefined) throw refuse("acme_already_replaced");
+    if (!sharesName(record, identifiers)) {
+      throw refuse("acme_malformed", { reason: "the order shares no name with what it replaces" });
+    }
+    return { caId, serial };
+  }
+
+  /** An authorization for each name: one that is valid already, else a new one (ORD-5). */
+  async #proofs(
+    account: AccountRecord,
+    identifiers: readonly Identifier[],
+    now: Instant,
+  ): Promise<readonly AuthorizationRecord[]> {
+    const wanted = identifiers.map(wantedFor);
+    const { challenge_types } = this.#deps.config().acme;
+    const valid = await this.#deps.store.read.acme.validFor(account.id, wanted, now);
+    return wanted.map((one) => {
+      const known = valid.find(
+        ({ identifier, wildcard, method }) =>
+          identifier.type === one.identifier.type &&
+          identifier.value === one.identifier.value &&
+          wildcard === one.wildcard &&
+          method !== undefined &&
+          challenge_types.includes(method),
+      );
+      return known ?? this.#fresh(account, one, now);
+    });
+  }
+
+  #fresh(account: AccountRecord, wanted: Wanted, now: Instant): AuthorizationRecord {
+    const { random, config } = this.#deps;
+    const { challenge_types, order_validity_hours } = config().acme;
+    const types = challenge_types.filter((type) =>
+      proves(type, wanted.identifier, wanted.wildcard),
+    );
+    if (types.length === 0) throw unprovable(wanted.identifier);
+    const id = orderedId(now, random.bytes(10));
+    const challenges = types.map(
+      (type): ChallengeRecord => ({
+        id: orderedId(now, random.bytes(10)),
+        authorization: id,
+        type,
+        token: Buffer.from(random.bytes(32)).toString("base64url"),
+        status: "pending",
+        validatedAt: undefined,
+        error: undefined,
+        attempts: 0,
+      }),
+    );
+    return {
+      ...wanted,
+      id,
+      account: account.id,
+      directory: account.directory,
+      status: "pending",
+      createdAt: now,
+      expiresAt: addSeconds(now, order_validity_hours * 3600),
+      method: undefined,
+      challenges,
+    };
+  }
+
+  /**
+   * An authorization before any order (RFC 8555 §7.4.1). Refuses `acme_unauthorized` where that is
+   * off, and what `create` refuses of names; a wildcard is malformed.
+   */
+  async authorize(
+    directory: Directory,
+    account: AccountRecord,
+    identifier: unknown,
+  ): Promise<AuthorizationRecord> {
+    const { store, clock, config, directories, bindings, hasRoom } = this.#deps;
+    const { pre_authorization, allow_ip_identifiers: allowIp } = config().acme;
+    if (!pre_authorization) {
+      throw refuse("acme_unauthorized", { reason: "names are proved for orders only" });
+    }
+    const [only] = readIdentifiers([identifier], { max: 1, allowIp });
+    if (only === undefined || isWildcard(only.value)) {
+      throw refuse("acme_malformed", { reason: "a wildcard is proved for an order only" });
+    }
+    const ca = await directories.ca(directory);
+    requireActive(await store.read.tenants.named(ca.tenant));
+    const limits = await bindings.limitsOf(account);
+    this.#requirePermitted([only], limits, directory, limits?.profile ?? directory.profile);
+    if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
+    const [proof] = await this.#proofs(account, [only], clock.now());
+    if (proof === undefined) throw unprovable(only);
+    if (proof.status === "pending") {
+      await store.atomically((tx) => tx.acme.addAuthorization(proof));
+    }
+    return proof;
+  }
+
+  /** An order of the account as it is now (ORD-6). Refuses `acme_not_found`. */
+  async order(account: AccountRecord, id: string): Promise<OrderRecord> {
+    const order = await this.#deps.store.read.acme.order(id);
+    if (order?.account !== account.id) throw refuse("acme_not_found");
+    return orderAt(order, this.#deps.clock.now());
+  }
+
+  /** An authorization of the account. Refuses `acme_not_found`. */
+  async authorization(account: AccountRecord, id: string): Promise<AuthorizationRecord> {
+    const found = await this.#deps.store.read.acme.authorization(id);
+    if (found?.account !== account.id) throw refuse("acme_not_found");
+    return found;
+  }
+
+  /** A challenge of the account with its authorization. Refuses `acme_not_found`. */
+  async challenge(account: AccountRecord, id: string) {
+    const found = await this.#deps.store.read.acme.challenge(id);
+    if (found?.authorization.account !== account.id) throw refuse("acme_not_found");
+    return found;
+  }
+
+  /** Gives an authorization up, for good (RFC 8555 §7.5.2); one that is over stays as it is. */
+  async deactivate(
+    origin: Origin,
+    account: AccountRecord,
+    id: string,
+  ): Promise<AuthorizationRecord> {
+    const { store, clock } = this.#deps;
+    await this.authorization(account, id);
+    const now = clock.now();
+    await store.atomically(async (tx) => {
+      if (!(await tx.acme.endAuthorization(id, "deactivated"))) return;
+      await tx.audit.appendEvent(
+        {
+          ...authorOf(origin, account.tenant),
+          action: "acme.authz.deactivate",
+          result: "success",
+          tenant: account.tenant,
+          target: id,
+        },
+        now,
+      );
+    });
+    return await this.authorization(account, id);
+  }
+}
+
+/** The order as it is at that moment: one that nobody finished in time is invalid (ORD-6). */
+export function orderAt(order: OrderRecord, now: Instant): OrderRecord {
+  const open = order.status === "pending" || order.status === "ready";
+  if (!open || now < order.expiresAt) return order;
+  const error = { type: "malformed", detail: "The order has expired.", status: 400 } as const;
+  return { ...order, status: "invalid", error };
+}
+
+/** What an authorization is called at that moment (RFC 8555 §7.1.6). */
+export const authorizationStatusAt = (
+  { status, expiresAt }: Pick<AuthorizationRecord, "status" | "expiresAt">,
+  now: Instant,
+): AuthorizationRecord["status"] | "expired" =>
+  (status === "pending" || status === "valid") && now >= expiresAt ? "expired" : status;
+
+/** The profile of certificates that the profile of an order stands for. */
+export const issuingProfile = (directory: Directory, named: string): string =>
+  (Object.hasOwn(directory.profiles, named) ? directory.profiles[named]?.profile : undefined) ??
+  named;
+
+const wantedFor = (identifier: Identifier): Wanted => ({
+  identifier: provenIdentifier(identifier),
+  wildcard: identifier.type === "dns" && isWildcard(identifier.value),
+});
+
+function sharesName({ sans }: CertificateRecord, identifiers: readonly Identifier[]): boolean {
+  const names = new Set(sans);
+  return identifiers.some(({ type, value }) => names.has(`${type}:${value}`));
+}
+
+function unprovable(identifier: Identifier) {
+  const reason = "no way to prove this name is offered";
+  const subproblems = [{ type: "rejectedIdentifier", detail: reason, identifier }];
+  return refuse("acme_rejected_identifier", { subproblems, reason });
+}
+
+/** An order has names, and no subject. */
+const nobody = parseName(Uint8Array.of(0x30, 0x00));

@@ -1,0 +1,176 @@
+/** Requests to ACME resources: read, held against where they came, and known by who signed them. */
+
+import type { AccountKey } from "#core/acme/account-keys.ts";
+import { type AcmeJws, parseJws } from "#core/acme/jws.ts";
+import { assert, Problem, refuse } from "#core/problems.ts";
+import type { Accounts } from "#domain/acme/accounts.ts";
+import type { Directories, Directory } from "#domain/acme/directories.ts";
+import type { Nonces } from "#domain/acme/nonces.ts";
+import { acmeOrigin, type Whence } from "#domain/acme/origin.ts";
+import type { AccountRecord } from "#domain/acme/store.ts";
+import type { Origin } from "#domain/actor.ts";
+import { readBytes } from "#http/body.ts";
+import type { PublicHandler, PublicRequest } from "#http/public.ts";
+import { splitUrl } from "#http/request.ts";
+
+import { indexLink, problemResponse } from "./answers.ts";
+
+export interface DoorDeps {
+  readonly directories: Directories;
+  readonly accounts: Accounts;
+  readonly nonces: () => Promise<Nonces>;
+  /** Counts what is asked of a directory's tenant (RATE-1). */
+  readonly admitDirectory: (directory: Directory) => Promise<void>;
+  /** The same of an account that has signed: nobody uses up what is another's. */
+  readonly admitAccount: (account: string) => void;
+}
+
+/** A request below a directory. */
+export interface Asked {
+  readonly directory: Directory;
+  readonly path: PublicRequest["path"];
+  readonly query: string;
+  readonly request: Request;
+  readonly whence: Whence;
+}
+
+/** One that is signed, by whomever. */
+export interface Signed extends Asked {
+  readonly jws: AcmeJws;
+}
+
+/** Signed by an account. */
+export interface OfAccount extends Signed {
+  readonly account: AccountRecord;
+  readonly key: AccountKey;
+  readonly origin: Origin;
+}
+
+/** Signed by the key it brings with it. */
+export interface OfKey extends Signed {
+  readonly key: AccountKey;
+}
+
+/** The ways into ACME; each turns what answers a request into a handler. */
+export class Door {
+  readonly #deps: DoorDeps;
+
+  constructor(deps: DoorDeps) {
+    this.#deps = deps;
+  }
+
+  /** For GET: nobody signs. */
+  open(answer: (asked: Asked) => Response | Promise<Response>): PublicHandler {
+    return async (request) => {
+      const asked = this.#asked(request);
+      return withIndex(await answer(asked), asked.directory);
+    };
+  }
+
+  /** For requests of an account (`kid`). */
+  account(answer: (asked: OfAccount) => Promise<Response>): PublicHandler {
+    return this.#signed(async (signed) => {
+      if (signed.jws.kid === undefined) {
+        throw refuse("acme_malformed", { reason: "this takes a kid" });
+      }
+      return await answer(await this.#ofAccount(signed));
+    });
+  }
+
+  /** For requests of a key nobody has to know (`jwk`). */
+  key(answer: (asked: OfKey) => Promise<Response>): PublicHandler {
+    return this.#signed(async (signed) => {
+      if (signed.jws.jwk === undefined) {
+        throw refuse("acme_malformed", { reason: "this takes a jwk" });
+      }
+      return await answer(await this.#ofKey(signed));
+    });
+  }
+
+  /** For requests of either. */
+  either(
+    answer: (asked: Signed & { readonly by: OfAccount | OfKey }) => Promise<Response>,
+  ): PublicHandler {
+    return this.#signed(async (signed) => {
+      const by =
+        signed.jws.kid === undefined ? await this.#ofKey(signed) : await this.#ofAccount(signed);
+      return await answer({ ...signed, by });
+    });
+  }
+
+  #asked({ request, path, query, ip, requestId }: PublicRequest): Asked {
+    const directory = this.#deps.directories.named(path.directory ?? "default");
+    if (directory === undefined) throw refuse("not_found");
+    return { directory, path, query, request, whence: { ip, requestId } };
+  }
+
+  /** Every answer has a nonce for the next request, refusals too (RFC 8555 §6.5). */
+  #signed(answer: (signed: Signed) => Promise<Response>): PublicHandler {
+    return async (request) => {
+      const asked = this.#asked(request);
+      const nonces = await this.#deps.nonces();
+      const response = await this.#read(asked)
+        .then(answer)
+        .catch((error: unknown) => {
+          if (!(error instanceof Problem)) throw error;
+          return problemResponse(error, asked.directory.url("/directory"));
+        });
+      response.headers.set("replay-nonce", nonces.fresh());
+      response.headers.set("cache-control", "no-store");
+      return withIndex(response, asked.directory);
+    };
+  }
+
+  async #read(asked: Asked): Promise<Signed> {
+    const { request, directory } = asked;
+    const type = request.headers.get("content-type") ?? "";
+    if (!joseJson.test(type)) {
+      throw refuse("unsupported_media_type", { expected: "application/jose+json" });
+    }
+    const jws = parseJws(await readBytes(request, octetsMax));
+    // RFC 8555 §6.4: what was signed for another address is not for this one.
+    if (jws.url !== addressOf(asked)) {
+      throw refuse("acme_unauthorized", { reason: "the url is not where the request came" });
+    }
+    const nonces = await this.#deps.nonces();
+    nonces.readable(jws.nonce);
+    await this.#deps.admitDirectory(directory);
+    return { ...asked, jws };
+  }
+
+  async #ofAccount(signed: Signed): Promise<OfAccount> {
+    const { account, key } = await this.#deps.accounts.signer(signed.jws, signed.directory);
+    this.#deps.admitAccount(account.id);
+    await this.#takeNonce(signed);
+    return { ...signed, account, key, origin: acmeOrigin(`acme:${account.id}`, signed.whence) };
+  }
+
+  async #ofKey(signed: Signed): Promise<OfKey> {
+    const key = await this.#deps.accounts.keySigner(signed.jws);
+    await this.#takeNonce(signed);
+    return { ...signed, key };
+  }
+
+  async #takeNonce({ jws }: Signed): Promise<void> {
+    await (await this.#deps.nonces()).use(jws.nonce);
+  }
+}
+
+/** AC-1: where the request came, as clients know the place; nothing of it is from a header. */
+function addressOf({ directory, request, query }: Asked): string {
+  const { path } = splitUrl(request.url);
+  assert(path.startsWith(directory.path), "a request below a directory has its path");
+  const rest = path.slice(directory.path.length);
+  return directory.url(query === "" ? rest : `${rest}?${query}`);
+}
+
+function withIndex(response: Response, directory: Directory): Response {
+  const index = indexLink(directory.url("/directory"));
+  const links = response.headers.get("link");
+  if (links === null) response.headers.set("link", index);
+  else if (!links.includes(index)) response.headers.set("link", `${links}, ${index}`);
+  return response;
+}
+
+const joseJson = /^application\/jose\+json[ \t]*(?:;|$)/i;
+const octetsMax = 262_144;
