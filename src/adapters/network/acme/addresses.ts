@@ -27,7 +27,7 @@ export interface Place {
 }
 
 export interface AddressDeps {
-  /** All of them are asked, and none is believed alone; the order of the first one's answer counts. */
+  /** All are asked, none is believed alone; addresses are tried as the first one orders them. */
   readonly vantages: readonly Resolver[];
   readonly rules: NetworkRules;
   readonly ownListeners: () => readonly Place[];
@@ -49,7 +49,7 @@ export class AttemptAddresses {
    * Where to connect to for a name in lower case or an address literal without brackets: IPv6 and
    * IPv4 in turn, only what every name server lists. Throws ValidationFault: `dns` when a name
    * server fails, nobody lists an address, or no address is listed by all of them;
-   * `rejectedIdentifier` when any address that any of them lists is denied, or is this server's own.
+   * `rejectedIdentifier` when any address that any of them lists is denied, or this server's own.
    */
   async destination(host: string, port: number): Promise<Destination> {
     if (parseIpAddress(host) !== undefined) {
@@ -74,7 +74,7 @@ export class AttemptAddresses {
           vantage.lookup(name, "A", seconds),
         ]);
         const [six, four] = await within(both, deadline.signal, `${name} was resolved`);
-        // A name server that fails for one family only leaves nothing unjudged that is connected to.
+        // Failing for one family only leaves nothing unjudged that is connected to.
         const listed = alternating(addressesIn(six), addressesIn(four));
         const failed = [six, four].find((lookup) => !lookup.answered);
         if (listed.length > 0) return listed;
@@ -101,7 +101,7 @@ export class AttemptAddresses {
   }
 }
 
-/** A failed lookup as the subscriber is told of it; the DNS is public, our name servers are not. */
+/** A failed lookup, as the subscriber is told of it: without our name servers. */
 export const lookupFault = (name: string, failure: LookupFailure): ValidationFault =>
   new ValidationFault("dns", `The DNS did not answer for ${name}: ${lookupFailures[failure]}.`);
 

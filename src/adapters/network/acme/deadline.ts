@@ -28,7 +28,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** What is awaited, or ValidationFault when the time is up before; `what` completes its sentence. */
+/** What is awaited, or ValidationFault when the time is up first; `what` ends its sentence. */
 export function within<T>(awaited: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(timeUp(what));

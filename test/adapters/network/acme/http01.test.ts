@@ -1,4 +1,4 @@
-/** http-01 against web servers that are right, wrong, slow, endless, or lead elsewhere. */
+/** Proofs by http-01 against web servers that are right, wrong, slow, endless or lead elsewhere. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
