@@ -2,6 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
+import { connect } from "node:net";
+
 import type { ValidationSettings } from "#adapters/network/acme/validators.ts";
 import type { ValidationTask } from "#domain/acme/validators.ts";
 import {
@@ -15,6 +17,7 @@ import {
   wellKnown,
 } from "#test/support/servers/acme-challenges.ts";
 import type { DnsServer } from "#test/support/servers/dns-server.ts";
+import { heldSocket } from "#test/support/servers/held-sockets.ts";
 import { until } from "#test/support/until.ts";
 import {
   addressRecord,
@@ -121,6 +124,20 @@ describe("IPv6 comes first", () => {
     expect(await attempt({ identifier }, both)).toMatchObject({ proved: true });
     expect(six.heard[1]).toContain(`Host: [::1]:${web.port}\r\n`);
     await six.stop();
+  });
+
+  test("P-10: an address that keeps silent is left for the next one", async () => {
+    const silent = heldSocket("ipv4", 0);
+    const fillers = [1, 2, 3].map(() => connect(silent.port, "127.0.0.1").on("error", () => {}));
+    await until(() => fillers.some((one) => !one.connecting));
+    const second = await startHttpResponder("127.0.0.2", silent.port);
+    second.show("token", "token.thumbprint");
+    names.zone.set("a.test", ["127.0.0.1", "127.0.0.2"].map(addressRecord));
+    const settings = { http01_port: silent.port, validation_allow_networks: ["127.0.0.0/30"] };
+    expect(await attempt({}, settings)).toEqual({ proved: true, addresses: ["127.0.0.2"] });
+    for (const one of fillers) one.destroy();
+    silent.close();
+    await second.stop();
   });
 
   test("a wrong answer there is not made good by IPv4", async () => {
