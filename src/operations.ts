@@ -177,6 +177,16 @@ export const operations = {
   "acme.key_change":       { route: "POST /acme/key-change",                             ...acme, limit: "acme_other" },
   "acme.renewal_info":     { route: "GET /acme/renewal-info/{certid}",                   ...acme, limit: "acme_renewal_info" },
 
+  // what operators see and do of ACME
+  "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
+  "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
+  "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },
+  "acme.account.list":     { route: "GET /api/acme/accounts",                            needs: "read", on: "any" },
+  "acme.account.deactivate": { route: "POST /api/acme/accounts/{id}:deactivate",         needs: "ca:manage", on: "tenant", writes: true },
+  "acme.order.list":       { route: "GET /api/acme/orders",                              needs: "read", on: "any" },
+  "acme.authz.list":       { route: "GET /api/acme/authorizations",                      needs: "read", on: "any" },
+  "acme.authz.deactivate": { route: "POST /api/acme/authorizations/{id}:deactivate",     needs: "ca:manage", on: "tenant", writes: true },
+
   // certificate transparency
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },

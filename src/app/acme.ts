@@ -1,6 +1,7 @@
 /** ACME over this instance's network, secrets and domain. */
 
 import { NetworkValidators } from "#adapters/network/acme/validators.ts";
+import { systemPatience } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
@@ -16,7 +17,7 @@ import { describe } from "./describe.ts";
 export interface AcmeParts
   extends Omit<
     AcmeDeps,
-    "config" | "validators" | "onFault" | "onAttempt" | "configuredNonceKey" | "eabKeys" | "pause"
+    "config" | "validators" | "onFault" | "onAttempt" | "configuredNonceKey" | "eabKeys" | "patience"
   > {
   readonly inForce: () => Config;
   readonly secrets: Secrets;
@@ -40,7 +41,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     ...deps,
     validators,
     config: inForce,
-    pause: Bun.sleep,
+    patience: systemPatience,
     onAttempt: (type, proved) => {
       metrics.count("pki_acme_validations_total", { type, result: proved ? "valid" : "invalid" });
     },

@@ -96,11 +96,13 @@ export function frontDoor(deps: FrontDeps) {
   const handlers = handlersOf(
     {
       ...deps,
-      admitMessage: (ca, account) => {
+      admitTenant: async (ca) => {
         if (!deps.rates.enabled) return;
-        const tenant = tenantRates.of(ca);
-        deps.rates.admitMessage({ ...(tenant && { tenant }), ...(account && { account }) });
+        const id = await ca();
+        const tenant = id === undefined ? undefined : tenantRates.of(id);
+        if (tenant !== undefined) deps.rates.admitMessage({ tenant });
       },
+      admitAccount: (account) => deps.rates.admitMessage({ account }),
       roles: config.key_provider.roles,
       draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),

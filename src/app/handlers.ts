@@ -86,8 +86,9 @@ export interface HandlerDeps {
   readonly backup: BackupHandlerDeps;
   /** In force. */
   readonly inForce: () => Config;
-  /** Counts what a message asks of a CA's tenant, and for which account (RATE-1). */
-  readonly admitMessage: (ca: string, account: string | undefined) => void;
+  /** Counts what a message asks of the tenant of a CA, and of an account (RATE-1). */
+  readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
+  readonly admitAccount: (account: string) => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
@@ -162,18 +163,20 @@ function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) 
   return healthHandlers({ store, keys, build, draining, exposition }, probes);
 }
 
-function acmeAnswers({ store, clock, parts, inForce, admitMessage }: HandlerDeps) {
+function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
   const { acme } = parts;
   return acmeHandlers({
     ...acme,
     store,
     clock,
     config: inForce,
-    admit: async (directory, account) => {
-      // A directory whose CA is not there yet has no tenant to count for.
-      const ca = await acme.directories.ca(directory).catch(() => undefined);
-      admitMessage(ca?.id ?? "", account);
-    },
+    admitDirectory: (directory) =>
+      deps.admitTenant(async () => {
+        // A directory whose CA is not there yet has no tenant to count for.
+        const ca = await acme.directories.ca(directory).catch(() => undefined);
+        return ca?.id;
+      }),
+    admitAccount: deps.admitAccount,
   });
 }
 

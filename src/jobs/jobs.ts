@@ -55,7 +55,11 @@ export interface JobDeps {
   readonly publishing: Pick<Publishing, "run" | "changed">;
   readonly retention: Pick<Retention, "runDue">;
   readonly canary: Pick<Canary, "runDue">;
-  readonly acme: Pick<Acme, "validation" | "finalization" | "cleanUp">;
+  readonly acme: {
+    readonly validation: Pick<Acme["validation"], "run">;
+    readonly finalization: Pick<Acme["finalization"], "recover">;
+    readonly cleanUp: Pick<Acme["cleanUp"], "run">;
+  };
   readonly backups: {
     runDue(by: Origin): Promise<void>;
     drillDue(): Promise<void>;

@@ -2,7 +2,7 @@
 
 import { coversTenant, type Reach } from "#core/access/principal.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
-import { Problem, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -200,7 +200,7 @@ export class Credentials {
   async #configured(kid: string): Promise<Credential | undefined> {
     const { directories, configured } = this.#deps;
     const directory = directories.named(firstDirectory);
-    const ca = directory && (await orNone(directories.ca(directory)));
+    const ca = directory && (await directories.known(directory));
     if (directory === undefined || ca === undefined) return undefined;
     return {
       ...unlimited,
@@ -257,16 +257,6 @@ function credentialEvent(
       expires_at: expiresAt === undefined ? undefined : timestamp(expiresAt),
     },
   } as const;
-}
-
-/** Undefined for what is refused: there is no CA yet. */
-async function orNone(ca: Promise<CaRecord>): Promise<CaRecord | undefined> {
-  try {
-    return await ca;
-  } catch (error) {
-    if (error instanceof Problem) return undefined;
-    throw error;
-  }
 }
 
 const keyOf = ({ createdAt: at, id }: EabRecord): PageKey => ({ at, id });

@@ -105,7 +105,7 @@ export class Directories {
    * tenant than the directory says.
    */
   async ca(directory: Directory): Promise<CaRecord> {
-    const named = await this.#find(directory);
+    const named = await this.known(directory);
     if (named === undefined) throw refuse("ca_not_active", { status: "absent" });
     if (named.status === "active") return named;
     if (named.status === "pending") throw refuse("ca_not_active", { status: named.status });
@@ -120,7 +120,8 @@ export class Directories {
     return ca;
   }
 
-  async #find({ ca: reference, tenant }: Directory): Promise<CaRecord | undefined> {
+  /** The CA as it is named, whatever its state; undefined while there is none, or a foreign one. */
+  async known({ ca: reference, tenant }: Directory): Promise<CaRecord | undefined> {
     const { cas, tenants } = this.#store.read;
     const found =
       reference.by === "id"

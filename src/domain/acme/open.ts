@@ -4,7 +4,7 @@ import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
 import type { KeyFactsDeps } from "#domain/certificates/key-facts.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
-import type { Clock, Random } from "#domain/ports.ts";
+import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store } from "#domain/store.ts";
 import { Accounts } from "./accounts.ts";
@@ -39,7 +39,7 @@ export interface AcmeDeps {
   readonly onAttempt: ValidationDeps["onAttempt"];
   readonly onFault: (error: unknown) => void;
   readonly hasRoom: () => boolean;
-  readonly pause: (milliseconds: number) => Promise<void>;
+  readonly patience: Patience;
   /** Octets of `acme.nonce_hmac_key`, where it is set. */
   readonly configuredNonceKey: () => Promise<Uint8Array | undefined>;
   /** Keys of bindings in the configuration. */
