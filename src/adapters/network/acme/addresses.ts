@@ -22,6 +22,7 @@ import { ValidationFault } from "./fault.ts";
 
 /** A host and port that this server listens on. */
 export interface Place {
+  /** An address, an unspecified one for all of the host, or a host name. */
   readonly address: string;
   readonly port: number;
 }
@@ -131,10 +132,15 @@ function commonTo([first = [], ...others]: readonly Answer[], host: string): Ans
   throw new ValidationFault("dns", `The name servers do not agree on any address of ${host}.`);
 }
 
-/** A listener on every address is reached by each of the host, and by all of loopback. */
+/**
+ * A listener on every address is reached by each of the host, and by all of loopback; one on a host
+ * name may be, for what the name means was settled elsewhere.
+ */
 function leadsToUs(address: string, own: readonly Place[]): boolean {
   if (own.some((place) => sameHost(place.address, address))) return true;
-  if (!own.some((place) => isUnspecified(place.address))) return false;
+  const anywhere = ({ address: at }: Place) =>
+    isUnspecified(at) || parseIpAddress(at) === undefined;
+  if (!own.some(anywhere)) return false;
   const local = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return isLoopback(address) || local.some((one) => sameHost(one.address, address));
 }

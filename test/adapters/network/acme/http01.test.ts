@@ -246,7 +246,7 @@ describe("SSRF: nothing inside is asked", () => {
       );
       return (await validators.attempt(taskFor())).proved;
     };
-    for (const address of ["127.0.0.2", "0.0.0.0", "::", "::ffff:127.0.0.2"]) {
+    for (const address of ["127.0.0.2", "0.0.0.0", "::", "::ffff:127.0.0.2", "localhost"]) {
       expect(await asked(address, web.port, []), address).toBe(false);
       expect(await asked(address, web.port, ["127.0.0.2/32"]), address).toBe(true);
       expect(await asked(address, web.port + 1, []), address).toBe(true);
