@@ -74,7 +74,7 @@ export class AttemptAddresses {
           vantage.lookup(name, "AAAA", seconds),
           vantage.lookup(name, "A", seconds),
         ]);
-        const [six, four] = await within(both, deadline.signal, `${name} was resolved`);
+        const [six, four] = await within(both, deadline.signal, () => lookupFault(name, "timeout"));
         // Failing for one family only leaves nothing unjudged that is connected to.
         const listed = alternating(addressesIn(six), addressesIn(four));
         const failed = [six, four].find((lookup) => !lookup.answered);

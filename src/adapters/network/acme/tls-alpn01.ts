@@ -8,7 +8,7 @@ import { type Identifier, reverseName } from "#core/acme/identifiers.ts";
 import type { AttemptAddresses } from "./addresses.ts";
 import { openConnection, startTls } from "./connection.ts";
 import { type Deadline, within } from "./deadline.ts";
-import { ValidationFault } from "./fault.ts";
+import { timeUp, ValidationFault } from "./fault.ts";
 
 export interface AlpnProof {
   readonly identifier: Identifier;
@@ -37,7 +37,7 @@ export async function proveByAlpn(
     const secured = await startTls(connection, { name, protocol: acmeTls }, deadline.signal);
     const agreed = secured.alpnProtocol === acmeTls;
     const certificate = agreed ? secured.getPeerX509Certificate()?.raw : undefined;
-    await within(farewell(secured), deadline.signal, "the TLS handshake was done");
+    await within(farewell(secured), deadline.signal, () => timeUp("the TLS handshake was done"));
     if (certificate === undefined) {
       throw new ValidationFault("tls", `The server did not agree on the protocol ${acmeTls}.`);
     }
