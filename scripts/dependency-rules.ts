@@ -87,6 +87,7 @@ const nouns: readonly string[] = [
   "retention",
   "canary",
   "expiry",
+  "acme",
   "preflight",
   "instance",
 ];

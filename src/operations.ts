@@ -35,7 +35,8 @@ import type { Action } from "#core/audit/actions.ts";
  *   from what speaks.
  * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
  * - `in`: `query` where a change takes what its route does not name from there and not from a body.
- * - `hot`: asked by the million; its route is `/…/{id}/…` and is found before any other.
+ * - `hot`: asked by the million; its route is `/…/{id}/…`, or names nothing, and is found before
+ *   any other.
  */
 export interface Operation {
   readonly route: string;
@@ -161,7 +162,7 @@ export const operations = {
 
   // ACME
   "acme.directory":        { route: "GET /acme/directory",                               ...acme, limit: "acme_other" },
-  "acme.nonce":            { route: "GET /acme/new-nonce",                               ...acme, limit: "acme_other" },
+  "acme.nonce":            { route: "GET /acme/new-nonce",                               ...acme, limit: "acme_other", hot: true },
   "acme.account.new":      { route: "POST /acme/new-account",                            ...acme, limit: "acme_new_account" },
   "acme.account":          { route: "POST /acme/acct/{account}",                              ...acme, limit: "acme_other" },
   "acme.account.orders":   { route: "POST /acme/acct/{account}/orders",                       ...acme, limit: "acme_other" },
@@ -176,6 +177,16 @@ export const operations = {
   "acme.revoke":           { route: "POST /acme/revoke-cert",                            ...acme, limit: "exempt" },
   "acme.key_change":       { route: "POST /acme/key-change",                             ...acme, limit: "acme_other" },
   "acme.renewal_info":     { route: "GET /acme/renewal-info/{certid}",                   ...acme, limit: "acme_renewal_info" },
+
+  // what operators see and do of ACME
+  "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
+  "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
+  "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },
+  "acme.account.list":     { route: "GET /api/acme/accounts",                            needs: "read", on: "any" },
+  "acme.account.deactivate": { route: "POST /api/acme/accounts/{id}:deactivate",         needs: "ca:manage", on: "tenant", writes: true },
+  "acme.order.list":       { route: "GET /api/acme/orders",                              needs: "read", on: "any" },
+  "acme.authz.list":       { route: "GET /api/acme/authorizations",                      needs: "read", on: "any" },
+  "acme.authz.deactivate": { route: "POST /api/acme/authorizations/{id}:deactivate",     needs: "ca:manage", on: "tenant", writes: true },
 
   // certificate transparency
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },

@@ -2,7 +2,6 @@
 
 import { roles } from "#core/access/roles.ts";
 import type { TenantId } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
 import {
   type Input,
   type JsonObject,
@@ -18,7 +17,7 @@ import {
   type ValueOf,
   words,
 } from "#core/shape.ts";
-import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
+import { timestamp } from "#core/time.ts";
 import { type Definition, type Parking, guarded, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { anyScope, noTarget, theTenantOrPlatform } from "#domain/access/targets.ts";
@@ -27,7 +26,7 @@ import type { ApiTokens, ApiTokenRequest } from "#domain/access/tokens.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { instantField } from "./fields.ts";
+import { inDays, instantField, onlyOneOf } from "./fields.ts";
 import { type LoginConfig, loginConfigShape } from "./logins.ts";
 import { listOf, pageFields, pageOf, readableTenant } from "./pages.ts";
 import { present, simpleChange, time, timeText } from "./shapes.ts";
@@ -138,27 +137,17 @@ function apiTokenRequest(
 ): ApiTokenRequest {
   const { tenant_id, tenant, expires_at, expiry, expires_in_days } = input;
   const platform = input.scope === "platform";
-  exclusive({ tenant_id, tenant });
-  exclusive({ expires_at, expiry, expires_in_days });
-  if (platform) exclusive({ scope: "platform", tenant_id: tenant_id ?? tenant });
+  onlyOneOf({ tenant_id, tenant });
+  onlyOneOf({ expires_at, expiry, expires_in_days });
+  if (platform) onlyOneOf({ scope: "platform", tenant_id: tenant_id ?? tenant });
   return {
     name: input.name,
     description: input.description,
     scope: input.scope,
     roles: [...new Set(input.roles)],
     tenant: platform ? undefined : named,
-    expiresAt: expires_at ?? expiry ?? inDays(clock, expires_in_days),
+    expiresAt: expires_at ?? expiry ?? inDays(clock.now(), expires_in_days),
   };
-}
-
-/** Refuses `conflicting_fields` when more than one of the members is given. */
-function exclusive(members: Readonly<Record<string, unknown>>): void {
-  const fields = Object.keys(members).filter((name) => members[name] !== undefined);
-  if (fields.length > 1) throw refuse("conflicting_fields", { fields });
-}
-
-function inDays(clock: Clock, days: number | undefined): Instant | undefined {
-  return days === undefined ? undefined : addSeconds(clock.now(), days * secondsPerDay);
 }
 
 const apiTokenMembers = {

@@ -1,8 +1,16 @@
 /** Fields that several nouns take in the same way. */
 
 import { parseSerial } from "#core/ids.ts";
+import { refuse } from "#core/problems.ts";
 import { parsed, refusing, WrongValue } from "#core/shape.ts";
-import { type Instant, parseTimestamp, parseTimestampOrDay, timestamp } from "#core/time.ts";
+import {
+  addSeconds,
+  type Instant,
+  parseTimestamp,
+  parseTimestampOrDay,
+  secondsPerDay,
+  timestamp,
+} from "#core/time.ts";
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 
@@ -45,3 +53,13 @@ export const instantField = parsed(
   },
   timestamp,
 );
+
+/** Refuses `conflicting_fields` when more than one of the members is given. */
+export function onlyOneOf(members: Readonly<Record<string, unknown>>): void {
+  const fields = Object.keys(members).filter((name) => members[name] !== undefined);
+  if (fields.length > 1) throw refuse("conflicting_fields", { fields });
+}
+
+/** The end of so many days from now on, where they are given. */
+export const inDays = (now: Instant, days: number | undefined): Instant | undefined =>
+  days === undefined ? undefined : addSeconds(now, days * secondsPerDay);

@@ -104,6 +104,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     paths,
     hasRoom: () => space.enough,
     onProbe: probeCounter(metrics),
+    metrics,
+    port: () => schedules.look?.listener().port,
     // Who comes in is put together from what this check is for: it is built when it is first asked.
     stillMay: (...asked) =>
       stillMay({ store, grants: access.grants, now: access.principalNow })(...asked),

@@ -9,6 +9,7 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
+import type { Problem } from "#core/problems.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
@@ -24,9 +25,11 @@ import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import type { RateLimits } from "#http/rate-limits.ts";
+import { problemResponse } from "#protocols/acme/answers.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { operations } from "#operations";
 import type { Access } from "./access.ts";
+import { acmeMounts } from "./acme.ts";
 import type { Governance } from "./governance.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { handlersOf } from "./handlers.ts";
@@ -85,9 +88,21 @@ export function frontDoor(deps: FrontDeps) {
     },
   });
   // 2. What answers each operation.
+  const tenantRates = new TenantRates({
+    store,
+    stopwatch: systemStopwatch,
+    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
+  });
   const handlers = handlersOf(
     {
       ...deps,
+      admitTenant: async (ca) => {
+        if (!deps.rates.enabled) return;
+        const id = await ca();
+        const tenant = id === undefined ? undefined : tenantRates.of(id);
+        if (tenant !== undefined) deps.rates.admitMessage({ tenant });
+      },
+      admitAccount: (account) => deps.rates.admitMessage({ account }),
       roles: config.key_provider.roles,
       draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),
@@ -108,11 +123,6 @@ export function frontDoor(deps: FrontDeps) {
   );
   const catalog: Catalog = new Catalog(operations, handlers);
   // 3. The door itself, and who watches it.
-  const tenantRates = new TenantRates({
-    store,
-    stopwatch: systemStopwatch,
-    onFailure: (error) => log.write("error", "tenant_rates_failed", { error: describe(error) }),
-  });
   const watch = loopWatch(deps);
   const ready = async () => isReady(await probes.components(), front.traffic.leaving);
   const rpc = rpcDoor(config, catalog, perform, ready);
@@ -128,13 +138,22 @@ export function frontDoor(deps: FrontDeps) {
     ...(rpc === undefined ? {} : { rpc }),
     limits: deps.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
-    speeches: { ocsp: ocspRefusal },
+    speeches: { ocsp: ocspRefusal, acme: acmeRefusal(deps) },
+    mounts: acmeMounts(config),
     observer: watch,
     ...config.server,
     osUser: osUser(),
   });
   return { front, perform, catalog, watch };
 }
+
+/** Says it in a problem document, with the directory that lies around the path (AC-5). */
+const acmeRefusal =
+  ({ parts }: FrontDeps) =>
+  (problem: Problem, path: string): Response => {
+    const around = parts.acme.directories.all().find((one) => path.startsWith(`${one.path}/`));
+    return problemResponse(problem, around?.url("/directory"));
+  };
 
 /** Observes every request, and what holds the thread that serves them. */
 function loopWatch({ config, clock, log, store, metrics }: FrontDeps): LoopWatch {

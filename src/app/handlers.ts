@@ -55,6 +55,7 @@ import type { Store } from "#domain/store.ts";
 import type { Catalog } from "#http/catalog.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
+import { acmeHandlers } from "#protocols/acme/handlers.ts";
 import { crlHandlers } from "#protocols/crl.ts";
 import { ocspHandlers } from "#protocols/ocsp.ts";
 import { manualChapters } from "./manual.ts";
@@ -83,6 +84,11 @@ export interface HandlerDeps {
   /** Judges chains that strangers bring. */
   readonly paths: PathWork;
   readonly backup: BackupHandlerDeps;
+  /** In force. */
+  readonly inForce: () => Config;
+  /** Counts what a message asks of the tenant of a CA, and of an account (RATE-1). */
+  readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
+  readonly admitAccount: (account: string) => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
 }
 
@@ -140,6 +146,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
+    ...acmeAnswers(deps),
   };
 }
 
@@ -154,6 +161,23 @@ const lineOrigin = ({ version }: Build): LineOrigin => ({
 function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) {
   const exposition = () => metrics.exposition();
   return healthHandlers({ store, keys, build, draining, exposition }, probes);
+}
+
+function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
+  const { acme } = parts;
+  return acmeHandlers({
+    ...acme,
+    store,
+    clock,
+    config: inForce,
+    admitDirectory: (directory) =>
+      deps.admitTenant(async () => {
+        // A directory whose CA is not there yet has no tenant to count for.
+        const ca = await acme.directories.ca(directory).catch(() => undefined);
+        return ca?.id;
+      }),
+    admitAccount: deps.admitAccount,
+  });
 }
 
 function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {

@@ -3,8 +3,10 @@
  * and no other.
  */
 
+import type { Metrics } from "#adapters/telemetry/families.ts";
 import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
+import { acmeParts } from "./acme.ts";
 import { describe } from "./describe.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
@@ -20,6 +22,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
+import type { Acme } from "#domain/acme/open.ts";
 import { Authorities } from "#domain/hierarchy/create.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { ExternalAuthorities } from "#domain/hierarchy/external.ts";
@@ -79,6 +82,9 @@ export interface PartsDeps {
   readonly paths: PathWork;
   /** Told of every probe of a CA. */
   readonly onProbe: (report: ProbeReport) => void;
+  readonly metrics: Pick<Metrics, "count">;
+  /** Port of the main listener, once it is open. */
+  readonly port: () => number | undefined;
 }
 
 export interface Parts {
@@ -95,6 +101,7 @@ export interface Parts {
   readonly transparency: Transparency;
   readonly retention: Retention;
   readonly canary: Canary;
+  readonly acme: Acme;
   readonly reports: Reports;
   readonly counts: KeyCounts;
   readonly blockedKeys: BlockedKeys;
@@ -117,6 +124,7 @@ export function domainParts(deps: PartsDeps): Parts {
     ...used,
     caa,
     weakKeys: deps.weakKeys,
+    isAccountKey: config.acme.enabled ? (spki) => store.read.acme.isAccountKey(spki) : undefined,
     refusals: deps.refusals,
     scts: transparency.scts,
     refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),
@@ -146,6 +154,13 @@ export function domainParts(deps: PartsDeps): Parts {
     revocation,
     transparency,
     canary: canaryOf(deps, issuance, revocation),
+    acme: acmeParts({
+      ...deps,
+      profiles,
+      issuance,
+      envelopes: deps.sealing.envelopes,
+      revoker: () => revocation.revoker,
+    }),
     ...ends(deps),
     counts,
     profiles,

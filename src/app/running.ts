@@ -132,6 +132,7 @@ class Server implements Running {
       retention: deps.parts.retention,
       backups: deps.backups,
       canary: deps.parts.canary,
+      acme: deps.parts.acme,
       failedLogins: deps.failedLogins,
       refusals: deps.refusals,
       approvals: deps.fourEyes.approvals,
@@ -261,8 +262,11 @@ class Server implements Running {
     parts.revocation.bulk.halt();
     parts.retention.halt();
     parts.canary.halt();
+    parts.acme.cleanUp.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
+    await parts.acme.validation.halt();
+    await parts.acme.finalization.halt();
     const last = {
       failed_logins: () => failedLogins.fold(true),
       refusals: () => refusals.fold(true),

@@ -20,8 +20,20 @@ export function acmeFaults(config: Config): readonly Fault[] {
   if (acme.challenge_types.includes("dns-persist-01") && caa.identifier === undefined) {
     faults.push(fault("acme.challenge_types", "dns-persist-01 needs caa.identifier."));
   }
-  return [...faults, ...directoryFaults(config), ...pathFaults(config), ...offerFaults(config)];
+  return [
+    ...faults,
+    ...kidFaults(config),
+    ...directoryFaults(config),
+    ...pathFaults(config),
+    ...offerFaults(config),
+  ];
 }
+
+/** V-21: kids that pkid gives are its own, so that no key of the file takes the place of one. */
+const kidFaults = ({ acme }: Config): readonly Fault[] =>
+  Object.keys(acme.eab_hmac_keys)
+    .filter((kid) => /^eab_[A-Za-z0-9_-]{22}$/.test(kid))
+    .map((kid) => fault(`acme.eab_hmac_keys.${kid}`, "Kids of this form are made by pkid."));
 
 /** Each directory has exactly one CA, and a profile that exists. */
 function directoryFaults({ acme, profiles }: Config): readonly Fault[] {

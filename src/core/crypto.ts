@@ -156,7 +156,7 @@ export const hmacSha256 = (key: Uint8Array, message: Uint8Array): Uint8Array =>
 
 /** HMAC with the hash of that name (RFC 2104). */
 export const hmac = (hash: HashName, key: Uint8Array, message: Uint8Array): Uint8Array =>
-  new Uint8Array(nodeCrypto.createHmac(hash, key).update(message).digest());
+  new Uint8Array(new Bun.CryptoHasher(hash, key).update(message).digest());
 
 /** What `verifySignature` needs to know besides the key. */
 export interface SignatureScheme {

@@ -334,9 +334,11 @@ export class FrontDoor {
   #refused(exchange: Exchange, thrown: unknown): Sized {
     const { speaks } = exchange;
     const told = speaks && this.#deps.speeches[speaks];
-    if (told !== undefined && thrown instanceof Problem) {
-      const own = told(thrown, exchange.path);
-      if (own !== undefined) return dressed(exchange, own);
+    const problem = thrown instanceof Problem ? thrown : refuse("internal");
+    const own = told?.(problem, exchange.path);
+    if (own !== undefined) {
+      if (problem !== thrown) this.#logFault(exchange, thrown);
+      return dressed(exchange, own);
     }
     const refused = renderProblem(exchange, thrown);
     if (refused.bug) this.#logFault(exchange, thrown);

@@ -41,6 +41,12 @@ export const countedClasses: ReadonlySet<NonNullable<Operation["limit"]>> = new 
   "crl",
   "chain",
   "login",
+  "acme_new_account",
+  "acme_new_order",
+  "acme_new_authz",
+  "acme_renewal_info",
+  "acme_finalize",
+  "acme_other",
 ]);
 
 /**
@@ -69,11 +75,23 @@ export class RateLimits {
    */
   admit(asker: Asker): void {
     const settings = this.#deps.settings();
-    if (!settings.enabled) return;
+    if (settings.enabled) this.#take(settings, this.#tiers(settings, asker));
+  }
+
+  /**
+   * The same for what a message says of itself, once it has been read: tenant and account, where
+   * the others have been taken before.
+   */
+  admitMessage(asker: Pick<Asker, "tenant" | "account">): void {
+    const settings = this.#deps.settings();
+    if (settings.enabled) this.#take(settings, this.#ownTiers(settings, asker));
+  }
+
+  #take(settings: RateSection, tiers: readonly Tier[]): void {
     const now = this.#deps.elapsedMs();
     const remembered = bucketLimits(settings);
     const taken: Tier[] = [];
-    for (const tier of this.#tiers(settings, asker)) {
+    for (const tier of tiers) {
       if (tier.filling.rate <= 0) continue;
       const wait = tier.buckets.take(tier.key, tier.filling, now, remembered);
       if (wait > 0) {
@@ -97,12 +115,20 @@ export class RateLimits {
     return () => this.#perIp.giveBack(key, perIp);
   }
 
-  #tiers(settings: RateSection, { ip, tenant, account }: Asker): readonly Tier[] {
-    const { global, per_ip: perIp, per_account: perAccount } = settings;
-    const tiers: Tier[] = [
+  #tiers(settings: RateSection, asker: Asker): readonly Tier[] {
+    const { global, per_ip: perIp } = settings;
+    return [
       { name: "global", buckets: this.#global, key: "", filling: global },
-      { name: "per_ip", buckets: this.#perIp, key: addressKey(ip), filling: perIp },
+      { name: "per_ip", buckets: this.#perIp, key: addressKey(asker.ip), filling: perIp },
+      ...this.#ownTiers(settings, asker),
     ];
+  }
+
+  #ownTiers(
+    { per_account: perAccount }: RateSection,
+    { tenant, account }: Pick<Asker, "tenant" | "account">,
+  ): readonly Tier[] {
+    const tiers: Tier[] = [];
     if (tenant !== undefined) {
       const { id: key, filling } = tenant;
       tiers.push({ name: "per_tenant", buckets: this.#perTenant, key, filling });

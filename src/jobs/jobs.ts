@@ -1,6 +1,7 @@
 /** WHAT RUNS BY ITSELF: every job with its name, how often it runs, and what it does. */
 
 import type { Origin } from "#domain/actor.ts";
+import type { Acme } from "#domain/acme/open.ts";
 import type { Canary } from "#domain/canary/canary.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
@@ -21,6 +22,7 @@ export interface JobSections {
   readonly retention: { readonly enabled: boolean };
   /** Probes of CAs. */
   readonly canary: { readonly enabled: boolean };
+  readonly acme: { readonly enabled: boolean };
   /** Sweeps that sign OCSP answers ahead. */
   readonly presign: { readonly enabled: boolean; readonly refresh_minutes: number };
   /** Snapshots. */
@@ -53,6 +55,11 @@ export interface JobDeps {
   readonly publishing: Pick<Publishing, "run" | "changed">;
   readonly retention: Pick<Retention, "runDue">;
   readonly canary: Pick<Canary, "runDue">;
+  readonly acme: {
+    readonly validation: Pick<Acme["validation"], "run">;
+    readonly finalization: Pick<Acme["finalization"], "recover">;
+    readonly cleanUp: Pick<Acme["cleanUp"], "run">;
+  };
   readonly backups: {
     runDue(by: Origin): Promise<void>;
     drillDue(): Promise<void>;
@@ -79,6 +86,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   ...retention(deps),
   ...backups(deps),
   ...canary(deps),
+  ...acme(deps),
   { name: "kek.finish", everySeconds: 60, run: () => deps.kek.finish() },
   { name: "login.fold", everySeconds: 60, run: () => deps.failedLogins.fold() },
   { name: "refusal.fold", everySeconds: 60, run: () => deps.refusals.fold() },
@@ -147,6 +155,22 @@ function canary({ canary: due, config }: JobDeps): readonly Job[] {
   if (!config.canary.enabled) return [];
   const run = () => due.runDue(systemOrigin("canary"));
   return [{ name: "canary.run", everySeconds: 60, firstWithinSeconds: 30, run }];
+}
+
+/** What devices enrol with: proofs that are looked for, orders a crash left, and what is over. */
+function acme(deps: JobDeps): readonly Job[] {
+  const { validation, finalization, cleanUp } = deps.acme;
+  if (!deps.config.acme.enabled) return [];
+  return [
+    { name: "acme.validate", everySeconds: 1, run: () => validation.run() },
+    {
+      name: "acme.recover",
+      everySeconds: 60,
+      firstWithinSeconds: 5,
+      run: () => finalization.recover(),
+    },
+    { name: "acme.clean_up", everySeconds: 600, run: trusting(deps, () => cleanUp.run()) },
+  ];
 }
 
 function inclusion({ transparency, config }: JobDeps): readonly Job[] {

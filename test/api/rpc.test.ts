@@ -348,6 +348,7 @@ function visit(
     begun: 0,
     movedAt: 0,
     operation: undefined,
+    speaks: undefined,
     route: "",
     subject: "",
     bodyRead: () => {},

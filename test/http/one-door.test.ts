@@ -98,7 +98,7 @@ beforeAll(async () => {
     {
       catalog,
       perform: openPipeline({ store, clock, stays: async () => staying }),
-      speeches: { ocsp: told },
+      speeches: { ocsp: told, acme: () => undefined },
     },
   );
 });

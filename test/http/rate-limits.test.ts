@@ -124,7 +124,10 @@ describe("through the front door", () => {
 
   const start = async () => {
     const { limits } = limiter({ per_ip: { rate: 0.01, burst: 2 } });
-    server = await startStub({}, { limits, speeches: { ocsp: ocspRefusal } });
+    server = await startStub(
+      {},
+      { limits, speeches: { ocsp: ocspRefusal, acme: () => undefined } },
+    );
     const { origin } = server;
     return (path: string, init: RequestInit = {}) => fetch(`${origin}${path}`, init);
   };

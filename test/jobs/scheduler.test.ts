@@ -134,11 +134,17 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
     retention: { runDue: work("retention") },
     backups: { runDue: work("backup"), drillDue: work("drill") },
     canary: { runDue: work("canary") },
+    acme: {
+      validation: { run: work("acme proofs") },
+      finalization: { recover: work("acme orders") },
+      cleanUp: { run: work("acme clean-up") },
+    },
     config: {
       presign: { enabled: true, refresh_minutes: 360 },
       retention: { enabled: true },
       backup: { enabled: true, verify: { enabled: true } },
       canary: { enabled: true },
+      acme: { enabled: true },
       publish: { enabled: true, interval_minutes: 60 },
       certificate_transparency: { inclusion_monitor: { enabled: true, interval_minutes: 60 } },
     },
@@ -172,6 +178,9 @@ test("the schedule calls each of its jobs", async () => {
     "backup",
     "drill",
     "canary",
+    "acme proofs",
+    "acme orders",
+    "acme clean-up",
     "kek",
     "failed logins",
     "refusals",
@@ -188,6 +197,6 @@ test("what deletes by age waits while nobody has confirmed a clock that leapt ah
   const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
   for (const job of jobs) await job.run();
   expect(called).not.toContain("access log");
-  for (const name of ["retention", "backup", "drill"]) expect(called).not.toContain(name);
-  expect(called).toHaveLength(jobs.length - 4);
+  for (const name of ["retention", "backup", "drill", "acme clean-up"]) expect(called).not.toContain(name);
+  expect(called).toHaveLength(jobs.length - 5);
 });

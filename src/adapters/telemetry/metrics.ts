@@ -3,6 +3,7 @@
  */
 
 import { capabilities } from "#core/access/roles.ts";
+import { challengeTypes } from "#core/acme/challenges.ts";
 import { stages } from "#domain/canary/stages.ts";
 
 /** Label values: a closed list, or `mounted` for route patterns and `code` for status codes. */
@@ -40,6 +41,10 @@ export const metricTable = {
   pki_revocations_bulk_duration_seconds: { type: "histogram", help: "Time from the start of a bulk revocation to its end.", labels: {}, buckets: bulkBuckets },
   pki_ocsp_requests_total:               { type: "counter",   help: "OCSP requests by outcome.",                 labels: { result: ["success", "error", "malformed"] } },
   pki_crl_requests_total:                { type: "counter",   help: "CRL downloads by outcome.",                 labels: { result: worked } },
+
+  // enrolment
+  pki_acme_orders_total:                 { type: "counter",   help: "ACME orders made, and those that came to a certificate.", labels: { step: ["new", "valid"] } },
+  pki_acme_validations_total:            { type: "counter",   help: "Attempts to prove control over a name by outcome.", labels: { type: Object.keys(challengeTypes), result: ["valid", "invalid"] } },
 
   // keys and components
   pki_hsm_operations_total:              { type: "counter",   help: "Key-provider operations by outcome.",       labels: { operation: hsmOperations, result: worked } },

@@ -38,12 +38,21 @@ function countEvent(metrics: Metrics, event: AuditEvent): void {
   if (event.action === "auth.step_up_denied") {
     metrics.count("pki_auth_step_ups_total", { result: "denied" });
   }
+  const step = orderSteps.get(event.action);
+  if (step !== undefined && result === "success") {
+    metrics.count("pki_acme_orders_total", { step });
+  }
   const certificate = certificateOperation(event);
   if (certificate !== undefined) {
     metrics.count("pki_certificates_total", { operation: certificate, result });
   }
   if (event.action === "cert.revoke_bulk" && result === "success") countRun(metrics, event);
 }
+
+const orderSteps: ReadonlyMap<string, "new" | "valid"> = new Map([
+  ["acme.order.new", "new"],
+  ["acme.order.finalize", "valid"],
+]);
 
 /** Runs that were refused for their count changed nothing and are no runs. */
 function countRun(metrics: Metrics, event: AuditEvent): void {

@@ -103,4 +103,4 @@ class Heard {
 }
 
 const piecesAhead = 4;
-const piecesPerCollection = 64;
+const piecesPerCollection = 24;

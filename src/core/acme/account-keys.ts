@@ -170,4 +170,11 @@ const curves = {
   "P-521": { octets: 66, curve: oids.p521 },
 } as const;
 /** What a store knows is asked of it elsewhere. */
-const knownOfNone = { prime: false, weak: false, blocked: false, own: false, duplicate: false };
+const knownOfNone = {
+  prime: false,
+  weak: false,
+  blocked: false,
+  own: false,
+  account: false,
+  duplicate: false,
+};

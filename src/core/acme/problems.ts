@@ -85,8 +85,8 @@ export interface StoredProblem {
 }
 
 /**
- * The document a refusal is told with (RFC 8555 §6.7); nothing of what went wrong inside is in it
- * (P-9).
+ * The document a refusal is told with (RFC 8555 §6.7, P-8); nothing of what went wrong inside is
+ * in it (P-9), and no member that would be empty (AC-5).
  */
 export function problemDocument(problem: Problem): ProblemDocument {
   const { algorithms, terms_of_service: terms } = problem.facts;
@@ -144,11 +144,12 @@ function typeOfGates(gates: unknown): AcmeType {
   return gateTypes.find(([name]) => names.includes(name))?.[1] ?? "badCSR";
 }
 
-function statusOf({ status }: Problem, type: AcmeType): number {
+function statusOf({ code, status }: Problem, type: AcmeType): number {
   // No realm could be named for a challenge of HTTP (RFC 9110 §15.5.2): who asks is in the message.
   if (status === 401) return 403;
-  // A problem of the server that is none of overload is told without saying which.
-  if (type === "serverInternal" && status !== 503) return 500;
+  // A problem of the server that is none of overload is told without saying which. A CA that is
+  // not there yet may be, and clients come again.
+  if (type === "serverInternal" && status !== 503) return code === "ca_not_active" ? 503 : 500;
   return type === "caa" || type === "unauthorized" ? 403 : status;
 }
 

@@ -34,6 +34,20 @@ const approvalDetail = [
   "reason",
 ] as const;
 
+/** What a credential of external account binding permits. */
+const eabDetail = [
+  "directory",
+  "profile",
+  "dns_suffixes",
+  "ip_ranges",
+  "allow_wildcards",
+  "any_identifier",
+  "max_uses",
+  "expires_at",
+] as const;
+
+const acmeDetail = ["identifiers", "eab", "profile"] as const;
+
 /**
  * Columns: the detail keys. What an event brought about is bound by it, so that a row that was
  * edited or removed later is found: a certificate or list by the digest of its DER (`sha256`), a
@@ -117,6 +131,15 @@ export const actions = {
   "key.unblock": ["reason", "source"],
   "kek.rotate": ["old_version", "new_version", "approval"],
   "hsm.factory_reset": ["approval"],
+  "acme.account.new": acmeDetail,
+  "acme.account.deactivate": acmeDetail,
+  "acme.account.key_change": acmeDetail,
+  "acme.order.new": acmeDetail,
+  "acme.order.finalize": acmeDetail,
+  "acme.authz.deactivate": acmeDetail,
+  "acme.cert.revoke": acmeDetail,
+  "acme.eab.create": eabDetail,
+  "acme.eab.revoke": eabDetail,
   "publish.run": ["target", "artifacts", "earliest_expiry"],
   "crl.publish": ["number", "kind", "entries", "sha256"],
   "crl.clock_reset": ["number", "from", "to"],

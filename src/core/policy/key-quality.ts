@@ -24,6 +24,8 @@ export interface KeyFacts {
    * A CA, responder or serving certificate of this instance holds it, and this is none of those.
    */
   readonly own: boolean;
+  /** An ACME account of this instance signs with it (RFC 8555 §11.1). */
+  readonly account: boolean;
   /**
    * An unexpired certificate of the tenant has it for another subject; false where the profile does
    * not ask.
@@ -60,6 +62,7 @@ export const keyRules: readonly KeyRule[] = [
   { id: "unknown_key",   fixed: true, clause: "BR 6.1.5",             check: unknownKey },
   { id: "blocked_key",   fixed: true, clause: "BR 4.9.1.1, 6.1.1.3",  check: blockedKey },
   { id: "own_key",       fixed: true, clause: "KCK-2",                check: ownKey },
+  { id: "acme_account_key", fixed: true, clause: "RFC 8555 11.1",     check: accountKey },
   { id: "duplicate_key", fixed: false, clause: "KCK-3",               check: duplicateKey },
 ];
 
@@ -178,6 +181,10 @@ function blockedKey(_key: PublicKey, _settings: Profile["keyChecks"], { blocked 
 
 function ownKey(_key: PublicKey, _settings: Profile["keyChecks"], { own }: KeyFacts) {
   return own ? "the key is one of this instance's own" : undefined;
+}
+
+function accountKey(_key: PublicKey, _settings: Profile["keyChecks"], { account }: KeyFacts) {
+  return account ? "the key is that of an ACME account" : undefined;
 }
 
 function duplicateKey(_key: PublicKey, _settings: Profile["keyChecks"], { duplicate }: KeyFacts) {

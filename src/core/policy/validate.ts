@@ -211,7 +211,14 @@ function weakKey({ path }: JudgedPath): Verdict {
 
 /** Why a key is weak by its numbers alone; undefined when it is not. */
 export function weaknessOf(spki: Uint8Array): string | undefined {
-  const facts = { prime: false, weak: false, blocked: false, own: false, duplicate: false };
+  const facts = {
+    prime: false,
+    weak: false,
+    blocked: false,
+    own: false,
+    account: false,
+    duplicate: false,
+  };
   return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
 }
 

@@ -51,6 +51,9 @@ export function principalNow(deps: PrincipalNowDeps): PrincipalNow {
         return localPrincipal(afterColon(then.subject));
       case "system":
         return systemPrincipal(afterColon(then.subject));
+      case "protocol":
+        // A device proves itself in each message; nothing it asks for waits.
+        return undefined;
       case "mtls":
         return await byCertificate(deps, then);
       case "basic":

@@ -1,7 +1,12 @@
 /** Accounts: made, found by what they sign, changed, ended (RFC 8555 §7.3). */
 
-import type { AccountKey, AcmeJws } from "#core/acme/jws.ts";
-import { accountKeyOf, algorithmFits, readAccountKey, verifyAcmeJws } from "#core/acme/jws.ts";
+import {
+  type AccountKey,
+  accountKeyOf,
+  algorithmFits,
+  readAccountKey,
+} from "#core/acme/account-keys.ts";
+import { type AcmeJws, verifyAcmeJws } from "#core/acme/jws.ts";
 import { readContacts } from "#core/acme/contacts.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { orderedId } from "#core/ids.ts";

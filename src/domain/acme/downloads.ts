@@ -50,7 +50,10 @@ export class Downloads {
     if (alternate === 0) return { pem: leaf + pemBundle(intermediates), alternates: others.length };
     const other = others[alternate - 1];
     if (other === undefined) throw refuse("acme_not_found");
-    const path = decodePemBlocks(other.pem).map(({ der }) => der);
+    const path = decodePemBlocks(other.pem, "CERTIFICATE", pathMax);
+    assert(path !== undefined, "what was just written can be read");
     return { pem: leaf + pemBundle(withoutRoot(path)), alternates: others.length };
   }
 }
+
+const pathMax = 100;

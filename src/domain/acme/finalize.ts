@@ -11,7 +11,7 @@ import { requireActive } from "#domain/access/suspension.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
-import type { Clock } from "#domain/ports.ts";
+import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import type { Bindings } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
@@ -26,7 +26,7 @@ export interface FinalizationDeps {
   readonly bindings: Bindings;
   readonly issuance: Pick<Issuance, "issue">;
   readonly hasRoom: () => boolean;
-  readonly pause: (milliseconds: number) => Promise<void>;
+  readonly patience: Patience;
 }
 
 /** Whose order it is, and who asks. */
@@ -68,8 +68,8 @@ export class Finalization {
     const work = this.#made(asking, order, csr, now);
     this.#underWay.set(id, work);
     work.catch(() => {}).finally(() => this.#underWay.delete(id));
-    const patient = this.#deps.pause(patienceMs).then(() => undefined);
-    return (await Promise.race([work, patient])) ?? (await orders.order(asking.account, id));
+    const made = await this.#deps.patience.within(patienceSeconds, work);
+    return made ?? (await orders.order(asking.account, id));
   }
 
   /** The limits of the credential hold until the end (EAB-3). */
@@ -99,7 +99,8 @@ export class Finalization {
         mustStaple: undefined,
         caller: "protocol",
         caaFacts: factsOf(directory, account, order, proofs),
-        renewedFrom: order.replaces?.serial,
+        protocol: "acme",
+        replaces: order.replaces?.serial,
         also: (tx, certificate) => this.#settled(tx, asking, order, certificate),
       });
     } catch (error) {
@@ -281,6 +282,6 @@ function over(type: keyof typeof codes, detail: string): Judged {
 }
 
 /** As long as a client waits for the answer; then it is told that work goes on. */
-const patienceMs = 10_000;
+const patienceSeconds = 10;
 const recoveredAtOnce = 200;
 const ownSeconds = 300;

@@ -1,6 +1,5 @@
 /** Certificates of a lineage as ACME names them: by key identifier and serial, or whole. */
 
-import type { CertId } from "#core/acme/renewal.ts";
 import { compareOctets } from "#core/asn1/der.ts";
 import { parseCertificate, extensionOf } from "#core/x509/certificate.ts";
 import { parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
@@ -22,7 +21,10 @@ export class Inventory {
   }
 
   /** The leaf that a member of the CA's lineage has issued (ARI-1); undefined for any other. */
-  async byCertId(ca: CaRecord, { keyId, serial }: CertId): Promise<CertificateRecord | undefined> {
+  async byCertId(
+    ca: CaRecord,
+    { keyId, serial }: { readonly keyId: string; readonly serial: Serial },
+  ): Promise<CertificateRecord | undefined> {
     const { read } = this.#store;
     for (const member of await read.cas.lineage(ca.lineage)) {
       if (this.#keyIdOf(member) !== keyId) continue;

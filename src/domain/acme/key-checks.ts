@@ -1,6 +1,6 @@
 /** Which keys may be those of accounts (AC-3): none that is weak, and none that leaked. */
 
-import type { AccountKey } from "#core/acme/jws.ts";
+import type { AccountKey } from "#core/acme/account-keys.ts";
 import type { TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import { checkKey, strictKeyChecks } from "#core/policy/key-quality.ts";

@@ -1,7 +1,12 @@
 /** Orders and authorizations: asked for, shown, given up (RFC 8555 §7.1.3, §7.1.4, §7.4, §7.5). */
 
-import { challengeTypes, type ChallengeType } from "#core/acme/challenges.ts";
-import { type Identifier, readIdentifiers } from "#core/acme/identifiers.ts";
+import { proves } from "#core/acme/challenges.ts";
+import {
+  type Identifier,
+  isWildcard,
+  provenIdentifier,
+  readIdentifiers,
+} from "#core/acme/identifiers.ts";
 import { refusedBy } from "#core/acme/name-policy.ts";
 import { readCertId } from "#core/acme/renewal.ts";
 import { profileViolations } from "#core/policy/name-constraints.ts";
@@ -223,7 +228,9 @@ export class Orders {
   #fresh(account: AccountRecord, wanted: Wanted, now: Instant): AuthorizationRecord {
     const { random, config } = this.#deps;
     const { challenge_types, order_validity_hours } = config().acme;
-    const types = challenge_types.filter((type) => proves(type, wanted));
+    const types = challenge_types.filter((type) =>
+      proves(type, wanted.identifier, wanted.wildcard),
+    );
     if (types.length === 0) throw unprovable(wanted.identifier);
     const id = orderedId(now, random.bytes(10));
     const challenges = types.map(
@@ -266,7 +273,7 @@ export class Orders {
       throw refuse("acme_unauthorized", { reason: "names are proved for orders only" });
     }
     const [only] = readIdentifiers([identifier], { max: 1, allowIp });
-    if (only === undefined || only.value.startsWith("*.")) {
+    if (only === undefined || isWildcard(only.value)) {
       throw refuse("acme_malformed", { reason: "a wildcard is proved for an order only" });
     }
     const ca = await directories.ca(directory);
@@ -349,15 +356,10 @@ export const issuingProfile = (directory: Directory, named: string): string =>
   (Object.hasOwn(directory.profiles, named) ? directory.profiles[named]?.profile : undefined) ??
   named;
 
-const wantedFor = ({ type, value }: Identifier): Wanted =>
-  value.startsWith("*.")
-    ? { identifier: { type, value: value.slice(2) }, wildcard: true }
-    : { identifier: { type, value }, wildcard: false };
-
-const proves = (type: ChallengeType, { identifier, wildcard }: Wanted): boolean => {
-  const { dns, ip, wildcards } = challengeTypes[type];
-  return wildcard ? wildcards : identifier.type === "dns" ? dns : ip;
-};
+const wantedFor = (identifier: Identifier): Wanted => ({
+  identifier: provenIdentifier(identifier),
+  wildcard: identifier.type === "dns" && isWildcard(identifier.value),
+});
 
 function sharesName({ sans }: CertificateRecord, identifiers: readonly Identifier[]): boolean {
   const names = new Set(sans);

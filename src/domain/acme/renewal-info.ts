@@ -1,6 +1,6 @@
 /** When a certificate should be renewed (ARI; RFC 9773, protocols.md §1.8). */
 
-import { pulledWindow, readCertId, type RenewalWindow, renewalWindow } from "#core/acme/renewal.ts";
+import { pulled, readCertId, type RenewalWindow, window } from "#core/acme/renewal.ts";
 import { refuse } from "#core/problems.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -42,17 +42,12 @@ export class RenewalInfo {
     if (record === undefined) throw refuse("acme_not_found");
     const { acme } = config();
     const now = clock.now();
-    const settings = {
-      windowDays: acme.renewal_window_days,
-      widthHours: acme.renewal_window_width_hours,
-      pollHours: acme.renewal_poll_hours,
-    };
     const { notBefore, notAfter } = record;
     const hurried = await this.#isHurried(record);
-    const usual = renewalWindow({ notBefore, notAfter, settings, now, hurried });
+    const usual = window({ notBefore, notAfter, settings: acme, now, hurried });
     const planned = hurried ? undefined : await store.read.replacements.plannedFor(record);
-    const window = planned === undefined ? usual : pulledWindow(usual, planned, now);
-    return { ...window, explanationUrl: acme.renewal_explanation_url };
+    const told = planned === undefined ? usual : pulled(usual, planned);
+    return { ...told, explanationUrl: acme.renewal_explanation_url };
   }
 
   /** ARI-3: nobody should go on with it for longer than it takes to get another. */

@@ -1,13 +1,16 @@
 /** Revocation by whoever has the right to it: account, other account, or key (protocols.md §1.7). */
 
 import { DerError } from "#core/asn1/cursor.ts";
-import type { AccountKey } from "#core/acme/jws.ts";
+import type { AccountKey } from "#core/acme/account-keys.ts";
 import type { Identifier } from "#core/acme/identifiers.ts";
+import type { EventDraft } from "#core/audit/actions.ts";
+import type { Serial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
-import { authorOf } from "#domain/actor.ts";
+import { authorOf, type Origin } from "#domain/actor.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
@@ -70,21 +73,9 @@ export class Revocations {
         mayManageCa: false,
         keyProven: who.by === "key",
         protocol: "acme",
-        also: (tx, at) =>
-          tx.audit.appendEvent(
-            {
-              ...authorOf(origin, ca.tenant),
-              action: "acme.cert.revoke",
-              result: "success",
-              tenant: ca.tenant,
-              caId: ca.id,
-              serial: record.serial,
-              target: ca.id,
-              targetName: record.serial,
-              detail: { eab: who.by === "account" ? who.account.eabId : undefined },
-            },
-            at,
-          ),
+        also: async (tx, at) => {
+          await tx.audit.appendEvent(eventOf(origin, ca, record.serial, who), at);
+        },
       },
       reason,
     );
@@ -113,6 +104,24 @@ export class Revocations {
     );
   }
 }
+
+/** The protocol's own event, beside `cert.revoke`. */
+const eventOf = (
+  origin: Origin,
+  { id, tenant }: CaRecord,
+  serial: Serial,
+  who: Revoking,
+): EventDraft => ({
+  ...authorOf(origin, tenant),
+  action: "acme.cert.revoke",
+  result: "success",
+  tenant,
+  caId: id,
+  serial,
+  target: id,
+  targetName: serial,
+  detail: { eab: who.by === "account" ? who.account.eabId : undefined },
+});
 
 /** What an account must hold proofs of; undefined where it cannot hold one of a name. */
 function identifiersOf(

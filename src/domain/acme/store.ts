@@ -8,13 +8,15 @@ import type { StoredProblem } from "#core/acme/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
+export const accountStates = ["valid", "deactivated", "revoked"] as const;
+
 /** An account: a key that may ask one directory for certificates. */
 export interface AccountRecord {
   readonly id: string;
   /** Name of its directory in the configuration; the one of `acme` itself is `default`. */
   readonly directory: string;
   readonly tenant: TenantId;
-  readonly status: "valid" | "deactivated" | "revoked";
+  readonly status: (typeof accountStates)[number];
   /** RFC 7638: base64url SHA-256 of the key; one account of a directory has it. */
   readonly thumbprint: string;
   /** Canonical public JWK. */
@@ -111,12 +113,14 @@ export interface AuthorizationRecord {
   readonly challenges: readonly ChallengeRecord[];
 }
 
+export const challengeStates = ["pending", "processing", "valid", "invalid"] as const;
+
 export interface ChallengeRecord {
   readonly id: string;
   readonly authorization: string;
   readonly type: ChallengeType;
   readonly token: string;
-  readonly status: "pending" | "processing" | "valid" | "invalid";
+  readonly status: (typeof challengeStates)[number];
   readonly validatedAt: Instant | undefined;
   /** Of the last attempt. */
   readonly error: StoredProblem | undefined;
@@ -199,6 +203,12 @@ export interface AcmeReads {
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationRecord[]>;
+  /** Of one account, newest first. */
+  authorizationsOf(
+    account: string,
+    limit: number,
+    after?: PageKey,
+  ): Promise<Page<AuthorizationRecord>>;
   /** Which account got the certificate by which order. */
   obtained(certificate: CertificateName): Promise<Obtained | undefined>;
   /** Valid authorizations of the account for these names, not past `now`, newest first. */

@@ -83,6 +83,7 @@ export interface CeremonyDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
+  readonly isAccountKey?: KeyFactsDeps["isAccountKey"];
   readonly caa: CaaGate;
   /** Writes down what gates and quotas refuse. */
   readonly refusals: Pick<Refusals, "record">;

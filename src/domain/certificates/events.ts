@@ -17,6 +17,10 @@ export interface LeafFacts {
   readonly clamped: ValidityLimit | undefined;
   /** The serial it replaces, which makes it a renewal. */
   readonly renewedFrom?: Serial | undefined;
+  /** The protocol it was asked for in. */
+  readonly protocol?: string | undefined;
+  /** The serial a device has it for in the place of. */
+  readonly replaces?: Serial | undefined;
 }
 
 /**
@@ -26,11 +30,11 @@ export interface LeafFacts {
 export function leafEvents(
   origin: Origin,
   ca: CaSigner["ca"],
-  { profile, clamped, renewedFrom }: LeafFacts,
+  { profile, clamped, renewedFrom, protocol, replaces }: LeafFacts,
 ): Pick<SigningOrder, "issued" | "refused" | "failed"> {
   const requester = origin.principal.subject;
   const action = renewedFrom === undefined ? "cert.issue" : "cert.renew";
-  const from = { renewed_from: renewedFrom };
+  const from = { protocol, renewed_from: renewedFrom ?? replaces };
   return {
     issued: ({ serial, notAfter, ct, certificate }, gates) => [
       ...gateEvents(origin, ca, profile, gates),

@@ -34,6 +34,10 @@ export interface IssueRequest {
   readonly caaFacts?: CaaFacts;
   /** Another marker than the profile gives: of probes, whose profile is a setting. */
   readonly marker?: typeof canaryMarker;
+  /** The protocol a device speaks. */
+  readonly protocol?: "acme";
+  /** What a device has it for in the place of; the event of such a renewal is `cert.issue` too. */
+  readonly replaces?: Serial | undefined;
 }
 
 /** An issued certificate and what a client needs beside it. */
@@ -153,14 +157,15 @@ export async function certifyLeaf(
   return { certificate, intermediates, serial, caId: ca.id, record, clamped: planned.plan.clamped };
 }
 
-type LeafMore = Pick<IssueRequest, "also" | "caaFacts" | "marker"> & {
+type LeafMore = Pick<IssueRequest, "also" | "caaFacts" | "marker" | "protocol" | "replaces"> & {
   readonly renewedFrom?: Serial;
 };
 
 function leafOrder(origin: Origin, planned: Planned, more: LeafMore): SigningOrder {
   const { signer, profile, plan } = planned;
   const { clamped } = plan;
-  const about = { profile: profile.name, clamped, renewedFrom: more.renewedFrom };
+  const { renewedFrom, protocol, replaces } = more;
+  const about = { profile: profile.name, clamped, renewedFrom, protocol, replaces };
   return {
     ...planned,
     marker: more.marker ?? markerOf(profile.name),

@@ -29,6 +29,8 @@ export interface KeyFactsDeps {
   readonly store: { readonly read: Pick<Reads, "keyChecks"> };
   /** Digests of weak keys, lower hex; a reload replaces the set as a whole. */
   readonly weakKeys: () => ReadonlySet<string>;
+  /** Whether an ACME account has the key of this digest; absent while ACME is off. */
+  readonly isAccountKey?: ((spkiSha256: string) => Promise<boolean>) | undefined;
 }
 
 /**
@@ -42,13 +44,14 @@ export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promi
   const duplicate = asksDuplicate
     ? { subject: nameText(plan.subject), sans: plan.sans.map(generalNameText), now }
     : undefined;
-  const found = { blocked: false, own: false, duplicate: false };
+  const found = { blocked: false, own: false, duplicate: false, account: false };
   for (const digest of keyDigests(plan.publicKey.spki)) {
     const question = { spkiSha256: digest, tenant, duplicate };
     const status = await deps.store.read.keyChecks.keyStatus(question);
     found.blocked ||= status.blocked;
     found.own ||= status.own;
     found.duplicate ||= status.duplicate;
+    if (kind === "leaf") found.account ||= (await deps.isAccountKey?.(digest)) === true;
   }
   const { publicKey } = plan;
   return {

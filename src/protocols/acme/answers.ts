@@ -1,6 +1,5 @@
 /** What ACME resources look like (RFC 8555 §7.1), and the headers every answer has (AC-4, AC-5). */
 
-import { challengeTypes } from "#core/acme/challenges.ts";
 import { documentOf, problemDocument } from "#core/acme/problems.ts";
 import type { Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -75,7 +74,7 @@ export const challengeJson = (
   type,
   url: directory.url(`/chall/${id}`),
   status,
-  ...(challengeTypes[type].token ? { token } : { issuerDomainNames }),
+  ...(type === "dns-persist-01" ? { issuerDomainNames } : { token }),
   ...(validatedAt !== undefined && { validated: time(validatedAt) }),
   ...(error !== undefined && { error: documentOf(error) }),
 });

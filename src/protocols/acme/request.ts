@@ -19,8 +19,10 @@ export interface DoorDeps {
   readonly directories: Directories;
   readonly accounts: Accounts;
   readonly nonces: () => Promise<Nonces>;
-  /** Counts what a directory's tenant and an account ask for (RATE-1). */
-  readonly admit: (directory: Directory, account: string | undefined) => Promise<void>;
+  /** Counts what is asked of a directory's tenant (RATE-1). */
+  readonly admitDirectory: (directory: Directory) => Promise<void>;
+  /** The same of an account that has signed: nobody uses up what is another's. */
+  readonly admitAccount: (account: string) => void;
 }
 
 /** A request below a directory. */
@@ -132,12 +134,13 @@ export class Door {
     }
     const nonces = await this.#deps.nonces();
     nonces.readable(jws.nonce);
-    await this.#deps.admit(directory, jws.kid);
+    await this.#deps.admitDirectory(directory);
     return { ...asked, jws };
   }
 
   async #ofAccount(signed: Signed): Promise<OfAccount> {
     const { account, key } = await this.#deps.accounts.signer(signed.jws, signed.directory);
+    this.#deps.admitAccount(account.id);
     await this.#takeNonce(signed);
     return { ...signed, account, key, origin: acmeOrigin(`acme:${account.id}`, signed.whence) };
   }

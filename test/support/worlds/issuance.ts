@@ -288,6 +288,7 @@ export const soundKey: KeyFacts = {
   weak: false,
   blocked: false,
   own: false,
+  account: false,
   duplicate: false,
 };
 

@@ -69,7 +69,7 @@ export async function startStub(
     osUser: "tester",
     limits: { enabled: false, admit: () => {} },
     tenantRate: () => undefined,
-    speeches: { ocsp: () => undefined },
+    speeches: { ocsp: () => undefined, acme: () => undefined },
     catalog: stubCatalog(handlers),
     ...others,
   });

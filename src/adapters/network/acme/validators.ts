@@ -1,0 +1,160 @@
+/** The port of proofs over the network: who is asked for which proof, and within which bounds. */
+
+import { dnsDigest, dnsName, proves } from "#core/acme/challenges.ts";
+import { judgePersistRecord } from "#core/acme/persist.ts";
+import type {
+  PersistTerms,
+  ValidationOutcome,
+  ValidationTask,
+  Validators,
+} from "#domain/acme/validators.ts";
+import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
+
+import { DnsResolver } from "#adapters/network/dns.ts";
+import { parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
+import { AttemptAddresses, type Place } from "./addresses.ts";
+import { type Deadline, withDeadline } from "./deadline.ts";
+import { proveByTxt } from "./dns01.ts";
+import { ValidationFault } from "./fault.ts";
+import { proveByHttp } from "./http01.ts";
+import { proveByAlpn } from "./tls-alpn01.ts";
+
+/** What is read of section `acme`, with its names. */
+export interface ValidationSettings {
+  readonly http01_port: number;
+  readonly tls_alpn01_port: number;
+  /** `address:port`; undefined asks those of the system, each in turn, as one. */
+  readonly dns_resolver: string | undefined;
+  /** Name servers that must see the same as the one above. */
+  readonly vantage_resolvers: readonly string[];
+  /** For one attempt, all in all. */
+  readonly validation_timeout_seconds: number;
+  /** In CIDR form. */
+  readonly validation_deny_networks: readonly string[];
+  readonly validation_allow_networks: readonly string[];
+}
+
+export interface ValidatorsDeps {
+  readonly random: Random;
+  readonly clock: Clock;
+  /** Told of what only a bug can bring about; the attempt then proves nothing. */
+  readonly log: Log;
+  /** Asked for at each attempt, for a reload may replace them. */
+  readonly settings: () => ValidationSettings;
+  /** Where this server itself listens: refused unless an allow network names it. */
+  readonly ownListeners: () => readonly Place[];
+}
+
+/**
+ * Proofs over the network (P-10). Further name servers have a say in every attempt: a name is
+ * connected to only at addresses that all of them list, and any of them that lists a denied one
+ * has the attempt refused; a record must be seen by all. Where they disagree nothing is proven.
+ */
+export class NetworkValidators implements Validators {
+  readonly #deps: ValidatorsDeps;
+
+  constructor(deps: ValidatorsDeps) {
+    this.#deps = deps;
+  }
+
+  /** As the port says. */
+  async attempt(task: ValidationTask): Promise<ValidationOutcome> {
+    try {
+      const settings = this.#deps.settings();
+      const addresses = await withDeadline(settings.validation_timeout_seconds, (deadline) =>
+        this.#prove(task, settings, deadline),
+      );
+      return { proved: true, addresses };
+    } catch (error) {
+      if (error instanceof ValidationFault) return { proved: false, problem: error.problem };
+      // The port promises an outcome, whatever happens; whoever runs this server has to hear of it.
+      const message = error instanceof Error ? error.message : String(error);
+      this.#deps.log.write("error", "validation_failed_inside", { type: task.type, message });
+      const detail = "The attempt ended by a fault of this server.";
+      return { proved: false, problem: { type: "connection", detail } };
+    }
+  }
+
+  async #prove(
+    task: ValidationTask,
+    settings: ValidationSettings,
+    deadline: Deadline,
+  ): Promise<readonly string[]> {
+    const { identifier, keyAuthorization, token, type } = task;
+    refuseUnprovable(task);
+    const vantages = this.#vantages(settings);
+    const reach = { vantages, deadline, subject: identifier.value };
+    switch (type) {
+      case "http-01":
+        return await proveByHttp(
+          { host: identifier.value, token, keyAuthorization },
+          {
+            addresses: this.#addresses(reach, settings),
+            deadline,
+            httpPort: settings.http01_port,
+            httpsPort: 443,
+          },
+        );
+      case "tls-alpn-01":
+        return await proveByAlpn(
+          { identifier, keyAuthorization },
+          {
+            addresses: this.#addresses(reach, settings),
+            deadline,
+            port: settings.tls_alpn01_port,
+          },
+        );
+      case "dns-01":
+      case "dns-account-01":
+      case "dns-persist-01": {
+        const name = dnsName(type, identifier.value, task.accountUrl);
+        await proveByTxt(name, this.#recordJudge(task), { vantages, deadline });
+        return [];
+      }
+    }
+  }
+
+  #recordJudge(task: ValidationTask): (value: string) => boolean {
+    if (task.type !== "dns-persist-01") {
+      const digest = dnsDigest(task.keyAuthorization);
+      return (value) => value === digest;
+    }
+    const { identifier, wildcard, accountUrl } = task;
+    const terms = persistTerms(task);
+    const facts = { ...terms, name: identifier.value, wildcard, accountUrl };
+    const now = this.#deps.clock.now();
+    return (value) => judgePersistRecord(value, { ...facts, now }) === "match";
+  }
+
+  #addresses(
+    reach: { vantages: readonly Resolver[]; deadline: Deadline; subject: string },
+    settings: ValidationSettings,
+  ): AttemptAddresses {
+    const rules = {
+      deny: settings.validation_deny_networks,
+      allow: settings.validation_allow_networks,
+    };
+    return new AttemptAddresses({ ...reach, rules, ownListeners: this.#deps.ownListeners });
+  }
+
+  #vantages({ dns_resolver, vantage_resolvers }: ValidationSettings): readonly Resolver[] {
+    const first = dns_resolver === undefined ? systemServers : () => [parseServer(dns_resolver)];
+    const others = vantage_resolvers.map((text) => () => [parseServer(text)]);
+    const { random } = this.#deps;
+    return [first, ...others].map(
+      (servers) => new DnsResolver({ random, servers: () => servers() }),
+    );
+  }
+}
+
+/** Not every method proves everything; asked for what it does not, an attempt asks nobody. */
+function refuseUnprovable({ type, identifier, wildcard }: ValidationTask): void {
+  if (proves(type, identifier, wildcard)) return;
+  const what = wildcard ? "a wildcard" : "an address";
+  throw new ValidationFault("rejectedIdentifier", `${type} cannot prove control over ${what}.`);
+}
+
+function persistTerms({ persist }: ValidationTask): PersistTerms {
+  if (persist !== undefined) return persist;
+  throw new ValidationFault("unauthorized", "dns-persist-01 is not offered here.");
+}

@@ -1,0 +1,98 @@
+/** ACME over this instance's network, secrets and domain. */
+
+import { NetworkValidators } from "#adapters/network/acme/validators.ts";
+import { systemPatience } from "#adapters/system.ts";
+import type { Metrics } from "#adapters/telemetry/families.ts";
+import type { Config } from "#config/schema.ts";
+import type { Secrets } from "#config/secret.ts";
+import { refuse } from "#core/problems.ts";
+import { type Acme, type AcmeDeps, openAcme } from "#domain/acme/open.ts";
+import type { ConfiguredKeys } from "#domain/acme/eab-keys.ts";
+import type { Log } from "#domain/ports.ts";
+import type { Instant } from "#core/time.ts";
+import type { Mounts } from "#http/router.ts";
+import { describe } from "./describe.ts";
+
+/** What the root has beside what the domain asks for. */
+export interface AcmeParts
+  extends Omit<
+    AcmeDeps,
+    "config" | "validators" | "onFault" | "onAttempt" | "configuredNonceKey" | "eabKeys" | "patience"
+  > {
+  readonly inForce: () => Config;
+  readonly secrets: Secrets;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "count">;
+  /** Port of the main listener once it is open. */
+  readonly port: () => number | undefined;
+}
+
+/** Builds it; nothing happens before somebody asks. */
+export function acmeParts(deps: AcmeParts): Acme {
+  const { inForce, secrets, log, metrics, clock, random } = deps;
+  const validators = new NetworkValidators({
+    random,
+    clock,
+    log,
+    settings: () => settingsOf(inForce()),
+    ownListeners: () => listenersOf(inForce(), deps.port()),
+  });
+  return openAcme({
+    ...deps,
+    validators,
+    config: inForce,
+    patience: systemPatience,
+    onAttempt: (type, proved) => {
+      metrics.count("pki_acme_validations_total", { type, result: proved ? "valid" : "invalid" });
+    },
+    onFault: (error) => log.write("error", "acme_failed", { error: describe(error) }),
+    configuredNonceKey: async () => {
+      const text = await secrets.recent("acme.nonce_hmac_key", inForce().acme.nonce_hmac_key);
+      return text === undefined ? undefined : new Uint8Array(Buffer.from(text, "base64"));
+    },
+    eabKeys: configuredKeys(deps, clock.now()),
+  });
+}
+
+/** Every name is asked of the same servers that CAA is asked of, unless ACME has its own. */
+const settingsOf = ({ acme, caa }: Config) => ({
+  ...acme,
+  dns_resolver: acme.dns_resolver ?? caa.dns_resolver,
+});
+
+function listenersOf({ server }: Config, port: number | undefined) {
+  const own = [{ address: server.host, port: port ?? server.port }];
+  if (!server.public_http.enabled) return own;
+  const { address } = server.public_http;
+  const colon = address.lastIndexOf(":");
+  const host = address.slice(0, colon).replace(/^\[|\]$/g, "");
+  return [...own, { address: host, port: Number(address.slice(colon + 1)) }];
+}
+
+function configuredKeys({ inForce, secrets }: AcmeParts, since: Instant): ConfiguredKeys {
+  return {
+    since,
+    kids: () => Object.keys(inForce().acme.eab_hmac_keys),
+    key: async (kid) => {
+      const setting = inForce().acme.eab_hmac_keys[kid];
+      const text = await secrets
+        .recent(`acme.eab_hmac_keys.${kid}`, setting)
+        .catch(() => undefined);
+      if (text === undefined) throw refuse("key_unavailable", { retry_after: 2 });
+      return new Uint8Array(Buffer.from(text, "base64url"));
+    },
+  };
+}
+
+/** Where ACME is served; undefined leaves its rows where they are, and all of them unserved. */
+export const acmeMounts = ({ acme }: Config): Mounts =>
+  acme.enabled
+    ? {
+        acme: [
+          { directory: "default", path: acme.directory_path },
+          ...Object.entries(acme.directories).flatMap(([directory, { path }]) =>
+            path === undefined ? [] : [{ directory, path }],
+          ),
+        ],
+      }
+    : {};

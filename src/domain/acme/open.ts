@@ -1,0 +1,106 @@
+/** ACME as a whole: everything that answers, and what works behind the answers. */
+
+import type { ProfileSet } from "#core/policy/profiles.ts";
+import type { Issuance } from "#domain/certificates/issue.ts";
+import type { KeyFactsDeps } from "#domain/certificates/key-facts.ts";
+import type { Envelopes } from "#domain/envelopes/envelopes.ts";
+import type { Clock, Patience, Random } from "#domain/ports.ts";
+import type { Revoker } from "#domain/revocation/revoke.ts";
+import type { Store } from "#domain/store.ts";
+import { Accounts } from "./accounts.ts";
+import { type Bindings, openBindings } from "./bindings.ts";
+import { CleanUp } from "./clean-up.ts";
+import type { Credentials } from "./credentials.ts";
+import { Directories, type DirectorySections } from "./directories.ts";
+import { Downloads } from "./downloads.ts";
+import type { EabKeyDeps } from "./eab-keys.ts";
+import { Finalization } from "./finalize.ts";
+import { Inventory } from "./inventory.ts";
+import { AccountKeys } from "./key-checks.ts";
+import { nonceKey } from "./nonce-key.ts";
+import { Nonces } from "./nonces.ts";
+import { Orders } from "./orders.ts";
+import { RenewalInfo } from "./renewal-info.ts";
+import { Revocations } from "./revocations.ts";
+import type { AcmeSections } from "./sections.ts";
+import { Validation, type ValidationDeps } from "./validation.ts";
+
+export interface AcmeDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly config: () => AcmeSections & DirectorySections;
+  readonly profiles: () => ProfileSet;
+  readonly envelopes: Envelopes;
+  readonly issuance: Pick<Issuance, "issue">;
+  readonly revoker: () => Pick<Revoker, "revoke">;
+  readonly weakKeys: KeyFactsDeps["weakKeys"];
+  readonly validators: ValidationDeps["validators"];
+  readonly onAttempt: ValidationDeps["onAttempt"];
+  readonly onFault: (error: unknown) => void;
+  readonly hasRoom: () => boolean;
+  readonly patience: Patience;
+  /** Octets of `acme.nonce_hmac_key`, where it is set. */
+  readonly configuredNonceKey: () => Promise<Uint8Array | undefined>;
+  /** Keys of bindings in the configuration. */
+  readonly eabKeys: EabKeyDeps["configured"];
+}
+
+export interface Acme {
+  readonly directories: Directories;
+  readonly credentials: Credentials;
+  readonly bindings: Bindings;
+  readonly accounts: Accounts;
+  readonly orders: Orders;
+  readonly validation: Validation;
+  readonly finalization: Finalization;
+  readonly downloads: Downloads;
+  readonly revocations: Revocations;
+  readonly renewalInfo: RenewalInfo;
+  readonly cleanUp: CleanUp;
+  /** Refuses `key_unavailable` while their key cannot be opened. */
+  readonly nonces: () => Promise<Nonces>;
+}
+
+/** Puts it together; nothing is read or made before somebody asks. */
+export function openAcme(deps: AcmeDeps): Acme {
+  const directories = new Directories(deps);
+  const { credentials, bindings } = openBindings({
+    ...deps,
+    directories,
+    configured: deps.eabKeys,
+  });
+  const inventory = new Inventory(deps.store);
+  const common = { ...deps, directories, bindings, inventory };
+  const orders = new Orders(common);
+  return {
+    directories,
+    credentials,
+    bindings,
+    accounts: new Accounts({ ...common, keys: new AccountKeys(deps) }),
+    orders,
+    validation: new Validation(common),
+    finalization: new Finalization({ ...common, orders }),
+    downloads: new Downloads(deps),
+    revocations: new Revocations(common),
+    renewalInfo: new RenewalInfo(common),
+    cleanUp: new CleanUp(deps),
+    nonces: opened(deps),
+  };
+}
+
+/** The key is opened once; a refusal is none for good. */
+function opened(deps: AcmeDeps): () => Promise<Nonces> {
+  let made: Promise<Nonces> | undefined;
+  const make = async () => {
+    const key = await nonceKey({ ...deps, configured: deps.configuredNonceKey });
+    return new Nonces({ ...deps, key });
+  };
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}

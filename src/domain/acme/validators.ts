@@ -1,0 +1,60 @@
+/**
+ * The port through which control over an identifier is proven over the network (RFC 8555 §8, 8737,
+ * 8738).
+ */
+
+import type { ChallengeType } from "#core/acme/challenges.ts";
+import type { Identifier } from "#core/acme/identifiers.ts";
+
+/** Attempts to prove control over identifiers, each on its own (P-10). */
+export interface Validators {
+  /**
+   * One attempt, from the first question to a name server to the last octet. A name is resolved
+   * once and only addresses that were judged are connected to. Never throws: whatever happens is an
+   * outcome, within the time that the settings allow for an attempt.
+   */
+  attempt(task: ValidationTask): Promise<ValidationOutcome>;
+}
+
+/** What is to be proven, and by what. */
+export interface ValidationTask {
+  readonly type: ChallengeType;
+  /** A name in lower-case A-labels without `*.`, or an address in canonical text. */
+  readonly identifier: Identifier;
+  readonly wildcard: boolean;
+  /** Empty for dns-persist-01, which has none. */
+  readonly token: string;
+  /** RFC 8555 §8.1: the token, a dot and the thumbprint of the account key. */
+  readonly keyAuthorization: string;
+  readonly accountUrl: string;
+  /** For dns-persist-01, which cannot be attempted without it. */
+  readonly persist?: PersistTerms;
+}
+
+/** What a persistent record is held against. */
+export interface PersistTerms {
+  /** The address that the hash of an account is appended to. */
+  readonly accountHashPrefix: string;
+  readonly issuerDomainNames: readonly string[];
+  /** Of every key that the account may have had when its record was made. */
+  readonly thumbprints: readonly string[];
+}
+
+/** What came of an attempt. */
+export type ValidationOutcome =
+  /** `addresses` are those that were connected to, in order; none where only the DNS was asked. */
+  | { readonly proved: true; readonly addresses: readonly string[] }
+  | { readonly proved: false; readonly problem: ValidationProblem };
+
+/** Why control is not proven, in the words of RFC 8555 §6.7; the detail is for the subscriber. */
+export interface ValidationProblem {
+  readonly type:
+    | "connection"
+    | "dns"
+    | "tls"
+    | "unauthorized"
+    | "incorrectResponse"
+    | "rejectedIdentifier";
+  /** A sentence without internals, and at most a short printable part of what was received. */
+  readonly detail: string;
+}
