@@ -8,6 +8,8 @@ import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { parkedShape } from "#api/approval-json.ts";
 import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
+import { acmeOverview } from "#api/acme.ts";
+import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -147,6 +149,8 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
+    ...acmeOverview({ store, clock, ...parts.acme }),
+    ...acmeCredentialHandlers({ clock, ...parts.acme }),
   };
 }
 
