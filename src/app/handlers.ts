@@ -55,6 +55,7 @@ import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Catalog } from "#http/catalog.ts";
+import { acmeGuideHandlers } from "#http/acme-guide.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { acmeHandlers } from "#protocols/acme/handlers.ts";
@@ -151,6 +152,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...acmeAnswers(deps),
     ...acmeOverview({ store, clock, ...parts.acme }),
     ...acmeCredentialHandlers({ clock, ...parts.acme }),
+    ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),
   };
 }
 
