@@ -1,5 +1,6 @@
 /** Settings of ACME: who may enrol where, how names are proved, and when clients renew. */
 
+import { challengeNames } from "#core/acme/challenges.ts";
 import { oneOf } from "#core/shape.ts";
 import { addressAndPort, block, checkedText, label, textual } from "#core/shape/texts.ts";
 
@@ -17,14 +18,6 @@ const servedPath = checkedText("path", "/acme", (value) =>
     ? undefined
     : "must be a path like /acme, without final slash and dot segments",
 );
-
-const challengeTypes = [
-  "http-01",
-  "dns-01",
-  "tls-alpn-01",
-  "dns-account-01",
-  "dns-persist-01",
-] as const;
 
 /** RFC 8555 §7.3.4: the key of a binding, base64url. */
 const bindingKey = (value: string): string | undefined =>
@@ -75,7 +68,7 @@ export const acme = section("ACME", {
   ),
   terms_of_service: anyUrl("Terms that accounts agree to; set, it is required."),
   renewal_explanation_url: anyUrl("Page that says why a certificate is to be renewed."),
-  challenge_types: list("Ways to prove a name.", oneOf(challengeTypes), [
+  challenge_types: list("Ways to prove a name.", oneOf(challengeNames), [
     "http-01",
     "dns-01",
     "tls-alpn-01",
