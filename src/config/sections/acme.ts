@@ -107,7 +107,7 @@ export const acme = section("ACME", {
   ),
   require_eab: flag("Refuse accounts without external account binding.", false),
   eab_hmac_keys: map(
-    "Keys of bindings by their kid: base64url, or a source of it like those of secrets.",
+    "Keys of bindings to the first directory, by kid: base64url, or a source like those of secrets.",
     secretEntry({ wrong: bindingKey }),
   ),
   allow_ip_identifiers: flag("Certify addresses too.", false),
