@@ -81,7 +81,6 @@ const nouns: readonly string[] = [
   "revocation",
   "hierarchy",
   "inclusion",
-  "acme",
   "publishing",
   "approvals",
   "backup",

@@ -35,7 +35,8 @@ import type { Action } from "#core/audit/actions.ts";
  *   from what speaks.
  * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
  * - `in`: `query` where a change takes what its route does not name from there and not from a body.
- * - `hot`: asked by the million; its route is `/…/{id}/…` and is found before any other.
+ * - `hot`: asked by the million; its route is `/…/{id}/…`, or names nothing, and is found before
+ *   any other.
  */
 export interface Operation {
   readonly route: string;
@@ -161,7 +162,7 @@ export const operations = {
 
   // ACME
   "acme.directory":        { route: "GET /acme/directory",                               ...acme, limit: "acme_other" },
-  "acme.nonce":            { route: "GET /acme/new-nonce",                               ...acme, limit: "acme_other" },
+  "acme.nonce":            { route: "GET /acme/new-nonce",                               ...acme, limit: "acme_other", hot: true },
   "acme.account.new":      { route: "POST /acme/new-account",                            ...acme, limit: "acme_new_account" },
   "acme.account":          { route: "POST /acme/acct/{account}",                              ...acme, limit: "acme_other" },
   "acme.account.orders":   { route: "POST /acme/acct/{account}/orders",                       ...acme, limit: "acme_other" },

@@ -54,6 +54,10 @@ export class Routes {
   readonly #known = new Map<string, Target>();
   readonly #router = new SmartRouter<Target>({ routers: [new RegExpRouter(), new TrieRouter()] });
   readonly #hot: readonly HotRoute[];
+  readonly #exact = new Map<
+    string,
+    { readonly methods: readonly string[]; readonly found: Found }
+  >();
   readonly #spoken: readonly { readonly below: string; readonly speaks: Speech }[];
 
   constructor(rows: readonly Row[], mounts: Mounts = {}) {
@@ -69,7 +73,19 @@ export class Routes {
     for (const target of [...targets.values()].sort((a, b) => b.literals - a.literals)) {
       this.#router.add("ALL", target.mounted, target);
     }
-    this.#hot = rows.flatMap(([name, row]) => (row.hot ? [hotRoute(name, row)] : []));
+    const hot = rows.filter(([, row]) => row.hot);
+    this.#hot = hot.flatMap(([name, row]) => (hasNames(row) ? [hotRoute(name, row)] : []));
+    for (const [operation, row] of hot) {
+      if (hasNames(row)) continue;
+      for (const { method, path, directory } of mountedRoutes(row, mounts)) {
+        const named = directory === undefined ? {} : { directory };
+        const found = {
+          kind: "operation",
+          match: { operation, route: path, path: named },
+        } as const;
+        this.#exact.set(path, { methods: methodsOf(method), found });
+      }
+    }
   }
 
   /**
@@ -85,6 +101,8 @@ export class Routes {
    * other path, and for an id that would have to be decoded.
    */
   #findHot(method: string, path: string): Found | undefined {
+    const exact = this.#exact.get(path);
+    if (exact?.methods.includes(method)) return exact.found;
     for (const { prefix, suffix, rest, methods, operation, route } of this.#hot) {
       if (!path.startsWith(prefix) || !methods.includes(method)) continue;
       const end = path.indexOf("/", prefix.length);
@@ -142,9 +160,14 @@ function hotRoute(operation: OperationName, row: Operation): HotRoute {
   const [, prefix, suffix, rest] =
     /^(\/[a-z/]+\/)\{id\}(\/[a-z/]+)(?:\{([a-z]+)\*\})?$/.exec(route?.path ?? "") ?? [];
   assert(route && prefix && suffix, "a hot row has a path of this form");
-  const methods = route.method === "GET" ? ["GET", "HEAD"] : [route.method];
+  const methods = methodsOf(route.method);
   return { operation, route: route.path, methods, prefix, suffix, rest };
 }
+
+const methodsOf = (method: string): readonly string[] =>
+  method === "GET" ? ["GET", "HEAD"] : [method];
+
+const hasNames = ({ route }: Operation): boolean => route.includes("{");
 
 /** What a protocol's rows have in common: the path below which no other rows lie. */
 const bases: Readonly<Partial<Record<Speech, string>>> = { acme: "/acme" };

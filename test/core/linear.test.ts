@@ -10,6 +10,12 @@ import { readYaml } from "#config/yaml.ts";
 import { canonicalGroup } from "#core/access/group-names.ts";
 import { element, elementOf, explicit, oid, sequence, utf8String } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
+import { readContacts } from "#core/acme/contacts.ts";
+import { httpBodyMatches } from "#core/acme/challenges.ts";
+import { dnsNameFault, readIdentifiers } from "#core/acme/identifiers.ts";
+import { openFlattened } from "#core/acme/jws.ts";
+import { readCertId } from "#core/acme/renewal.ts";
+import { readJsonText } from "#core/acme/strict-json.ts";
 import { decodePem, decodePemBlocks } from "#core/asn1/pem.ts";
 import { contextual, contextualConstructed, tags } from "#core/asn1/tags.ts";
 import { decodeMessage as decodeDns } from "#core/dns/message.ts";
@@ -110,7 +116,51 @@ const textKinds = {
   span,
 };
 
+/** What the work comes to, a refusal too. */
+const outcome = (work: () => unknown) => {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+};
+
+const ofAcme: readonly Shape[] = [
+  ...['"a":1,', '"\\\\":"",', '"', '\\"', "{", "[", ":", '"a":{"b":[]},'].map((piece) =>
+    shape(`strict JSON ${piece}`, 6000, (count) => `{${piece.repeat(count)}"z":0}`, readJsonText),
+  ),
+  ...["A", "-", "=", " ", "+"].map((piece) =>
+    shape(`base64url ${piece}`, 20_000, repeated(piece), (text) =>
+      outcome(() => openFlattened({ protected: text, payload: text, signature: text })),
+    ),
+  ),
+  ...["a.", "*.", "-", "1.", "xn--a.", "ab--."].map((piece) =>
+    shape(`ACME name ${piece}`, 6000, repeated(piece), dnsNameFault),
+  ),
+  shape(
+    "ACME identifiers",
+    2000,
+    (count) => Array.from({ length: count }, (_, at) => ({ type: "dns", value: `${at}_.test` })),
+    (value) => outcome(() => readIdentifiers(value, { max: 1e9, allowIp: true })),
+  ),
+  ...["a", ".", "a.", "@", "a@"].map((piece) =>
+    shape(`contact ${piece}`, 20_000, repeated(piece), (text) =>
+      outcome(() => readContacts([`mailto:${text}`])),
+    ),
+  ),
+  ...["A", "."].map((piece) => shape(`certid ${piece}`, 20_000, repeated(piece), readCertId)),
+  ...[" ", "\n", " a"].map((piece) =>
+    shape(
+      `http-01 body ${JSON.stringify(piece)}`,
+      20_000,
+      (count) => Buffer.from(piece.repeat(count)),
+      (body) => httpBodyMatches(body, "a.b"),
+    ),
+  ),
+];
+
 const shapes: readonly Shape[] = [
+  ...ofAcme,
   ...["3a00", "3a0161", "0a0161"].map((hex) =>
     shape(
       `protobuf ${hex}`,

@@ -118,6 +118,29 @@ describe("paths", () => {
     expect(routes.find("GET", "/%61pi/ca").kind).toBe("nothing");
   });
 
+  test("a protocol is found wherever it is mounted, and nowhere else", () => {
+    const places = [
+      { directory: "default", path: "/acme" },
+      { directory: "devices", path: "/pki/devices" },
+    ];
+    const mounted = new Routes(reachable("main", rows), { acme: places });
+    for (const { directory, path } of places) {
+      expect(mounted.find("HEAD", `${path}/new-nonce`)).toMatchObject({
+        match: { operation: "acme.nonce", path: { directory } },
+      });
+      expect(mounted.find("POST", `${path}/order/one/finalize`)).toMatchObject({
+        match: { operation: "acme.order.finalize", path: { directory, order: "one" } },
+      });
+      expect(mounted.find("GET", `${path}/new-order`)).toEqual({
+        kind: "method",
+        allow: ["POST"],
+        speaks: "acme",
+      });
+      expect(mounted.find("GET", `${path}/nowhere`)).toEqual({ kind: "nothing", speaks: "acme" });
+    }
+    expect(mounted.find("GET", "/pki/new-nonce")).toEqual({ kind: "nothing" });
+  });
+
   test("the cleartext door knows only what relying parties fetch", () => {
     expect(
       reachable("public", rows)
@@ -125,6 +148,9 @@ describe("paths", () => {
         .sort(),
     ).toEqual(
       [
+        "acme.directory",
+        "acme.nonce",
+        "acme.renewal_info",
         "ca.certificate",
         "ca.chain",
         "ca.chains",

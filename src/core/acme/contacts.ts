@@ -4,8 +4,8 @@ import { refuse } from "#core/problems.ts";
 import { isHost } from "#core/x509/subtree-forms.ts";
 
 /**
- * Reads the member `contact`, none when it is absent: at most 10 URLs of the form `mailto:` with one
- * plain address, given back as they are. Refuses `acme_malformed` for what is no list of texts,
+ * Reads the member `contact`, none when it is absent: at most 10 URLs of the form `mailto:` with
+ * one plain address, given back as they are. Refuses `acme_malformed` for what is no list of texts,
  * `acme_unsupported_contact` for another scheme, `acme_invalid_contact` for header fields, several
  * addresses, escapes, and what is no address.
  */
@@ -29,8 +29,8 @@ export function readContacts(value: unknown): readonly string[] {
 
 /** RFC 5321 §4.1.2: a local part without quotes, and a host; nothing a URL would have to escape. */
 function isPlainAddress(address: string): boolean {
-  if (address.length > addressMax) return false;
   const at = address.lastIndexOf("@");
+  if (at < 0 || address.length > addressMax) return false;
   return localPart.test(address.slice(0, at)) && isHost(address.slice(at + 1));
 }
 

@@ -5,7 +5,7 @@
 
 import { equalInConstantTime, type HashName, hmac } from "#core/crypto.ts";
 
-import { type AccountKey, canonicalJwk } from "./account-keys.ts";
+import { canonicalJwk } from "./account-keys.ts";
 import { malformed, openFlattened, signedOctets } from "./jws.ts";
 import { isMembers, readJsonObject } from "./strict-json.ts";
 
@@ -15,7 +15,10 @@ export interface EabJws {
   readonly kid: string;
   /** That it is the address of newAccount is for the caller to compare. */
   readonly url: string;
-  /** The account key in its payload, in the one spelling of `AccountKey.jwk`. */
+  /**
+   * The key in its payload, in the one spelling of `AccountKey.jwk`; that it is the account's is
+   * for the caller to compare.
+   */
   readonly jwk: string;
   /** What the MAC covers. */
   readonly signed: Uint8Array;
@@ -57,10 +60,6 @@ export function parseEabJws(value: unknown): EabJws {
 export function verifyEabJws(jws: EabJws, hmacKey: Uint8Array): boolean {
   return equalInConstantTime(hmac(hashes[jws.algorithm], hmacKey, jws.signed), jws.mac);
 }
-
-/** True when the binding is about this account key. */
-export const bindsAccountKey = (jws: EabJws, key: Pick<AccountKey, "jwk">): boolean =>
-  jws.jwk === key.jwk;
 
 const isEabAlgorithm = (text: string): text is EabAlgorithm => Object.hasOwn(hashes, text);
 

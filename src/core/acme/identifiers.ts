@@ -1,4 +1,6 @@
-/** What an order asks to be certified: DNS names and addresses (ORD-1; RFC 8555 §7.1.3, RFC 8738). */
+/**
+ * What an order asks to be certified: DNS names and addresses (ORD-1; RFC 8555 §7.1.3, RFC 8738).
+ */
 
 import { refuse } from "#core/problems.ts";
 import { endsInNumber, ipText, isALabel, parseIpAddress } from "#core/x509/addresses.ts";
@@ -45,8 +47,9 @@ export function readIdentifiers(value: unknown, limits: IdentifierLimits): reado
 }
 
 /**
- * What is wrong with a name that is to be certified, `*.` in front allowed; undefined for lower-case
- * labels of letters, digits and inner hyphens, the last of them no number, U-labels as A-labels.
+ * What is wrong with a name that is to be certified, `*.` in front allowed; undefined for
+ * lower-case labels of letters, digits and inner hyphens, the last of them no number, U-labels as
+ * A-labels.
  */
 export function dnsNameFault(name: string): string | undefined {
   const host = isWildcard(name) ? name.slice(2) : name;
@@ -92,7 +95,8 @@ interface Asked {
 function askedFor(value: unknown): readonly Asked[] {
   if (!Array.isArray(value)) throw malformed("identifiers are not a list");
   const asked = new Map<string, Asked>();
-  for (const entry of value as readonly unknown[]) {
+  const entries: readonly unknown[] = value;
+  for (const entry of entries) {
     const members = isMembers(entry) ? entry : {};
     const { type, value: text } = members;
     if (typeof type !== "string" || typeof text !== "string") {
@@ -136,7 +140,7 @@ function refusalOf(subproblems: readonly FoundProblem[]) {
 
 const keyOf = ({ type, value }: Asked): string => JSON.stringify([type, value]);
 
-/** As much of a text as the longest name takes, so that an answer is not longer than its request. */
+/** As much as the longest name takes: an answer does not grow much beyond its request. */
 const shown = (text: string): string => text.slice(0, nameMax + 2);
 
 /** True for an A-label that is what its U-label is spelled as (RFC 5891 §5.4). */

@@ -32,7 +32,7 @@ export const refusedBy = (
   identifiers: readonly Identifier[],
 ): readonly Identifier[] => identifiers.filter((identifier) => !permits(policy, identifier));
 
-/** At a boundary of labels: `badexample.com` is not below `example.com`. Empty text permits none. */
+/** At a boundary of labels: `badexample.com` is not below `example.com`, and nothing below "". */
 function isWithinSuffix(name: string, suffix: string): boolean {
   const base = suffix.toLowerCase();
   return base !== "" && (name === base || name.endsWith(`.${base}`));

@@ -13,7 +13,7 @@ export interface NetworkRules {
   readonly allow: readonly string[];
 }
 
-/** `denied` names the network that denies; `listed` says that an allow network names the address. */
+/** `denied` names the network that denies; `listed`: an allow network names the address. */
 export type Judgement =
   | { readonly permitted: true; readonly listed: boolean }
   | { readonly permitted: false; readonly denied: string };

@@ -85,8 +85,8 @@ export interface StoredProblem {
 }
 
 /**
- * The document a refusal is told with (RFC 8555 §6.7); nothing of what went wrong inside is in it
- * (P-9).
+ * The document a refusal is told with (RFC 8555 §6.7, P-8); nothing of what went wrong inside is
+ * in it (P-9), and no member that would be empty (AC-5).
  */
 export function problemDocument(problem: Problem): ProblemDocument {
   const { algorithms, terms_of_service: terms } = problem.facts;

@@ -1,4 +1,4 @@
-/** Whether a certification request asks for what its order is about, and for nothing else (FIN-2). */
+/** Whether a certification request asks for what its order is about and nothing else (FIN-2). */
 
 import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
 import type { CertificationRequest } from "#core/x509/csr.ts";

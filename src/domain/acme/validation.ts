@@ -110,7 +110,7 @@ export class Validation {
   }
 
   async #tried({ challenge, authorization, account }: ValidationJob): Promise<ValidationOutcome> {
-    const { directories, validators, config } = this.#deps;
+    const { directories, validators, config, store } = this.#deps;
     const directory = directories.named(authorization.directory);
     if (directory === undefined) {
       const detail = "The directory of this account is not served any more.";
@@ -127,7 +127,7 @@ export class Validation {
       persist: {
         accountHashPrefix: directory.url("/account-hash/"),
         issuerDomainNames: identifier === undefined ? [] : [identifier],
-        thumbprints: [account.thumbprint],
+        thumbprints: await store.read.acme.thumbprints(account.id),
       },
     });
   }

@@ -9,8 +9,8 @@ import type { Identifier } from "#core/acme/identifiers.ts";
 /** Attempts to prove control over identifiers, each on its own (P-10). */
 export interface Validators {
   /**
-   * One attempt, from the first question to a name server to the last octet. A name is resolved once
-   * and only addresses that were judged are connected to. Never throws: whatever happens is an
+   * One attempt, from the first question to a name server to the last octet. A name is resolved
+   * once and only addresses that were judged are connected to. Never throws: whatever happens is an
    * outcome, within the time that the settings allow for an attempt.
    */
   attempt(task: ValidationTask): Promise<ValidationOutcome>;

@@ -17,13 +17,20 @@ import type { AccountRecord, ChallengeRecord, OrderRecord } from "#domain/acme/s
 import type { Validation } from "#domain/acme/validation.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { described, type PublicHandler } from "#http/public.ts";
+import {
+  DerAnswer,
+  type DerHandler,
+  described,
+  type PublicHandler,
+  type PublicRequest,
+} from "#http/public.ts";
 
 import {
   accountJson,
   authorizationJson,
   challengeJson,
   type ChallengeFacts,
+  indexLink,
   orderJson,
   time,
 } from "./answers.ts";
@@ -47,7 +54,7 @@ export function acmeHandlers(deps: AcmeHandlerDeps) {
   const door = new Door(deps);
   return {
     "acme.directory": said("The directory.", door.open(directoryAnswer(deps)), json),
-    "acme.nonce": said("A fresh nonce.", door.open(nonceAnswer(deps)), json),
+    "acme.nonce": Object.assign(nonceAnswer(deps), { summary: "A fresh nonce." }),
     "acme.account.new": signed("An account.", door.key(newAccount(deps))),
     "acme.account": signed("An account, changed or ended.", door.account(account(deps))),
     "acme.account.orders": signed("The orders of an account.", door.account(ordersOf(deps))),
@@ -114,12 +121,28 @@ function directoryJson(directory: Directory, { acme, caa }: AcmeSections) {
   };
 }
 
-/** RFC 8555 §7.2: 200 to HEAD, 204 to GET. */
-function nonceAnswer(deps: { readonly nonces: () => Promise<Nonces> }) {
-  return async ({ request }: { request: Request }): Promise<Response> => {
-    const nonces = await deps.nonces();
-    const headers = { "replay-nonce": nonces.fresh(), "cache-control": "no-store" };
-    return new Response(null, { status: request.method === "HEAD" ? 200 : 204, headers });
+/**
+ * RFC 8555 §7.2: 200 to HEAD, 204 to GET. Every client begins with one, so it is answered at once,
+ * as soon as the key of nonces has been opened.
+ */
+function nonceAnswer({ nonces, directories }: AcmeHandlerDeps): DerHandler {
+  let open: Nonces | undefined;
+  const answer = ({ request, path }: PublicRequest, from: Nonces): DerAnswer => {
+    const directory = directories.named(path.directory ?? "default");
+    if (directory === undefined) throw refuse("not_found");
+    const headers = new Headers({
+      "replay-nonce": from.fresh(),
+      "cache-control": "no-store",
+      link: indexLink(directory.url("/directory")),
+    });
+    return new DerAnswer(undefined, headers, request.method === "HEAD" ? 200 : 204);
+  };
+  return (request) => {
+    if (open !== undefined) return answer(request, open);
+    return nonces().then((from) => {
+      open = from;
+      return answer(request, from);
+    });
   };
 }
 

@@ -1,4 +1,4 @@
-/** What clients sign: every algorithm of the list, and none of the tricks the format is known for. */
+/** What clients sign: every algorithm of the list, and none of the format's known tricks. */
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";

@@ -205,7 +205,14 @@ test("what store and blocklists know about a key refuses it, each under its own 
 });
 
 test("a profile may relax the lists of weak and duplicate keys, never those of blocked and own ones", () => {
-  const all = { prime: false, weak: true, blocked: true, own: true, account: false, duplicate: true };
+  const all = {
+    prime: false,
+    weak: true,
+    blocked: true,
+    own: true,
+    account: false,
+    duplicate: true,
+  };
   const relaxed = { ...strictKeyChecks, mode: "warn" as const };
   const modes = checkKey(good, relaxed, all).map(({ code, mode }) => `${code} ${mode}`);
   expect(modes).toEqual([

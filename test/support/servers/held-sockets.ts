@@ -13,9 +13,10 @@ export interface HeldSocket {
 
 /**
  * Opens one on 127.0.0.1, or on any address of IPv6 and IPv4, at a port that the system chooses.
- * Nobody accepts from it here.
+ * Nobody accepts from it here; with a backlog of 0 one connection fills it, and the next is left
+ * without an answer.
  */
-export function heldSocket(family: "ipv4" | "both" = "ipv4"): HeldSocket {
+export function heldSocket(family: "ipv4" | "both" = "ipv4", backlog = 4096): HeldSocket {
   const { symbols } = dlopen("libc.so.6", {
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
@@ -30,7 +31,7 @@ export function heldSocket(family: "ipv4" | "both" = "ipv4"): HeldSocket {
   fields.setUint16(0, number, true);
   if (family === "ipv4") fields.setUint32(4, 0x7f_00_00_01);
   if (symbols.bind(file, ptr(address), octets) !== 0) throw new Error("a socket is not bound");
-  if (symbols.listen(file, 4096) !== 0) throw new Error("a socket does not listen");
+  if (symbols.listen(file, backlog) !== 0) throw new Error("a socket does not listen");
   symbols.getsockname(file, ptr(address), ptr(new Uint32Array([octets])));
   return { file, port: fields.getUint16(2), close: () => symbols.close(file) };
 }

@@ -22,12 +22,13 @@ import { ValidationFault } from "./fault.ts";
 
 /** A host and port that this server listens on. */
 export interface Place {
+  /** An address, an unspecified one for all of the host, or a host name. */
   readonly address: string;
   readonly port: number;
 }
 
 export interface AddressDeps {
-  /** All of them are asked, and none is believed alone; the order of the first one's answer counts. */
+  /** All are asked, none is believed alone; addresses are tried as the first one orders them. */
   readonly vantages: readonly Resolver[];
   readonly rules: NetworkRules;
   readonly ownListeners: () => readonly Place[];
@@ -49,7 +50,7 @@ export class AttemptAddresses {
    * Where to connect to for a name in lower case or an address literal without brackets: IPv6 and
    * IPv4 in turn, only what every name server lists. Throws ValidationFault: `dns` when a name
    * server fails, nobody lists an address, or no address is listed by all of them;
-   * `rejectedIdentifier` when any address that any of them lists is denied, or is this server's own.
+   * `rejectedIdentifier` when any address that any of them lists is denied, or this server's own.
    */
   async destination(host: string, port: number): Promise<Destination> {
     if (parseIpAddress(host) !== undefined) {
@@ -73,8 +74,8 @@ export class AttemptAddresses {
           vantage.lookup(name, "AAAA", seconds),
           vantage.lookup(name, "A", seconds),
         ]);
-        const [six, four] = await within(both, deadline.signal, `${name} was resolved`);
-        // A name server that fails for one family only leaves nothing unjudged that is connected to.
+        const [six, four] = await within(both, deadline.signal, () => lookupFault(name, "timeout"));
+        // Failing for one family only leaves nothing unjudged that is connected to.
         const listed = alternating(addressesIn(six), addressesIn(four));
         const failed = [six, four].find((lookup) => !lookup.answered);
         if (listed.length > 0) return listed;
@@ -101,7 +102,7 @@ export class AttemptAddresses {
   }
 }
 
-/** A failed lookup as the subscriber is told of it; the DNS is public, our name servers are not. */
+/** A failed lookup, as the subscriber is told of it: without our name servers. */
 export const lookupFault = (name: string, failure: LookupFailure): ValidationFault =>
   new ValidationFault("dns", `The DNS did not answer for ${name}: ${lookupFailures[failure]}.`);
 
@@ -131,10 +132,15 @@ function commonTo([first = [], ...others]: readonly Answer[], host: string): Ans
   throw new ValidationFault("dns", `The name servers do not agree on any address of ${host}.`);
 }
 
-/** A listener on every address is reached by each of the host, and by all of loopback. */
+/**
+ * A listener on every address is reached by each of the host, and by all of loopback; one on a host
+ * name may be, for what the name means was settled elsewhere.
+ */
 function leadsToUs(address: string, own: readonly Place[]): boolean {
   if (own.some((place) => sameHost(place.address, address))) return true;
-  if (!own.some((place) => isUnspecified(place.address))) return false;
+  const anywhere = ({ address: at }: Place) =>
+    isUnspecified(at) || parseIpAddress(at) === undefined;
+  if (!own.some(anywhere)) return false;
   const local = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   return isLoopback(address) || local.some((one) => sameHost(one.address, address));
 }

@@ -1,6 +1,6 @@
 /** The end of an attempt, which everything in it shares. */
 
-import { timeUp } from "./fault.ts";
+import type { ValidationFault } from "./fault.ts";
 
 /** How long an attempt still has. */
 export interface Deadline {
@@ -28,10 +28,14 @@ export async function withDeadline<T>(
   }
 }
 
-/** What is awaited, or ValidationFault when the time is up before; `what` completes its sentence. */
-export function within<T>(awaited: Promise<T>, signal: AbortSignal, what: string): Promise<T> {
+/** What is awaited, or the fault when the time is up first. */
+export function within<T>(
+  awaited: Promise<T>,
+  signal: AbortSignal,
+  fault: () => ValidationFault,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onAbort = () => reject(timeUp(what));
+    const onAbort = () => reject(fault());
     if (signal.aborted) onAbort();
     signal.addEventListener("abort", onAbort);
     awaited.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));

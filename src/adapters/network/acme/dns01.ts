@@ -25,7 +25,7 @@ export async function proveByTxt(
 ): Promise<void> {
   const seconds = Math.min(lookupSecondsMax, deadline.secondsLeft() / 2);
   const asked = Promise.all(vantages.map((vantage) => vantage.lookup(name, "TXT", seconds)));
-  const lookups = await within(asked, deadline.signal, `${name} was looked up`);
+  const lookups = await within(asked, deadline.signal, () => lookupFault(name, "timeout"));
   for (const lookup of lookups) judge(name, lookup, matches);
 }
 

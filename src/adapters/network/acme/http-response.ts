@@ -63,7 +63,7 @@ interface Head {
   readonly framing: "none" | "chunked" | "close" | { readonly length: number };
 }
 
-/** Behind the empty line; `from` is where unseen line ends may begin (RFC 9112 §2.2: or LF alone). */
+/** Behind the empty line; unseen line ends begin at `from` (RFC 9112 §2.2: or LF alone). */
 function endOfHead(seen: Uint8Array, from: number): number | undefined {
   for (let at = seen.indexOf(lf, from); at >= 0; at = seen.indexOf(lf, at + 1)) {
     const before = seen[at - 1] === cr ? at - 2 : at - 1;

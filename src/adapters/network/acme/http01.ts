@@ -1,4 +1,4 @@
-/** http-01: what a web server shows for a token, redirects followed (RFC 8555 §8.3). */
+/** Proof by http-01: what a web server shows for a token, redirects followed (RFC 8555 §8.3). */
 
 import type { Socket } from "node:net";
 
@@ -61,7 +61,7 @@ interface Target {
   readonly path: string;
 }
 
-/** What other hosts than the one that was named show, and with which status, is nobody's business. */
+/** What another host than the named one shows, and with which status, is nobody's business. */
 function judge({ status, body }: HttpResponse, keyAuthorization: string, named: boolean): void {
   if (status !== 200) {
     const what = named ? `status ${status}` : "a status other than 200 after a redirect";

@@ -1,12 +1,14 @@
-/** tls-alpn-01: the certificate that a server shows for the protocol of ACME (RFC 8737, 8738). */
+/** Proof by tls-alpn-01: the certificate shown for the protocol of ACME (RFC 8737, 8738). */
+
+import type { TLSSocket } from "node:tls";
 
 import { judgeAlpnCertificate } from "#core/acme/challenges.ts";
 import { type Identifier, reverseName } from "#core/acme/identifiers.ts";
 
 import type { AttemptAddresses } from "./addresses.ts";
 import { openConnection, startTls } from "./connection.ts";
-import type { Deadline } from "./deadline.ts";
-import { ValidationFault } from "./fault.ts";
+import { type Deadline, within } from "./deadline.ts";
+import { timeUp, ValidationFault } from "./fault.ts";
 
 export interface AlpnProof {
   readonly identifier: Identifier;
@@ -35,7 +37,7 @@ export async function proveByAlpn(
     const secured = await startTls(connection, { name, protocol: acmeTls }, deadline.signal);
     const agreed = secured.alpnProtocol === acmeTls;
     const certificate = agreed ? secured.getPeerX509Certificate()?.raw : undefined;
-    secured.destroy();
+    await within(farewell(secured), deadline.signal, () => timeUp("the TLS handshake was done"));
     if (certificate === undefined) {
       throw new ValidationFault("tls", `The server did not agree on the protocol ${acmeTls}.`);
     }
@@ -46,6 +48,16 @@ export async function proveByAlpn(
     connection.socket.destroy();
   }
 }
+
+/**
+ * Ends in turn: a socket destroyed at once takes the last message of the handshake with it, and the
+ * server would take the attempt for one that failed.
+ */
+const farewell = (secured: TLSSocket): Promise<void> =>
+  new Promise((done) => {
+    secured.once("close", () => done());
+    secured.end(() => done());
+  });
 
 /** RFC 8737 §6.2. */
 const acmeTls = "acme-tls/1";

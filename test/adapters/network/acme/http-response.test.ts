@@ -78,7 +78,7 @@ describe("refused is", () => {
     ["a chunk with a prefix",      chunked("0x1\r\n")],
     ["a chunk longer than it said", chunked("1\r\nxyz\r\n")],
     ["a header of 16 KiB",         `HTTP/1.1 200 OK\r\nX: ${"y".repeat(16_384)}`],
-    ["another protocol",           "SSH-2.0-OpenSSH_9\r\n\r\n"],
+    ["another protocol",           "220 mail.test ESMTP\r\n\r\n"],
     ["HTTP/2",                     "HTTP/2 200\r\n\r\n"],
     ["HTTP/0.9",                   "hello\r\n\r\n"],
     ["no status",                  "HTTP/1.1 OK\r\n\r\n"],

@@ -1,6 +1,8 @@
-/** http-01 against web servers that are right, wrong, slow, endless, or lead elsewhere. */
+/** Proofs by http-01 against web servers that are right, wrong, slow, endless or lead elsewhere. */
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+
+import { connect } from "node:net";
 
 import type { ValidationSettings } from "#adapters/network/acme/validators.ts";
 import type { ValidationTask } from "#domain/acme/validators.ts";
@@ -15,6 +17,7 @@ import {
   wellKnown,
 } from "#test/support/servers/acme-challenges.ts";
 import type { DnsServer } from "#test/support/servers/dns-server.ts";
+import { heldSocket } from "#test/support/servers/held-sockets.ts";
 import { until } from "#test/support/until.ts";
 import {
   addressRecord,
@@ -123,6 +126,20 @@ describe("IPv6 comes first", () => {
     await six.stop();
   });
 
+  test("P-10: an address that keeps silent is left for the next one", async () => {
+    const silent = heldSocket("ipv4", 0);
+    const fillers = [1, 2, 3].map(() => connect(silent.port, "127.0.0.1").on("error", () => {}));
+    await until(() => fillers.some((one) => !one.connecting));
+    const second = await startHttpResponder("127.0.0.2", silent.port);
+    second.show("token", "token.thumbprint");
+    names.zone.set("a.test", ["127.0.0.1", "127.0.0.2"].map(addressRecord));
+    const settings = { http01_port: silent.port, validation_allow_networks: ["127.0.0.0/30"] };
+    expect(await attempt({}, settings)).toEqual({ proved: true, addresses: ["127.0.0.2"] });
+    for (const one of fillers) one.destroy();
+    silent.close();
+    await second.stop();
+  });
+
   test("a wrong answer there is not made good by IPv4", async () => {
     const six = await startHttpResponder("::1", web.port);
     expect(await problem({}, both)).toMatchObject(["unauthorized", expect.stringContaining("404")]);
@@ -229,7 +246,7 @@ describe("SSRF: nothing inside is asked", () => {
       );
       return (await validators.attempt(taskFor())).proved;
     };
-    for (const address of ["127.0.0.2", "0.0.0.0", "::", "::ffff:127.0.0.2"]) {
+    for (const address of ["127.0.0.2", "0.0.0.0", "::", "::ffff:127.0.0.2", "localhost"]) {
       expect(await asked(address, web.port, []), address).toBe(false);
       expect(await asked(address, web.port, ["127.0.0.2/32"]), address).toBe(true);
       expect(await asked(address, web.port + 1, []), address).toBe(true);
@@ -282,7 +299,8 @@ describe("an attempt ends, and its connection with it", () => {
     ["another protocol",            raw("220 mail.test ESMTP\r\n\r\n"),                                "incorrectResponse", "HTTP"],
   ] as const)("with %s", async (_what, answer: Answer, type, words) => {
     answering(answer);
-    expect(await problem({}, quick)).toEqual([type, expect.stringContaining(words)]);
+    const settings = words === "time" ? quick : {};
+    expect(await problem({}, settings)).toEqual([type, expect.stringContaining(words)]);
     await until(() => web.open() === 0);
   });
 

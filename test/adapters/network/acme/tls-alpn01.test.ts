@@ -1,4 +1,4 @@
-/** tls-alpn-01, and redirects to https, against TLS servers that are right and wrong. */
+/** Proofs by tls-alpn-01, and redirects to https, against TLS servers that are right and wrong. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
