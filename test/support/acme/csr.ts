@@ -1,6 +1,6 @@
 /** Certification requests of subscribers, and what their certificates say, by another library. */
 
-import { createHash, type webcrypto } from "node:crypto";
+import { createHash } from "node:crypto";
 
 import { x509 } from "#test/support/encodings/peculiar.ts";
 
@@ -13,14 +13,14 @@ export interface CsrOptions {
   /** Others than names and addresses. */
   readonly others?: readonly { readonly type: "email" | "url"; readonly value: string }[];
   readonly commonName?: string;
-  readonly keys?: webcrypto.CryptoKeyPair;
+  readonly keys?: CryptoKeyPair;
   readonly kind?: SubscriberKey;
 }
 
 /** A request in DER with the keys that made it. */
 export interface Csr {
   readonly der: Buffer;
-  readonly keys: webcrypto.CryptoKeyPair;
+  readonly keys: CryptoKeyPair;
 }
 
 /** Makes one; every name stands in the subject alternative name. */
@@ -42,7 +42,7 @@ export async function newCsr(options: CsrOptions): Promise<Csr> {
 }
 
 /** Keys of one kind. */
-export async function subscriberKeys(kind: SubscriberKey): Promise<webcrypto.CryptoKeyPair> {
+export async function subscriberKeys(kind: SubscriberKey): Promise<CryptoKeyPair> {
   const { subtle } = globalThis.crypto;
   if (kind === "Ed25519") return await subtle.generateKey(kind, true, uses);
   if (kind === "P-256" || kind === "P-384") {
@@ -87,6 +87,8 @@ export function factsOf(pem: string): CertificateFacts {
 
 /** The content octets of the INTEGER: a first bit that is set has an octet of zero before it. */
 const contentOf = (serial: Buffer): string =>
-  Buffer.concat([(serial[0] ?? 0) > 127 ? Buffer.of(0) : Buffer.of(), serial]).toString("base64url");
+  Buffer.concat([(serial[0] ?? 0) > 127 ? Buffer.of(0) : Buffer.of(), serial]).toString(
+    "base64url",
+  );
 
-const uses = ["sign", "verify"] as const satisfies readonly webcrypto.KeyUsage[];
+const uses = ["sign", "verify"] as const satisfies readonly KeyUsage[];
