@@ -1,6 +1,6 @@
 /** Accounts, orders and authorizations of ACME in JSON, as operators see and end them. */
 
-import { type ChallengeType, challengeTypes } from "#core/acme/challenges.ts";
+import { challengeNames } from "#core/acme/challenges.ts";
 import { coversTenant } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
@@ -203,9 +203,6 @@ const orderShape = shape({
   error: optional(problemShape),
   created_at: time,
 });
-
-// Keys of the table.
-const challengeNames = Object.keys(challengeTypes) as ChallengeType[];
 
 const authorizationShape = shape({
   id: words(),
