@@ -2,12 +2,20 @@
 
 import { and, desc, eq, gt, sql } from "drizzle-orm";
 
-import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/store.ts";
+import {
+  type AcmeReads,
+  type AcmeWrites,
+  type AuthorizationRecord,
+  authorizationStates,
+} from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
+  counted,
   inTexts,
   isAmong,
+  olderThan,
+  pageOf,
   selector,
   textList,
   type Connection,
@@ -18,23 +26,24 @@ import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 /** Authorizations as last committed. */
 export function authorizationReads(
   connection: Connection,
-): Pick<AcmeReads, "authorization" | "authorizations" | "validFor"> {
+): Pick<AcmeReads, "authorization" | "authorizations" | "authorizationsOf" | "validFor"> {
   const { db, t } = connection;
   const z = t.acmeAuthorizations;
   const listed = listedOf(connection);
   return {
     authorization: async (id) => (await listed([id]))[0],
     authorizations: listed,
+    authorizationsOf: pagesOf(connection),
     validFor: async (account, wanted, now) => {
       if (wanted.length === 0) return [];
       const names = wanted.map(({ identifier }) => identifier.value);
       const rows = await db
         .select()
         .from(z)
-        // Literal, not parameters: otherwise no planner may use the partial index.
+        // Literal, not a parameter: otherwise no planner may use the partial index.
         .where(
           and(
-            sql`status in ('pending', 'valid') and status = 'valid'`,
+            sql`status = 'valid'`,
             eq(z.account, account),
             inTexts(connection, z.identifier, names),
             gt(z.expiresAt, now),
@@ -125,6 +134,27 @@ function listedOf(connection: Connection): AcmeReads["authorizations"] {
     const found = await withChallenges(connection, await find([textList(ids)]));
     const byId = new Map(found.map((one) => [one.id, one]));
     return ids.flatMap((id) => byId.get(id) ?? []);
+  };
+}
+
+/** One look into the index for each state, whose newest come together. */
+function pagesOf(connection: Connection): AcmeReads["authorizationsOf"] {
+  const { db, t } = connection;
+  const z = t.acmeAuthorizations;
+  return async (account, limit, after) => {
+    const found: Row[] = [];
+    for (const status of authorizationStates) {
+      const its = and(eq(z.account, account), eq(z.status, status));
+      const rows = db
+        .select()
+        .from(z)
+        .where(and(its, olderThan(z.createdAt, z.id, after)));
+      found.push(...(await rows.orderBy(desc(z.createdAt), desc(z.id)).limit(limit + 1)));
+    }
+    found.sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+    const [sum] = await db.select({ total: counted }).from(z).where(eq(z.account, account));
+    const page = pageOf(found, limit, sum?.total ?? 0, ({ createdAt: at, id }) => ({ at, id }));
+    return { ...page, items: await withChallenges(connection, page.items) };
   };
 }
 
