@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import { type CaId, caId, tenantId } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
-import { type OrderRecord, orderStates } from "#domain/acme/store.ts";
+import { type AuthorizationRecord, type OrderRecord, orderStates } from "#domain/acme/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/acme-records.ts";
@@ -139,23 +139,31 @@ function lists(given: Given): void {
     }
   });
 
-  test("authorizations of an account are paged newest first, whatever they are", async () => {
+  test("open authorizations of an account are paged in the order of their names", async () => {
     const { store, home } = given();
     const account = `account ${home}`;
-    const states = ["pending", "valid", "invalid", "deactivated", "revoked", "valid"] as const;
-    const made = states.map((status, at) =>
-      make.authorization({ account, status, createdAt: later(at >> 1) }),
+    const named = (value: string, facts: Partial<AuthorizationRecord> = {}) =>
+      make.authorization({ account, identifier: { type: "dns", value }, ...facts });
+    const twice = [named("bb.example"), named("bb.example", { status: "valid" })];
+    const made = [
+      named("aa.example", { expiresAt: later(-1) }),
+      ...twice.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      named("cc.example", { status: "valid" }),
+      named("dd.example"),
+    ];
+    const over = (["invalid", "deactivated", "revoked"] as const).map((status) =>
+      named("bb.example", { status }),
     );
-    const foreign = make.authorization();
-    for (const one of [...made, foreign]) {
+    for (const one of [...made, ...over, make.authorization()].reverse()) {
       await store.atomically((tx) => tx.acme.addAuthorization(one));
     }
-    const newest = made.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
-    const first = await store.read.acme.authorizationsOf(account, 4);
-    expect(first.items).toEqual(newest.slice(0, 4));
-    const rest = await store.read.acme.authorizationsOf(account, 4, first.next);
-    expect(rest.items).toEqual(newest.slice(4));
-    expect([first.total, rest.total, rest.next]).toEqual([6, 6, undefined]);
+    const first = await store.read.acme.openAuthorizations(account, 2);
+    expect(first.items).toEqual(made.slice(0, 2));
+    expect(first.next).toEqual({ name: "bb.example", id: String(made[1]?.id) });
+    const rest = await store.read.acme.openAuthorizations(account, 3, first.next);
+    expect(rest.items).toEqual(made.slice(2));
+    expect([first.total, rest.total, rest.next]).toEqual([5, 5, undefined]);
+    expect((await store.read.acme.openAuthorizations("nobody", 3)).items).toEqual([]);
   });
 }
 
