@@ -204,23 +204,33 @@ and attempts = %${first + 2} and lease_until is not null and ${ofPending}`;
 
 /** What a decided authorization makes of the pending orders that name it. */
 function ordersOf(connection: Connection) {
-  const naming = `select order_id from acme_order_authorizations where authorization_id`;
-  const list =
-    connection.dialect === "sqlite"
-      ? "select value from json_each(acme_orders.authorizations)"
-      : "select json_array_elements_text(acme_orders.authorizations::json)";
-  const ready = changer(
-    connection,
-    `update acme_orders set status = 'ready' where id in (${naming} = %1) and status = 'pending'
-and not exists (select 1 from acme_authorizations z where z.id in (${list}) and z.status <> 'valid')`,
-  );
-  const invalid = changer(
-    connection,
-    `update acme_orders set status = 'invalid', error = %1
-where id in (${naming} = %2) and status = 'pending'`,
-  );
+  const ready = changer(connection, readying[connection.dialect]);
+  const invalid = changer(connection, invalidating[connection.dialect]);
   return async (authorization: string, result: AttemptResult): Promise<void> => {
     if (result.kind === "proved") await ready([authorization]);
     else await invalid([JSON.stringify(result.error), authorization]);
   };
 }
+
+/** The statement that makes orders ready whose every authorization is valid. */
+const readying: Record<Connection["dialect"], string> = {
+  sqlite: `update acme_orders set status = 'ready'
+where id in (select order_id from acme_order_authorizations where authorization_id = %1)
+and status = 'pending' and not exists (select 1 from acme_authorizations z
+where z.id in (select value from json_each(acme_orders.authorizations)) and z.status <> 'valid')`,
+  // An array is looked up in the index; of a subquery PostgreSQL makes a scan of all there are.
+  postgres: `update acme_orders set status = 'ready'
+where id = any(array(select order_id from acme_order_authorizations where authorization_id = %1))
+and status = 'pending' and not exists (select 1 from acme_authorizations z
+where z.id = any(array(select json_array_elements_text(acme_orders.authorizations::json)))
+and z.status <> 'valid')`,
+};
+
+const invalidating: Record<Connection["dialect"], string> = {
+  sqlite: `update acme_orders set status = 'invalid', error = %1
+where id in (select order_id from acme_order_authorizations where authorization_id = %2)
+and status = 'pending'`,
+  postgres: `update acme_orders set status = 'invalid', error = %1
+where id = any(array(select order_id from acme_order_authorizations where authorization_id = %2))
+and status = 'pending'`,
+};
