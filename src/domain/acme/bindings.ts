@@ -24,7 +24,7 @@ export interface BindingDeps {
   readonly store: Pick<Store, "read">;
   readonly directories: Directories;
   readonly credentials: Pick<Credentials, "named">;
-  readonly keys: EabKeys;
+  readonly eabKeys: EabKeys;
 }
 
 /** What an account that was bound may ask for, for life (EAB-3). */
@@ -68,7 +68,7 @@ export class Bindings {
     if (jws.url !== url) throw malformed("the url of the binding is not that of the request");
     if (jws.jwk !== jwk) throw malformed("the binding is about another key than the account's");
     const credential = await this.#usable(jws.kid, directory, now);
-    const genuine = verifyEabJws(jws, await this.#deps.keys.of(jws.kid));
+    const genuine = verifyEabJws(jws, await this.#deps.eabKeys.of(jws.kid));
     if (!genuine || credential === undefined) throw unbound();
     return { eabId: credential.id, ...limitsIn(credential) };
   }
@@ -78,7 +78,7 @@ export class Bindings {
    * was taken, or the credential has ended, since it was looked at (EAB-2).
    */
   async take(tx: Unit, eabId: string, now: Instant): Promise<void> {
-    if (this.#deps.keys.isConfigured(eabId)) return;
+    if (this.#deps.eabKeys.isConfigured(eabId)) return;
     if (!(await tx.acme.useEab(eabId, now))) throw unbound();
   }
 
@@ -89,8 +89,8 @@ export class Bindings {
    */
   async limitsOf({ eabId }: Pick<AccountRecord, "eabId">): Promise<Limits | undefined> {
     if (eabId === undefined) return undefined;
-    const { keys, store } = this.#deps;
-    if (keys.isConfigured(eabId)) return limitsIn(unlimited);
+    const { eabKeys, store } = this.#deps;
+    if (eabKeys.isConfigured(eabId)) return limitsIn(unlimited);
     const credential = await store.read.acme.eab(eabId);
     if (credential === undefined || credential.revokedAt !== undefined) {
       throw refuse("acme_unauthorized", { reason: "the credential of the account is revoked" });
@@ -109,7 +109,7 @@ export class Bindings {
 }
 
 /** What opens bindings, beside what credentials are kept in. */
-export interface OpenBindingDeps extends Omit<CredentialDeps, "keys"> {
+export interface OpenBindingDeps extends Omit<CredentialDeps, "eabKeys"> {
   readonly envelopes: Pick<Envelopes, "seal" | "open">;
 }
 
@@ -118,9 +118,9 @@ export function openBindings(deps: OpenBindingDeps): {
   readonly credentials: Credentials;
   readonly bindings: Bindings;
 } {
-  const keys = new EabKeys(deps);
-  const credentials = new Credentials({ ...deps, keys });
-  return { credentials, bindings: new Bindings({ ...deps, credentials, keys }) };
+  const eabKeys = new EabKeys(deps);
+  const credentials = new Credentials({ ...deps, eabKeys });
+  return { credentials, bindings: new Bindings({ ...deps, credentials, eabKeys }) };
 }
 
 const limitsIn = ({

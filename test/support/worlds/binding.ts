@@ -14,8 +14,8 @@ import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
-import { testClock } from "#test/support/ports.ts";
+import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type TestClock, testClock } from "#test/support/ports.ts";
 import { ca, noon, tenant } from "#test/support/stores/records.ts";
 
 /** A directory of the tenant `lab`. */
@@ -52,22 +52,16 @@ export type BindingWorld = Awaited<ReturnType<typeof bindingWorld>>;
 
 /** The CA `issuing` of the default tenant, and `lab-issuing` of the tenant `lab`. */
 export async function bindingWorld(options: BindingOptions = {}) {
-  const [store, keys, clock] = [openMemoryStore(), openMemoryKeys(), testClock()];
-  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
-  const opened: boolean[] = [];
-  const onOperation = (operation: string, succeeded: boolean) => {
-    if (operation === "decrypt") opened.push(succeeded);
-  };
-  const envelopes = new Envelopes({ keks, keys, random, onOperation });
-  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
+  const [store, clock] = [openMemoryStore(), testClock()];
   const current = { acme: { ...acmeSection, ...options.acme } };
   const directories = new Directories({ store, config: () => current });
   const { configured = {} } = options;
+  const sealing = sealingOver(store, clock);
   const { credentials, bindings } = openBindings({
+    ...sealing,
     store,
     clock,
     random,
-    envelopes,
     directories,
     profiles: () => new ProfileSet(options.profiles),
     configured: {
@@ -82,6 +76,24 @@ export async function bindingWorld(options: BindingOptions = {}) {
     await tx.cas.insert(ca({ id: caId("i1"), label: "issuing", tenant: defaultTenant }));
     await tx.cas.insert(ca({ id: caId("l1"), label: "lab-issuing", tenant: tenantId("lab") }));
   });
+  const known = { store, clock, current, directories, credentials, bindings, ...sealing };
+  return { ...known, ...asking(directories), events: () => [...store.state.events.values()] };
+}
+
+/** Envelopes under a KEK of their own, and what was opened of them, succeeded or not. */
+function sealingOver(store: MemoryStore, clock: TestClock) {
+  const keys = openMemoryKeys();
+  const keks = new Keks({ store, keys, clock, provider: "software", family: "kek" });
+  const opened: boolean[] = [];
+  const onOperation = (operation: string, succeeded: boolean) => {
+    if (operation === "decrypt") opened.push(succeeded);
+  };
+  const envelopes = new Envelopes({ keks, keys, random, onOperation });
+  const rotation = new KekRotation({ store, random, keks, keys, envelopes, pause: Bun.sleep });
+  return { envelopes, rotation, opened };
+}
+
+function asking(directories: Directories) {
   const directory = (name = "default") => {
     const found = directories.named(name);
     if (found === undefined) throw new Error(`there is no directory ${name}`);
@@ -105,21 +117,7 @@ export async function bindingWorld(options: BindingOptions = {}) {
     expiresAt: undefined,
     ...facts,
   });
-  const events = () => [...store.state.events.values()];
-  return {
-    store,
-    clock,
-    envelopes,
-    rotation,
-    opened,
-    current,
-    directories,
-    credentials,
-    bindings,
-    directory,
-    request,
-    events,
-  };
+  return { directory, request };
 }
 
 /** What a client sends as `externalAccountBinding` for the key, made by hand. */
