@@ -6,6 +6,7 @@ import { CompactSign, FlattenedSign } from "jose";
 
 import type { Problem } from "#core/problems.ts";
 import { addSeconds } from "#core/time.ts";
+import type { Bound } from "#domain/acme/bindings.ts";
 import type { Credential, CredentialRequest } from "#domain/acme/credentials.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import {
@@ -36,6 +37,14 @@ const verify = (binding: unknown, directory = "default") =>
     url: directory === "default" ? newAccountUrl : world.directory(directory).url("/new-account"),
     now: world.clock.now(),
   });
+
+/** What `verify` gives for a credential of the database, as far as a use of it matters. */
+const use = (eabId: string): Bound => ({
+  eabId,
+  counted: true,
+  profile: undefined,
+  policy: { dnsSuffixes: [], ipRanges: [], allowWildcards: false, anyIdentifier: false },
+});
 
 const refused = { reason: "the external account binding does not hold" };
 
@@ -130,7 +139,7 @@ describe("EAB-2, P-9: whatever keeps a binding from holding", () => {
   };
   const revoke = (one: Credential) => world.credentials.revoke(rootOrigin, one);
   const exhaust = ({ id }: Credential) =>
-    world.store.atomically((tx) => world.bindings.take(tx, id, world.clock.now()));
+    world.store.atomically((tx) => world.bindings.take(tx, use(id), world.clock.now()));
   const expired = async () => {
     const one = await made({ expiresAt: addSeconds(world.clock.now(), 60) });
     await verify(of(one));
@@ -169,7 +178,7 @@ describe("EAB-2: what is no binding is told what it lacks", () => {
 
 describe("EAB-2: a use", () => {
   const take = (id: string) =>
-    world.store.atomically((tx) => world.bindings.take(tx, id, world.clock.now()));
+    world.store.atomically((tx) => world.bindings.take(tx, use(id), world.clock.now()));
 
   test("is taken with the account, so that of two at a time one comes too late", async () => {
     const { credential } = await made({ maxUses: 1 });
@@ -183,7 +192,7 @@ describe("EAB-2: a use", () => {
   test("is not taken when the account is not made", async () => {
     const { credential } = await made();
     const failing = world.store.atomically(async (tx) => {
-      await world.bindings.take(tx, credential.id, world.clock.now());
+      await world.bindings.take(tx, use(credential.id), world.clock.now());
       throw new Error("the account could not be stored");
     });
     await expect(failing).rejects.toThrow("could not be stored");
@@ -193,7 +202,13 @@ describe("EAB-2: a use", () => {
   test("without end is never the last, and keys of the configuration have no end", async () => {
     const { credential } = await made({ maxUses: 0 });
     for (let at = 0; at < 5; at++) await take(credential.id);
-    for (let at = 0; at < 5; at++) await take("by-file");
+    const { counted } = await verify(bindingOf("by-file", file.toString("base64url")));
+    expect(counted).toBe(false);
+    const bound = { ...use("by-file"), counted };
+    const { clock, store, bindings } = world;
+    for (let at = 0; at < 5; at++) {
+      await store.atomically((tx) => bindings.take(tx, bound, clock.now()));
+    }
     expect((await world.credentials.named(credential.id))?.uses).toBe(5);
   });
 

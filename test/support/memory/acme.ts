@@ -8,6 +8,7 @@ import type {
   AuthorizationRecord,
   ChallengeRecord,
   EabRecord,
+  NameKey,
   OrderFilter,
   OrderRecord,
 } from "#domain/acme/store.ts";
@@ -104,7 +105,7 @@ type ProofReads =
   | "authorization"
   | "challenge"
   | "authorizations"
-  | "authorizationsOf"
+  | "openAuthorizations"
   | "validFor";
 
 function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
@@ -118,12 +119,20 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       return authorization && { challenge: plain(challenge), authorization };
     },
     authorizations: async (ids) => ids.flatMap((id) => proof(id) ?? []),
-    authorizationsOf: async (account, limit, after) =>
-      newest(
-        all().filter((one) => one.account === account),
-        limit,
-        after,
-      ),
+    openAuthorizations: async (account, limit, after) => {
+      const open = all()
+        .filter((one) => one.account === account)
+        .filter(({ status }) => status === "pending" || status === "valid")
+        .map((one) => ({ one, key: { name: one.identifier.value, id: one.id } }))
+        .sort((a, b) => compareKeys(a.key, b.key));
+      const behind = open.filter(({ key }) => after === undefined || compareKeys(key, after) > 0);
+      const page = behind.slice(0, limit);
+      return {
+        items: page.map(({ one }) => one),
+        next: behind.length > limit ? page.at(-1)?.key : undefined,
+        total: open.length,
+      };
+    },
     validFor: async (account, wanted, now) => {
       const valid = all().filter(
         (one) =>
@@ -138,6 +147,11 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       return newest(valid, valid.length).items;
     },
   };
+}
+
+function compareKeys(a: NameKey, b: NameKey): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
 }
 
 /** The writes of a unit. */
