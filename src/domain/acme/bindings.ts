@@ -23,7 +23,7 @@ import type { AccountRecord, EabRecord } from "./store.ts";
 export interface BindingDeps {
   readonly store: Pick<Store, "read">;
   readonly directories: Directories;
-  readonly credentials: Pick<Credentials, "named">;
+  readonly credentials: Pick<Credentials, "held">;
   readonly eabKeys: EabKeys;
 }
 
@@ -104,7 +104,7 @@ export class Bindings {
   async #usable(kid: string, directory: Directory, now: Instant): Promise<Credential | undefined> {
     const { directories, credentials } = this.#deps;
     const ca = await directories.ca(directory);
-    const found = await credentials.named(kid);
+    const found = await credentials.held(kid);
     if (found?.directory !== directory.name || found.tenant !== ca.tenant) return undefined;
     return stateAt(found, now) === "active" ? found : undefined;
   }

@@ -116,9 +116,20 @@ export class Credentials {
 
   /** A credential by its kid; undefined where there is none. */
   async named(kid: string): Promise<Credential | undefined> {
+    const found = await this.held(kid);
+    return found && (await this.#counted(found));
+  }
+
+  /** The same for a binding, to which the uses of what has no end are nothing. */
+  async held(kid: string): Promise<Credential | undefined> {
     if (this.#deps.eabKeys.isConfigured(kid)) return await this.#configured(kid);
     const record = await this.#deps.store.read.acme.eab(kid);
     return record && { ...record, source: "api" };
+  }
+
+  async #counted(credential: Credential): Promise<Credential> {
+    if (credential.source === "api") return credential;
+    return { ...credential, uses: await this.boundAccounts(credential.id) };
   }
 
   /** How many valid accounts were bound with it. */
@@ -194,7 +205,9 @@ export class Credentials {
     const found: Credential[] = [];
     for (const kid of configured.kids().filter((one) => eabKeys.isConfigured(one))) {
       const one = await this.#configured(kid);
-      if (one !== undefined && coversTenant(reach, one.tenant)) found.push(one);
+      if (one !== undefined && coversTenant(reach, one.tenant)) {
+        found.push(await this.#counted(one));
+      }
     }
     return found;
   }
@@ -213,7 +226,7 @@ export class Credentials {
       tenant: ca.tenant,
       name: kid,
       description: "",
-      uses: await this.boundAccounts(kid),
+      uses: 0,
       createdBy: "system:config",
       createdAt: configured.since,
       lastUsedAt: undefined,
