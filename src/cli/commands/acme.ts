@@ -166,7 +166,7 @@ export const acmeVerbs: Readonly<Record<string, Noun>> = {
     },
   }),
   authorizations: command({
-    summary: "List what an account has proved, or was to prove, newest first.",
+    summary: "List what an account has proved or is to prove, by name.",
     args: { account: required("Account.", "id"), ...pageArgs },
     run: async ({ args, client, print }) => {
       const { all, ...query } = args;
