@@ -174,10 +174,13 @@ describe("ORD-5: authorizations", () => {
     expect(ended).toMatchObject({ status: "deactivated" });
     expect(await client.read(url, { status: "deactivated" })).toMatchObject(ended as object);
     expect((await client.order([name])).authorizations).not.toContain(url);
+    expect(await client.refreshed(order)).toMatchObject({
+      status: "invalid",
+      error: { type: "urn:ietf:params:acme:error:unauthorized" },
+    });
     const { der } = await newCsr({ names: [name] });
     const answer = await client.post(order.finalize, { csr: der.toString("base64url") });
-    expect(refusalOf(answer)).toBe("403 unauthorized");
-    expect((await client.refreshed(order)).status).toBe("invalid");
+    expect(refusalOf(answer)).toBe("403 orderNotReady");
     expect((await world.events("acme.authz.deactivate"))[0]?.target).toBe(url.split("/").at(-1));
   });
 
