@@ -150,7 +150,9 @@ export class Validation {
     const { validation_attempts, authz_validity_hours } = config().acme;
     const at = clock.now();
     if (outcome.proved) {
-      return { kind: "proved", at, validUntil: addSeconds(at, authz_validity_hours * 3600) };
+      const usual = addSeconds(at, authz_validity_hours * 3600);
+      const { until = usual } = outcome;
+      return { kind: "proved", at, validUntil: until < usual ? until : usual };
     }
     const { type, detail } = outcome.problem;
     const { identifier } = job.authorization;
