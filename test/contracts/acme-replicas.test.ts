@@ -7,7 +7,7 @@ import type { Store } from "#domain/store.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { noon } from "#test/support/stores/records.ts";
-import { postgresDatabase } from "#test/support/stores/stores.ts";
+import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 const server = await startPostgres();
@@ -108,4 +108,21 @@ test("a nonce works once across replicas, and so does the last use of a credenti
   );
   expect([nonces, uses].map((all) => all.filter(Boolean).length)).toEqual([1, 1]);
   await closeAll(stores);
+});
+
+test("what a process that is gone was at on SQLite is free at once for the next one", async () => {
+  const database = sqliteDatabase();
+  const first = await database.open();
+  const [id = ""] = await due(first, 1);
+  const { order } = await make.ordered(first, [{}], { status: "ready" });
+  await first.atomically((tx) => tx.acme.claimOrder(order.id, noon));
+  expect(await claimed(first, noon)).toEqual([id]);
+  await first.close();
+  const next = await database.open();
+  const left = await next.read.acme.processing(false, 10);
+  expect(left.map((one) => one.id)).toEqual([order.id]);
+  expect(await next.read.acme.processing(true, 10)).toEqual([]);
+  expect(await claimed(next, later(1))).toEqual([id]);
+  expect(await claimed(next, later(1))).toEqual([]);
+  await next.close();
 });

@@ -6,7 +6,6 @@ import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/st
 import {
   bulkInserter,
   changer,
-  counted,
   inTexts,
   isAmong,
   selector,
@@ -14,6 +13,7 @@ import {
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
+import { countOf } from "./grouped-lists.ts";
 import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 
 /** Authorizations as last committed. */
@@ -42,7 +42,8 @@ export function authorizationReads(
             gt(z.expiresAt, now),
           ),
         )
-        .orderBy(desc(z.createdAt), desc(z.id));
+        .orderBy(desc(z.createdAt), desc(z.id))
+        .limit(validMax);
       const keys = new Set(
         wanted.map(({ identifier, wildcard }) =>
           keyOf(identifier.type, identifier.value, wildcard),
@@ -71,11 +72,12 @@ function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
       .where(and(open, behind))
       .orderBy(asc(z.identifier), asc(z.id))
       .limit(limit + 1);
-    const [sum] = await db.select({ total: counted }).from(z).where(open);
+    const part = { table: z, where: open, keys: [z.identifier, z.id] } as const;
+    const total = await countOf(connection, part);
     const items = await withChallenges(connection, rows.slice(0, limit));
     const last = rows.length > limit ? items.at(-1) : undefined;
     const next = last && { name: last.identifier.value, id: last.id };
-    return { items, next, total: sum?.total ?? 0 };
+    return { items, next, total };
   };
 }
 
@@ -183,3 +185,6 @@ export function authorizationFrom(row: Row): Omit<AuthorizationRecord, "challeng
     method: method ?? undefined,
   } as Omit<AuthorizationRecord, "challenges">; // See above.
 }
+
+/** Of what was proved again and again only the newest is of use. */
+const validMax = 1000;

@@ -1,8 +1,8 @@
 /** Challenges of ACME in the database: the work that is due, and what becomes of it. */
 
-import { and, asc, eq, isNull, lte, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 
-import type { AcmeReads, AcmeWrites, AttemptResult } from "#domain/acme/store.ts";
+import type { AcmeReads, AcmeWrites, AttemptResult, ChallengeClaim } from "#domain/acme/store.ts";
 import { changer, inTexts, selector, type Connection } from "#adapters/db/engine/connection.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 
@@ -49,37 +49,66 @@ where z.id = acme_challenges.authorization_id and z.status = 'pending')`;
 function claimingOf(connection: Connection, owner: number): AcmeWrites["claimChallenges"] {
   const { db, t } = connection;
   const { acmeChallenges: c, acmeAuthorizations: z, acmeAccounts: a } = t;
-  // On SQLite this is the only store, and what it has taken is its own until the lease ends.
-  const free = or(isNull(c.leaseUntil), othersDead(connection, owner));
-  return async ({ at, leaseUntil, limit, only, exceptAccounts }) => {
+  const due = dueOf(connection, owner);
+  return async (claim) => {
+    const ids = await due(claim);
+    if (ids.length === 0) return [];
+    const { leaseUntil } = claim;
+    const taken = inTexts(connection, c.id, ids);
+    await db
+      .update(c)
+      .set({ attempts: sql`${c.attempts} + 1`, owner, leaseUntil })
+      .where(taken);
     const rows = await db
       .select({ challenge: c, authorization: z, account: a })
       .from(c)
       .innerJoin(z, eq(z.id, c.authorizationId))
       .innerJoin(a, eq(a.id, z.account))
-      .where(
-        and(
-          // Literal, not a parameter: otherwise no planner may use the partial index.
-          sql`${c.status} = 'processing'`,
-          lte(c.nextAt, at),
-          or(free, lte(c.leaseUntil, at)),
-          only === undefined ? undefined : eq(c.id, only),
-          exceptAccounts.length === 0 ? undefined : notInArray(c.account, [...exceptAccounts]),
-        ),
-      )
-      .orderBy(asc(c.nextAt), asc(c.id))
-      .limit(limit);
-    if (rows.length === 0) return [];
-    const ids = rows.map(({ challenge }) => challenge.id);
-    await db
-      .update(c)
-      .set({ attempts: sql`${c.attempts} + 1`, owner, leaseUntil })
-      .where(inTexts(connection, c.id, ids));
+      .where(taken)
+      .orderBy(asc(c.nextAt), asc(c.id));
     return rows.map(({ challenge, authorization, account }) => ({
-      challenge: challengeFrom({ ...challenge, attempts: challenge.attempts + 1 }),
+      challenge: challengeFrom(challenge),
       authorization: authorizationFrom(authorization),
       account: accountFrom(account),
     }));
+  };
+}
+
+/** The ids of what may be taken, oldest first; the index tells, and is walked some rows at a time. */
+function dueOf(connection: Connection, owner: number) {
+  const { db, t } = connection;
+  const c = t.acmeChallenges;
+  const others = othersDead(connection, owner);
+  return async ({
+    at,
+    limit,
+    only,
+    exceptAccounts,
+  }: ChallengeClaim): Promise<readonly string[]> => {
+    const free = or(isNull(c.leaseUntil), lte(c.leaseUntil, at), others);
+    const named =
+      exceptAccounts.length > 0 ? notInArray(c.account, [...exceptAccounts]) : undefined;
+    // Literal, not a parameter: otherwise no planner may use the partial index.
+    const due = and(sql`status = 'processing'`, lte(c.nextAt, at));
+    if (only !== undefined) {
+      const its = and(eq(c.id, only), due, free, named);
+      return (await db.select({ id: c.id }).from(c).where(its)).map(({ id }) => id);
+    }
+    const found: string[] = [];
+    for (let behind: SQL | undefined; ; ) {
+      const rows = await db
+        .select({ nextAt: c.nextAt, id: c.id, kept: sql<unknown>`(${and(free, named)})` })
+        .from(c)
+        .where(and(due, behind))
+        .orderBy(asc(c.nextAt), asc(c.id))
+        .limit(walkedAtOnce);
+      found.push(...rows.filter(({ kept }) => Boolean(kept)).map(({ id }) => id));
+      const last = rows.at(-1);
+      if (found.length >= limit || last === undefined || rows.length < walkedAtOnce) {
+        return found.slice(0, limit);
+      }
+      behind = sql`(${c.nextAt}, ${c.id}) > (${last.nextAt}, ${last.id})`;
+    }
   };
 }
 
@@ -156,3 +185,5 @@ where id in (${naming} = %2) and status = 'pending'`,
     else await invalid([JSON.stringify(result.error), authorization]);
   };
 }
+
+const walkedAtOnce = 1000;
