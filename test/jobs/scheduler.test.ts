@@ -197,6 +197,7 @@ test("what deletes by age waits while nobody has confirmed a clock that leapt ah
   const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
   for (const job of jobs) await job.run();
   expect(called).not.toContain("access log");
-  for (const name of ["retention", "backup", "drill", "acme clean-up"]) expect(called).not.toContain(name);
+  for (const name of ["retention", "backup", "drill", "acme clean-up"])
+    expect(called).not.toContain(name);
   expect(called).toHaveLength(jobs.length - 5);
 });

@@ -1,6 +1,9 @@
-/** Finalizes orders: a request for exactly the names that were proved, one certificate (FIN-1 to FIN-5). */
+/**
+ * Finalizes orders: a request for exactly the names that were proved comes to one certificate
+ * (FIN-1 to FIN-5).
+ */
 
-import { judgeCsr } from "#core/acme/request.ts";
+import { judgeCsr, orderedIdentity } from "#core/acme/request.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
 import { refusedBy } from "#core/acme/name-policy.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
@@ -9,7 +12,7 @@ import { addSeconds, type Instant } from "#core/time.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
-import type { Issuance } from "#domain/certificates/issue.ts";
+import type { Issuance, IssueRequest } from "#domain/certificates/issue.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
@@ -59,13 +62,13 @@ export class Finalization {
     if (order.status !== "ready") throw refuse("acme_order_not_ready", { status: order.status });
     requireActive(await store.read.tenants.named(order.tenant));
     await this.#requirePermitted(asking.account, order);
-    requireFitting(csr, order);
+    const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
     const claimed = await store.atomically((tx) => tx.acme.claimOrder(id, now));
     // Somebody else was first, and there is one certificate only (FIN-1).
     if (!claimed) return await orders.order(asking.account, id);
-    const work = this.#made(asking, order, csr, now);
+    const work = this.#made(asking, order, { csr, identity }, now);
     this.#underWay.set(id, work);
     work.catch(() => {}).finally(() => this.#underWay.delete(id));
     const made = await this.#deps.patience.within(patienceSeconds, work);
@@ -84,7 +87,7 @@ export class Finalization {
   async #made(
     asking: Asking,
     order: OrderRecord,
-    csr: Uint8Array,
+    request: Pick<IssueRequest, "csr" | "identity">,
     now: Instant,
   ): Promise<OrderRecord> {
     const { store, directories, issuance, orders } = this.#deps;
@@ -93,7 +96,7 @@ export class Finalization {
       const proofs = await this.#proofs(order, now);
       const ca = await directories.ca(directory);
       await issuance.issue(origin, ca, {
-        csr,
+        ...request,
         profile: issuingProfile(directory, order.profile),
         validityDays: undefined,
         mustStaple: undefined,
@@ -183,10 +186,12 @@ export class Finalization {
   }
 }
 
-/** FIN-2, as far as nobody has to be asked; refuses `acme_bad_csr`. */
-function requireFitting(der: Uint8Array, order: OrderRecord): void {
-  const reason = judgeCsr(read(der), order.identifiers);
+/** FIN-2, as far as nobody has to be asked, and what is certified then; refuses `acme_bad_csr`. */
+function fittingIdentity(der: Uint8Array, { identifiers }: OrderRecord) {
+  const csr = read(der);
+  const reason = judgeCsr(csr, identifiers);
   if (reason !== undefined) throw refuse("acme_bad_csr", { reason });
+  return orderedIdentity(csr, identifiers);
 }
 
 function read(der: Uint8Array) {

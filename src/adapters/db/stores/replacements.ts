@@ -15,11 +15,11 @@ import {
   changer,
   counted,
   inserter,
-  inTexts,
   olderThan,
   pageOf,
   rowsAtOnce,
   selector,
+  textList,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -99,6 +99,7 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
   const insertItems = bulkInserter(connection, i);
   const add = (column: "total" | "replaced" | "revoked") =>
     changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
+  const revoke = changer(connection, revoking[connection.dialect]);
   const [addTotal, addReplaced, addRevoked] = [add("total"), add("replaced"), add("revoked")];
   return {
     addReplacement: async (plan) => {
@@ -130,18 +131,15 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
     noteRevoked: async (id, certificates, at) => {
       const named = new Map<string, string[]>();
       for (const { caId, serial } of certificates) {
-        named.set(caId, [...(named.get(caId) ?? []), serial]);
+        const serials = named.get(caId);
+        if (serials === undefined) named.set(caId, [serial]);
+        else serials.push(serial);
       }
       for (const [caId, serials] of named) {
         for (let from = 0; from < serials.length; from += rowsAtOnce) {
           const piece = serials.slice(from, from + rowsAtOnce);
-          const its = and(eq(i.replacement, id), inTexts(connection, i.serial, piece));
-          const changed = await db
-            .update(i)
-            .set({ revokedAt: at })
-            .where(and(its, eq(i.caId, caId), isNull(i.revokedAt)))
-            .returning({ serial: i.serial });
-          await addRevoked([changed.length, id]);
+          const changed = await revoke([at, textList(piece), id, caId]);
+          await addRevoked([changed, id]);
           if (connection.dialect === "sqlite") await breath();
         }
       }
@@ -153,6 +151,17 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
     },
   };
 }
+
+/** On PostgreSQL one look into the index for each, whatever it thinks of the size of the table. */
+const revoking: Record<Connection["dialect"], string> = {
+  sqlite: `update acme_replacement_items set revoked_at = %1
+where serial in (select value from json_each(%2)) and replacement = %3 and ca_id = %4
+and revoked_at is null`,
+  postgres: `update acme_replacement_items set revoked_at = %1 where ctid = any(array(
+select f.ctid from json_array_elements_text(%2::text::json) g(serial), lateral (
+select l.ctid from acme_replacement_items l where l.serial = g.serial and l.replacement = %3
+and l.ca_id = %4 and l.revoked_at is null limit 1) f))`,
+};
 
 /** Only `replacementWrites` fills the tables, so their texts are what the records' types say. */
 function record(row: Connection["t"]["replacements"]["$inferSelect"]): ReplacementRecord {
