@@ -10,6 +10,7 @@ import type {
   ValidationJob,
 } from "#domain/acme/store.ts";
 import {
+  breath,
   changer,
   inTexts,
   selector,
@@ -156,6 +157,7 @@ function dueOf(connection: Connection, owner: number) {
         return found.slice(0, limit);
       }
       behind = sql`(${c.nextAt}, ${c.id}) > (${last.nextAt}, ${last.id})`;
+      if (connection.dialect === "sqlite") await breath();
     }
   };
 }
