@@ -4,6 +4,8 @@ import type { AuditEvent } from "#core/audit/chain.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import type { AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
+import type { ReplacementReads, ReplacementWrites } from "#domain/acme/replacement-store.ts";
 import type { AccessReads, AccessWrites } from "#domain/access/store.ts";
 import type { ApprovalReads, ApprovalWrites } from "#domain/approvals/store.ts";
 import type { AccessLogReads, AccessLogRow, AuditReads, AuditWrites } from "#domain/audit/store.ts";
@@ -64,6 +66,8 @@ export interface Reads {
   readonly tenants: TenantReads;
   readonly access: AccessReads;
   readonly approvals: ApprovalReads;
+  readonly acme: AcmeReads;
+  readonly replacements: ReplacementReads;
   readonly audit: AuditReads;
   readonly accessLog: AccessLogReads;
   readonly instance: InstanceReads;
@@ -84,6 +88,8 @@ export interface Unit {
   readonly tenants: TenantWrites;
   readonly access: AccessWrites;
   readonly approvals: ApprovalWrites;
+  readonly acme: AcmeWrites;
+  readonly replacements: ReplacementWrites;
   readonly audit: AuditWrites;
   readonly instance: InstanceWrites;
 }

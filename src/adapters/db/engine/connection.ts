@@ -85,6 +85,18 @@ export function selector<T extends SQLiteTable>(
 }
 
 /**
+ * Builds a statement that changes rows once, for what is too hot for the query builder; gives how
+ * many rows it changed. A `%n` in it is the n-th value, and they stand in their order.
+ */
+export function changer(
+  connection: Connection,
+  statement: string,
+): (values: readonly Value[]) => number | Promise<number> {
+  const text = statement.replaceAll(/%(\d)/g, (_, at) => placeholder(connection, Number(at)));
+  return (values) => connection.run(text, values);
+}
+
+/**
  * Compiles the insert of one row once; gives the number of rows inserted. With `"skip"` a row that
  * collides with a unique index is left out without an error, which would poison a PostgreSQL
  * transaction; with columns of such an index it replaces the row that is there.
@@ -268,6 +280,19 @@ export const inTexts = (
   dialect === "sqlite"
     ? sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
     : sql`${column} = any(array(select json_array_elements_text(${JSON.stringify(texts)}::text::json)))`;
+
+/** The same in a statement of `changer` or `selector`; `mark` stands for `textList` of the texts. */
+export const isAmong = (
+  { dialect }: Pick<Connection, "dialect">,
+  column: string,
+  mark: string,
+): string =>
+  dialect === "sqlite"
+    ? `${column} in (select value from json_each(${mark}))`
+    : `${column} = any(array(select json_array_elements_text(${mark}::text::json)))`;
+
+/** The parameter of `isAmong`. */
+export const textList = (texts: readonly string[]): string => JSON.stringify(texts);
 
 /** `count(*)` as a number; PostgreSQL's driver gives text. */
 export const counted = sql<number>`count(*)`.mapWith(Number);

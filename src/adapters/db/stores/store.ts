@@ -15,6 +15,7 @@ import { Memo, ownVersions, type Versions } from "#adapters/db/engine/memo.ts";
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { GroupCommit } from "#adapters/db/engine/queue.ts";
 import { accessReads, accessWrites } from "./access.ts";
+import { acmeReads, acmeWrites } from "./acme.ts";
 import { AccessLog, type AccessLogTarget } from "./access-log.ts";
 import { tableTarget } from "./access-log-targets.ts";
 import { approvalReads, approvalWrites } from "./approvals.ts";
@@ -41,6 +42,7 @@ import {
   touching,
 } from "./remembered.ts";
 import { presignedReads, presignedWrites } from "./presigned.ts";
+import { replacementReads, replacementWrites } from "./replacements.ts";
 import { retentionReads, retentionWrites } from "./retention.ts";
 import { revocationReads, revocationWrites } from "./revocations.ts";
 import { tenantReads, tenantWrites } from "./tenants.ts";
@@ -182,6 +184,8 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
     tenants: guardedMethods(rememberedTenants(memo, tenantReads(reader))),
     access: guardedMethods(rememberedAccess(memo, accessReads(reader))),
     approvals: guardedMethods(approvalReads(reader, owner)),
+    acme: guardedMethods(acmeReads(reader, owner)),
+    replacements: guardedMethods(replacementReads(reader)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLog.reads),
     instance: guardedMethods(instanceReads(reader)),
@@ -214,6 +218,8 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
     tenants: tenantsWithin(memo, { ...tenantWrites(writer), state }),
     access: accessWithin(memo, accessWrites(writer)),
     approvals: approvalWrites(writer, owner),
+    acme: acmeWrites(writer, owner),
+    replacements: replacementWrites(writer),
     audit: journal,
     instance: instanceWrites(writer),
   };

@@ -7,6 +7,7 @@ import { sql } from "drizzle-orm";
 
 import type { Kit } from "./kit.ts";
 import { personColumns } from "./people.ts";
+import { acmeTables } from "./schema-acme.ts";
 import { approvalTables } from "./schema-approvals.ts";
 import { archiveTables } from "./schema-archive.ts";
 import { bulkTables } from "./schema-bulk.ts";
@@ -16,6 +17,7 @@ import { crlTables } from "./schema-crls.ts";
 import { envelopeTables } from "./schema-envelopes.ts";
 import { keyCheckTables } from "./schema-key-checks.ts";
 import { passkeyTables } from "./schema-passkeys.ts";
+import { replacementTables } from "./schema-replacements.ts";
 import { tenantTables } from "./schema-tenants.ts";
 import { presignedTables } from "./schema-presigned.ts";
 import { transparencyTables } from "./schema-transparency.ts";
@@ -43,6 +45,8 @@ export function defineTables(k: Kit) {
     ...passkeyTables(k),
     ...tenantTables(k),
     ...approvalTables(k),
+    ...acmeTables(k),
+    ...replacementTables(k),
     events: eventsTable(k),
     folds: foldsTable(k),
     ledger: ledgerTable(k),

@@ -1,0 +1,157 @@
+/** Authorizations of ACME in the database. */
+
+import { and, desc, eq, gt, sql } from "drizzle-orm";
+
+import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/store.ts";
+import {
+  bulkInserter,
+  changer,
+  inTexts,
+  isAmong,
+  selector,
+  textList,
+  type Connection,
+} from "#adapters/db/engine/connection.ts";
+
+import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
+
+/** Authorizations as last committed. */
+export function authorizationReads(
+  connection: Connection,
+): Pick<AcmeReads, "authorization" | "authorizations" | "validFor"> {
+  const { db, t } = connection;
+  const z = t.acmeAuthorizations;
+  const listed = listedOf(connection);
+  return {
+    authorization: async (id) => (await listed([id]))[0],
+    authorizations: listed,
+    validFor: async (account, wanted, now) => {
+      if (wanted.length === 0) return [];
+      const names = wanted.map(({ identifier }) => identifier.value);
+      const rows = await db
+        .select()
+        .from(z)
+        // Literal, not parameters: otherwise no planner may use the partial index.
+        .where(
+          and(
+            sql`status in ('pending', 'valid') and status = 'valid'`,
+            eq(z.account, account),
+            inTexts(connection, z.identifier, names),
+            gt(z.expiresAt, now),
+          ),
+        )
+        .orderBy(desc(z.createdAt), desc(z.id));
+      const keys = new Set(
+        wanted.map(({ identifier, wildcard }) =>
+          keyOf(identifier.type, identifier.value, wildcard),
+        ),
+      );
+      const fitting = rows.filter((row) =>
+        keys.has(keyOf(row.identifierType, row.identifier, row.wildcard)),
+      );
+      return await withChallenges(connection, fitting);
+    },
+  };
+}
+
+const keyOf = (type: string, value: string, wildcard: boolean) =>
+  JSON.stringify([type, value, wildcard]);
+
+/** The changes of a unit. */
+export function authorizationWrites(
+  connection: Connection,
+): Pick<AcmeWrites, "addAuthorization" | "endAuthorization"> {
+  const add = addingAuthorizations(connection);
+  const end = (status: "deactivated" | "revoked", from: string) =>
+    changer(
+      connection,
+      `update acme_authorizations set status = '${status}' where id = %1 and status in (${from})`,
+    );
+  const deactivate = end("deactivated", "'pending', 'valid'");
+  const revoke = end("revoked", "'valid'");
+  const rest = restingOf(connection);
+  return {
+    addAuthorization: async (authorization) => await add([authorization], false),
+    endAuthorization: async (id, status) => {
+      const changed = await (status === "revoked" ? revoke([id]) : deactivate([id]));
+      if (changed === 1) await rest(id);
+      return changed === 1;
+    },
+  };
+}
+
+/** Adds authorizations with their challenges; `ordered` when an order names them. */
+export function addingAuthorizations(
+  connection: Connection,
+): (created: readonly AuthorizationRecord[], ordered: boolean) => Promise<void> {
+  const insert = bulkInserter(connection, connection.t.acmeAuthorizations);
+  const insertChallenges = bulkInserter(connection, connection.t.acmeChallenges);
+  return async (created, ordered) => {
+    await insert(
+      created.map(({ identifier, challenges, ...facts }) => ({
+        ...facts,
+        identifierType: identifier.type,
+        identifier: identifier.value,
+        method: facts.method ?? null,
+        challenges: challenges.map(({ id }) => id),
+        ordered,
+      })),
+    );
+    const theirs = created.flatMap(({ account, challenges }) =>
+      challenges.map((challenge) => challengeRow(challenge, account)),
+    );
+    await insertChallenges(theirs);
+  };
+}
+
+/** Nobody goes on working on the challenges of an authorization that is decided. */
+export function restingOf(connection: Connection): (authorization: string) => Promise<void> {
+  const its = "(select challenges from acme_authorizations where id = %1)";
+  const rest = changer(
+    connection,
+    `update acme_challenges set status = 'pending', next_at = null, owner = null,
+lease_until = null where status = 'processing' and ${isAmong(connection, "id", its)}`,
+  );
+  return async (authorization) => {
+    await rest([authorization]);
+  };
+}
+
+function listedOf(connection: Connection): AcmeReads["authorizations"] {
+  const named = isAmong(connection, "id", "%1");
+  const find = selector(connection, connection.t.acmeAuthorizations, `where ${named}`);
+  return async (ids) => {
+    if (ids.length === 0) return [];
+    const found = await withChallenges(connection, await find([textList(ids)]));
+    const byId = new Map(found.map((one) => [one.id, one]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  };
+}
+
+type Row = Connection["t"]["acmeAuthorizations"]["$inferSelect"];
+
+/** The same authorizations with the challenges of each. */
+export async function withChallenges(
+  connection: Connection,
+  rows: readonly Row[],
+): Promise<readonly AuthorizationRecord[]> {
+  if (rows.length === 0) return [];
+  const named = isAmong(connection, "id", "%1");
+  const find = selector(connection, connection.t.acmeChallenges, `where ${named}`);
+  const all = await find([textList(rows.flatMap(({ challenges }) => challenges))]);
+  const byId = new Map(all.map((row) => [row.id, challengeFrom(row)]));
+  return rows.map((row) => ({
+    ...authorizationFrom(row),
+    challenges: row.challenges.flatMap((id) => byId.get(id) ?? []),
+  }));
+}
+
+/** Only the writes of these stores fill the table, so its texts are what the record's type says. */
+export function authorizationFrom(row: Row): Omit<AuthorizationRecord, "challenges"> {
+  const { identifierType, identifier, challenges: _c, ordered: _o, method, ...facts } = row;
+  return {
+    ...facts,
+    identifier: { type: identifierType, value: identifier },
+    method: method ?? undefined,
+  } as Omit<AuthorizationRecord, "challenges">; // See above.
+}
