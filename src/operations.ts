@@ -179,6 +179,7 @@ export const operations = {
   "acme.renewal_info":     { route: "GET /acme/renewal-info/{certid}",                   ...acme, limit: "acme_renewal_info" },
 
   // what operators see and do of ACME
+  "acme.guide":            { route: "GET /docs/acme",                                    needs: "pub" },
   "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
   "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
   "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },

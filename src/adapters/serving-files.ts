@@ -46,6 +46,12 @@ export class ServingFiles {
     this.#replace(caName, certificate);
   }
 
+  /** What `writeCa` has kept; undefined before the first start. */
+  readCa(): string | undefined {
+    const file = join(this.dataDir, caName);
+    return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+  }
+
   #replace(name: string, text: string): void {
     const file = join(this.dataDir, name);
     writeFileSync(`${file}.new`, text, { mode: 0o600 });

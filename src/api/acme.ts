@@ -1,6 +1,6 @@
 /** Accounts, orders and authorizations of ACME in JSON, as operators see and end them. */
 
-import { type ChallengeType, challengeTypes } from "#core/acme/challenges.ts";
+import { challengeNames } from "#core/acme/challenges.ts";
 import { coversTenant } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
@@ -16,9 +16,11 @@ import {
   accountStates,
   authorizationStates,
   challengeStates,
+  type NameKey,
   type OrderRecord,
   orderStates,
 } from "#domain/acme/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -75,7 +77,7 @@ function accountEnd({ store, directories, accounts }: AcmeHandlerDeps) {
     refuses: ["feature_disabled"],
     run: async ({ origin, found }) => {
       if (found.status !== "valid") return { status: "already_deactivated" as const };
-      await accounts.deactivate(origin, found);
+      await accounts.deactivate(origin, found, "revoked");
       return { status: "deactivated" as const };
     },
   });
@@ -111,7 +113,7 @@ function orderList({ store, clock, directories }: AcmeHandlerDeps) {
 
 function authorizationList({ store, clock, directories }: AcmeHandlerDeps) {
   return operation({
-    summary: "What an ACME account has proved, or was to prove, newest first.",
+    summary: "What an ACME account has proved or is to prove, in the order of names.",
     target: anyScope,
     input: { account: text({ min: 1, max: 64 }), ...pageFields },
     output: listOf(authorizationShape),
@@ -126,7 +128,10 @@ function authorizationList({ store, clock, directories }: AcmeHandlerDeps) {
         { ...call, reach },
         { account },
         (one: AuthorizationRecord) => authorizationJson(one, now),
-        (limit, after) => store.read.acme.authorizationsOf(account, limit, after),
+        async (limit, after) => {
+          const found = await store.read.acme.openAuthorizations(account, limit, nameKey(after));
+          return { ...found, next: found.next && pageKey(found.next) };
+        },
       );
     },
   });
@@ -147,6 +152,14 @@ function authorizationEnd({ store, directories, orders }: AcmeHandlerDeps) {
       return { status: "deactivated" as const };
     },
   });
+}
+
+/** Names have no blanks. */
+const pageKey = ({ name, id }: NameKey): PageKey => ({ at: 0, id: `${name} ${id}` });
+
+function nameKey(key: PageKey | undefined): NameKey | undefined {
+  const [name = "", id = ""] = key?.id.split(" ") ?? [];
+  return key && { name, id };
 }
 
 /** An authorization belongs to the tenant of its account. */
@@ -203,9 +216,6 @@ const orderShape = shape({
   error: optional(problemShape),
   created_at: time,
 });
-
-// Keys of the table.
-const challengeNames = Object.keys(challengeTypes) as ChallengeType[];
 
 const authorizationShape = shape({
   id: words(),

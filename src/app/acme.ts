@@ -17,7 +17,13 @@ import { describe } from "./describe.ts";
 export interface AcmeParts
   extends Omit<
     AcmeDeps,
-    "config" | "validators" | "onFault" | "onAttempt" | "configuredNonceKey" | "eabKeys" | "patience"
+    | "config"
+    | "validators"
+    | "onFault"
+    | "onAttempt"
+    | "configuredNonceKey"
+    | "eabKeys"
+    | "patience"
   > {
   readonly inForce: () => Config;
   readonly secrets: Secrets;

@@ -8,6 +8,8 @@ import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
 import { parkedShape } from "#api/approval-json.ts";
 import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
+import { acmeOverview } from "#api/acme.ts";
+import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -53,6 +55,7 @@ import type { Keys } from "#domain/keys.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Catalog } from "#http/catalog.ts";
+import { acmeGuideHandlers } from "#http/acme-guide.ts";
 import { descriptionHandlers } from "#http/docs.ts";
 import type { Handlers } from "#http/public.ts";
 import { acmeHandlers } from "#protocols/acme/handlers.ts";
@@ -147,6 +150,9 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
+    ...acmeOverview({ store, clock, ...parts.acme }),
+    ...acmeCredentialHandlers({ clock, ...parts.acme }),
+    ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),
   };
 }
 

@@ -174,6 +174,10 @@ export const number = (description: string, valueHint: string): Arg<number | und
   },
 });
 
+/** A day as the midnight it starts with, in UTC; anything else as given (CLI-5). */
+export const wholeTime = (given: string | undefined): string | undefined =>
+  given !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given;
+
 /** For commands that concern a tenant; every other refuses the flag rather than passing it over. */
 export const tenantArg = value("Tenant, by id or slug.", "tenant");
 

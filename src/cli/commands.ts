@@ -1,6 +1,7 @@
 /** WHAT THE SHELL CAN ASK FOR: every noun with its verbs. */
 
 import type { Noun } from "./command.ts";
+import { acmeVerbs } from "#cli/commands/acme.ts";
 import { approvalVerbs } from "#cli/commands/approvals.ts";
 import { auditVerbs } from "#cli/commands/audit.ts";
 import { backupVerbs } from "#cli/commands/backup.ts";
@@ -60,6 +61,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },
   ocsp: { summary: "Online certificate status.", verbs: ocspVerbs },
+  acme: { summary: "Enrolment by ACME: who enrols, and for what.", verbs: acmeVerbs },
   trust: { summary: "CAs that this machine trusts.", verbs: trustVerbs },
   publish: { summary: "Artefacts for others to serve.", verbs: publishVerbs },
   metrics: { summary: "What watches it from outside.", verbs: metricsVerbs },

@@ -27,7 +27,7 @@ export function docsPage(catalog: Catalog, style: string): string {
 <title>pkid: operations</title>
 <style>${style}</style>
 <h1>Operations</h1>
-<p>The machine-readable form is <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). How to run pkid is in the <a href="/docs/manual">manual</a>.</p>
+<p>The machine-readable form is <a href="/openapi.json">openapi.json</a> (OpenAPI 3.1). How to run pkid is in the <a href="/docs/manual">manual</a>, how ACME clients are pointed here on <a href="/docs/acme">a page</a> where ACME is on.</p>
 <p>${links} <a href="#errors">errors</a></p>
 ${authentication}
 ${groups.join("\n")}

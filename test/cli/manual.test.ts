@@ -15,6 +15,7 @@ import { controlVariables, variableOf } from "#config/environment.ts";
 import { loadConfig } from "#config/load.ts";
 import { configSchema } from "#config/schema.ts";
 import { leaves } from "#config/section.ts";
+import { challengeTypes } from "#core/acme/challenges.ts";
 import { grantRoles, roles } from "#core/access/roles.ts";
 import { actions } from "#core/audit/actions.ts";
 import { type Block, type Chapter, parseMarkdown, spansOf } from "#core/manual/markdown.ts";
@@ -228,6 +229,7 @@ const known: ReadonlySet<string> = new Set([
   ...logEvents,
   ...checkNames,
   ...stages,
+  ...Object.keys(challengeTypes),
   ...Object.keys(problems),
   ...roles,
   ...grantRoles,

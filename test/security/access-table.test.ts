@@ -171,6 +171,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "cert.issue",
     "cert.renew",
     "cert.issue_bulk",
+    "acme.eab.create",
     "canary.run",
     "tenant.create",
     "token.create",
@@ -214,7 +215,7 @@ async function refusalOf(
 ): Promise<Pick<Problem, "code" | "facts"> | undefined> {
   const origin =
     principal === undefined ? undefined : { principal, ip: "192.0.2.1", requestId: "r" };
-  const { by, on } = operationOf(operation);
+  const { by, on, in: where } = operationOf(operation);
   const named = { tenant_id: optional(text({ max: 64 })), resource: optional(text({ max: 64 })) };
   const members = on === "tenant" ? { tenant_id: tenants[target] ?? target } : {};
   const mounted = mountedAs(
@@ -223,13 +224,15 @@ async function refusalOf(
   );
   const resource = { resource: `ca/${target}` };
   const asksByIt = by === "resource" && Object.hasOwn(mounted.query, "resource");
+  const asked = new URLSearchParams(asksByIt ? resource : where === "query" ? members : {});
+  const said = where === "query" ? {} : members;
   try {
     await perform(
       callOf(mounted, {
         origin,
         path: { id: target },
-        query: new URLSearchParams(asksByIt ? resource : {}),
-        body: async () => ({ ...members, ...(by ? resource : {}) }),
+        query: asked,
+        body: async () => ({ ...said, ...(by ? resource : {}) }),
       }),
     );
     return undefined;

@@ -85,6 +85,11 @@ const ends: Readonly<Record<Writing, End>> = {
   "approval.reject": "other",
   "key.block": "other",
   "key.unblock": "other",
+  // A key that opens an account, which proves every name by itself.
+  "acme.eab.create": "other",
+  "acme.eab.revoke": "other",
+  "acme.account.deactivate": "other",
+  "acme.authz.deactivate": "other",
 };
 const guarded = (Object.keys(ends) as Writing[]).filter(
   (name) => !["other", "passkeys"].includes(ends[name]), // Keys of the table.

@@ -11,7 +11,7 @@ import {
 import { isPostgresUrl } from "#config/sections/database.ts";
 import { readableByOthers } from "#core/preflight/files.ts";
 import { failed, type Finding, gathered, warned } from "#core/preflight/finding.ts";
-import { judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
+import { judgeMacKeys, judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
 import type { Part } from "#domain/preflight/part.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
@@ -48,9 +48,13 @@ export async function pinResolves(premises: SecretPremises): Promise<Finding> {
 /** What people chose and others may guess; what cannot be had is another check's matter. */
 export async function secretsStrong(premises: SecretPremises): Promise<Finding> {
   const chosen = ["root_user.password", "key_provider.software.passphrase", "database.dsn"];
-  const looked = premises.set.filter(({ path }) => chosen.includes(path));
+  const isBinding = ({ path }: SetSecret) => path.startsWith(bindingKeys);
+  const looked = premises.set.filter((one) => chosen.includes(one.path) || isBinding(one));
   const found = await Promise.all(looked.map((one) => passwordOf(one, premises)));
-  return judgeSecrets(found.filter((one) => one !== undefined));
+  const secrets = found.filter((one) => one !== undefined);
+  const short = judgeMacKeys(secrets.filter(({ key }) => key.startsWith(bindingKeys)));
+  const judged = judgeSecrets(secrets);
+  return short.length === 0 ? judged : gathered([judged, ...short], judged.detail);
 }
 
 /** What is wrong with one secret; a value in place is always there. */
@@ -107,6 +111,9 @@ async function passwordOf(
   const password = isPostgresUrl(value) ? new URL(value).password : "";
   return password === "" ? undefined : { key: path, value: decodeURIComponent(password) };
 }
+
+/** Where the keys of ACME bindings stand, by their kid. */
+const bindingKeys = "acme.eab_hmac_keys.";
 
 /** What opens private keys, and the provider whose signer alone has it. */
 const unlocking: Readonly<Record<string, ProviderName>> = {

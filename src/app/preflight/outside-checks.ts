@@ -8,7 +8,7 @@ import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { lookOutside, shownAt } from "#adapters/network/look-outside.ts";
 import { lookAtProvider } from "#adapters/network/oidc.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
-import { nameServers } from "#adapters/network/resolv-conf.ts";
+import { type NameServer, nameServers } from "#adapters/network/resolv-conf.ts";
 import { belongTogether, ServingFiles } from "#adapters/serving-files.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -16,11 +16,15 @@ import { configuredLogs } from "#config/ct-logs.ts";
 import { faultLine } from "#config/load.ts";
 import type { Config } from "#config/schema.ts";
 import { profileOf } from "#config/sections/issuance.ts";
+import type { Profile } from "#core/policy/profile.ts";
+import { ProfileSet } from "#core/policy/profiles.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
-import { judgeNameServers } from "#core/preflight/network.ts";
+import { judgeResolvers } from "#core/preflight/network.ts";
 import { judgeClientCas, judgeDirectory, judgeProviders } from "#core/preflight/providers.ts";
 import { parseAnchors } from "#core/x509/client-path.ts";
 import { ourselvesAt } from "#domain/access/oidc/open.ts";
+import { Directories } from "#domain/acme/directories.ts";
+import { directoriesAnswer, directoriesReady } from "#domain/preflight/acme.ts";
 import { present } from "#domain/preflight/part.ts";
 import { pointersAnswer } from "#domain/preflight/pointers.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -64,31 +68,72 @@ function loginChecks(premises: Premises, request: PreflightRequest) {
 
 function networkChecks(premises: Premises, timeoutSeconds: number) {
   const profiles = () => configOf(premises).profiles.map(profileOf);
-  const outside = () => {
-    const { caa, outbound } = configOf(premises);
-    const servers = () => nameServers(caa);
-    return lookOutside({ random: systemRandom, servers, trust: extraTrust(outbound) });
-  };
+  const trust = () => extraTrust(configOf(premises).outbound);
+  const outside = (servers: readonly NameServer[], extra: readonly string[] = []) =>
+    lookOutside({ random: systemRandom, servers: () => servers, trust: [...trust(), ...extra] });
   return {
-    "dns.resolver": async () =>
-      profiles().every(({ caa }) => caa.mode === "off")
-        ? skipped("Nothing asks the DNS.")
-        : judgeNameServers(await outside().nameServers(timeoutSeconds)),
+    "dns.resolver": async () => {
+      const asked = resolversOf(configOf(premises), profiles());
+      if (asked.length === 0) return skipped("Nothing asks the DNS.");
+      const looked = asked.map((servers) => outside(servers).nameServers(timeoutSeconds));
+      return judgeResolvers(await Promise.all(looked));
+    },
+    "acme.external": () =>
+      directoriesAnswer({
+        directories: directoriesOf(premises),
+        outside: outside([], ownServingCa(configOf(premises))),
+        timeoutSeconds,
+      }),
+    "protocols.ready": () =>
+      directoriesReady({
+        directories: directoriesOf(premises),
+        profiles: new ProfileSet(profiles()),
+      }),
     "ct.logs": () =>
       logsAnswer({
         profiles: profiles(),
         logs: configuredLogs(configOf(premises)).logs,
-        client: httpLogClient(extraTrust(configOf(premises).outbound)),
+        client: httpLogClient(trust()),
         timeoutSeconds,
       }),
     "revocation.urls": () =>
       pointersAnswer({
         store: present(premises.store),
         clock: systemClock,
-        outside: outside(),
+        outside: outside([]),
         timeoutSeconds,
       }),
   };
+}
+
+/**
+ * The resolvers that are asked, each group by itself: of those of the system one is enough, while
+ * what ACME is told must be seen by every one it names.
+ */
+function resolversOf(
+  { acme, caa }: Config,
+  profiles: readonly Profile[],
+): readonly (readonly NameServer[])[] {
+  const groups = [
+    ...(profiles.some((one) => one.caa.mode !== "off") ? [nameServers(caa)] : []),
+    ...(acme.enabled
+      ? [
+          nameServers({ dns_resolver: acme.dns_resolver ?? caa.dns_resolver }),
+          ...acme.vantage_resolvers.map((server) => nameServers({ dns_resolver: server })),
+        ]
+      : []),
+  ];
+  return [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()];
+}
+
+const directoriesOf = (premises: Premises): Directories =>
+  new Directories({ store: present(premises.store), config: () => configOf(premises) });
+
+/** The certificate that pkid makes for itself is trusted by whoever has its CA. */
+function ownServingCa({ server, data_dir }: Config): readonly string[] {
+  if (server.tls_cert !== undefined || !server.tls.self_issue.enabled) return [];
+  const certificate = new ServingFiles(data_dir).readCa();
+  return certificate === undefined ? [] : [certificate];
 }
 
 /** Without a file there is no valid configuration, whose faults then say what is wrong. */

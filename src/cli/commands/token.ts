@@ -1,6 +1,16 @@
 /** `pkid token`: mints, lists and revokes API tokens. */
 
-import { choice, many, number, pageArgs, required, tenantArg, value, word } from "#cli/args.ts";
+import {
+  choice,
+  many,
+  number,
+  pageArgs,
+  required,
+  tenantArg,
+  value,
+  wholeTime,
+  word,
+} from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { columns, rowsAt, textAt } from "#cli/rows.ts";
@@ -54,7 +64,3 @@ export const apiTokenVerbs: Readonly<Record<string, Command>> = {
     },
   }),
 };
-
-/** A day as the midnight it starts with, in UTC; anything else as given (CLI-5). */
-const wholeTime = (given: string | undefined): string | undefined =>
-  given !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(given) ? `${given}T00:00:00Z` : given;

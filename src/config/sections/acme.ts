@@ -1,5 +1,6 @@
 /** Settings of ACME: who may enrol where, how names are proved, and when clients renew. */
 
+import { challengeNames } from "#core/acme/challenges.ts";
 import { oneOf } from "#core/shape.ts";
 import { addressAndPort, block, checkedText, label, textual } from "#core/shape/texts.ts";
 
@@ -17,14 +18,6 @@ const servedPath = checkedText("path", "/acme", (value) =>
     ? undefined
     : "must be a path like /acme, without final slash and dot segments",
 );
-
-const challengeTypes = [
-  "http-01",
-  "dns-01",
-  "tls-alpn-01",
-  "dns-account-01",
-  "dns-persist-01",
-] as const;
 
 /** RFC 8555 §7.3.4: the key of a binding, base64url. */
 const bindingKey = (value: string): string | undefined =>
@@ -75,7 +68,7 @@ export const acme = section("ACME", {
   ),
   terms_of_service: anyUrl("Terms that accounts agree to; set, it is required."),
   renewal_explanation_url: anyUrl("Page that says why a certificate is to be renewed."),
-  challenge_types: list("Ways to prove a name.", oneOf(challengeTypes), [
+  challenge_types: list("Ways to prove a name.", oneOf(challengeNames), [
     "http-01",
     "dns-01",
     "tls-alpn-01",
@@ -114,7 +107,7 @@ export const acme = section("ACME", {
   ),
   require_eab: flag("Refuse accounts without external account binding.", false),
   eab_hmac_keys: map(
-    "Keys of bindings by their kid: base64url, or a source of it like those of secrets.",
+    "Keys of bindings to the first directory, by kid: base64url, or a source like those of secrets.",
     secretEntry({ wrong: bindingKey }),
   ),
   allow_ip_identifiers: flag("Certify addresses too.", false),

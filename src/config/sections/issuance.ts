@@ -32,7 +32,7 @@ import {
   text,
   word,
 } from "#config/fields.ts";
-import { section, type Values } from "#config/section.ts";
+import { maybeDerived, section, type Values } from "#config/section.ts";
 import { ctPolicyOf, profileCt } from "./transparency.ts";
 
 /** The keys under `issuance`. */
@@ -67,6 +67,7 @@ export const caa = section("Certification authority authorization", {
   dns_resolver: field(
     "Validating resolver to ask, an address with a port; unset asks the system's.",
     addressAndPort,
+    maybeDerived("`acme.dns_resolver`", (of) => of("acme.dns_resolver")),
   ),
 });
 

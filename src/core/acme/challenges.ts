@@ -26,6 +26,7 @@ export const challengeTypes = {
   "dns-persist-01": { dns: true,  wildcard: true,  ip: false },
 } as const satisfies Record<string, Readonly<Record<"dns" | "wildcard" | "ip", boolean>>>;
 export type ChallengeType = keyof typeof challengeTypes;
+export const challengeNames = Object.keys(challengeTypes) as readonly ChallengeType[]; // Its keys.
 
 /** True when the challenge proves control over the identifier, which is without `*.`. */
 export const proves = (

@@ -150,7 +150,7 @@ function statusOf({ code, status }: Problem, type: AcmeType): number {
   // A problem of the server that is none of overload is told without saying which. A CA that is
   // not there yet may be, and clients come again.
   if (type === "serverInternal" && status !== 503) return code === "ca_not_active" ? 503 : 500;
-  return type === "caa" || type === "unauthorized" ? 403 : status;
+  return statuses.get(type) ?? status;
 }
 
 function detailOf({ code, message, facts }: Problem): string {
@@ -158,8 +158,19 @@ function detailOf({ code, message, facts }: Problem): string {
   if (status >= 500 || !tellsReason.test(code)) return sentence;
   if (message !== sentence) return message;
   const { reason } = facts;
-  return typeof reason === "string" ? `${sentence.replace(/\.$/, "")}: ${reason}.` : sentence;
+  return typeof reason === "string"
+    ? `${withoutStop(sentence)}: ${withoutStop(reason)}.`
+    : sentence;
 }
+
+const withoutStop = (text: string): string => (text.endsWith(".") ? text.slice(0, -1) : text);
+
+/** Types that have one status, whatever the JSON API answers with the code. */
+const statuses: ReadonlyMap<AcmeType, number> = new Map([
+  ["alreadyRevoked", 400],
+  ["caa", 403],
+  ["unauthorized", 403],
+]);
 
 /** Refusals whose reasons are phrases for whoever wrote the message. */
 const tellsReason = /^acme_/;

@@ -37,7 +37,7 @@ export const preflightChecks = {
     "configuration file", "readable by others while it holds inline secrets", "writable by others",
     "Set mode 0600 and the service user as owner."),
   "config.default_secrets": row(
-    "passwords and passphrases", "a secret under 64 bits of entropy", "a known default is in use",
+    "passwords, passphrases and keys of ACME bindings", "a secret under 64 bits of entropy, a key of bindings under 32 octets", "a known default is in use",
     "Replace it and restart.", "config"),
   "secret.sources": row(
     "every source resolves", "an inline value is shadowed by a source, or a file is readable by others by permission", "unresolvable, or a file readable by others",
@@ -160,8 +160,14 @@ export const preflightChecks = {
     "identifier set where enforced", "mode permissive in a public profile", "missing",
     "Set `caa.identifier`."),
   "dns.resolver": row(
-    "resolver answers, EDNS0, TCP, DNSSEC", "no AD on the root zone's SOA; > 500 ms; one of several does not answer", "no answer while CAA needs it",
-    "Point `caa.dns_resolver` at a validating resolver.", "config", "network"),
+    "resolver answers, EDNS0, TCP, DNSSEC", "no AD on the root zone's SOA; > 500 ms; one of several does not answer", "no answer while ACME or CAA needs it",
+    "Point `acme.dns_resolver` at a validating resolver.", "config", "network"),
+  "acme.external": row(
+    "each directory through `acme.base_url`", none, "unreachable, or its addresses differ",
+    "Fix the proxy or `acme.base_url`.", "config", "server", "network"),
+  "protocols.ready": row(
+    "CA and profiles of each ACME directory", "a profile that people need approval for", "missing, not active, or of another tenant",
+    "Create the CA or correct `acme.ca_label`.", "config", "store"),
   "ct.logs": row(
     "each profile's policy can be met; logs answer", "a log is read-only, retired or silent", "policy cannot be met",
     "Update the log list.", "config", "network"),

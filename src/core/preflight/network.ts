@@ -1,5 +1,6 @@
 /** Judges what other hosts answered: name servers, and the places that certificates point to. */
 
+import { readJsonObject } from "#core/acme/strict-json.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { type Instant, timestamp } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
@@ -20,8 +21,14 @@ export interface NameServerLook {
   readonly tcp: DnsLook;
 }
 
+/** Groups of resolvers, each of which must answer for itself. */
+export function judgeResolvers(groups: readonly (readonly NameServerLook[])[]): Finding {
+  const findings = groups.map(judgeNameServers);
+  return gathered(findings, findings.map(({ detail }) => detail).join(" "));
+}
+
 /**
- * Resolvers that CAA is asked of: they answer over both transports, soon, and say that they
+ * Resolvers that CAA and ACME ask: they answer over both transports, soon, and say that they
  * validate (CAA-6).
  */
 export function judgeNameServers(looks: readonly NameServerLook[]): Finding {
@@ -66,6 +73,31 @@ export function judgeFetchedCrl(
   const stale = at.now > (thisUpdate + nextUpdate) / 2;
   return stale ? warned("it is past half of its life: a cache keeps it too long") : undefined;
 }
+
+/**
+ * An ACME directory as fetched, whose addresses all lie below `base`: a proxy that writes others, or
+ * another instance, is found by them. Gives the phrase of what is wrong with it.
+ */
+export function judgeAcmeDirectory(octets: Uint8Array, base: string): string | undefined {
+  const members = readable(() => readJsonObject(octets));
+  if (members === undefined) return "it is no ACME directory";
+  for (const name of acmeAddresses) {
+    const address = members[name];
+    if (typeof address !== "string") return `it has no ${name}`;
+    if (!address.startsWith(base)) return `its ${name} lies elsewhere`;
+  }
+  return undefined;
+}
+
+/** RFC 8555 §7.1.1: what every directory of pkid has. */
+const acmeAddresses = [
+  "newNonce",
+  "newAccount",
+  "newOrder",
+  "revokeCert",
+  "keyChange",
+  "renewalInfo",
+] as const;
 
 /** The certificate of the issuer as fetched. */
 export function judgeFetchedIssuer(

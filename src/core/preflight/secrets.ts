@@ -23,6 +23,13 @@ export function judgeSecrets(secrets: readonly NamedSecret[]): Finding {
   return gathered(findings, `${counted} looked at.`);
 }
 
+/** Warns of keys of MACs that are shorter than what they make; `value` is base64url. */
+export const judgeMacKeys = (keys: readonly NamedSecret[]): readonly Finding[] =>
+  keys.flatMap(({ key, value }) => {
+    const { length } = Buffer.from(value, "base64url");
+    return length < macOctets ? [warned(`${key} has ${length} octets; 32 are due.`)] : [];
+  });
+
 /** True for what everybody tries first, however it is spelled. */
 export function isKnownDefault(value: string): boolean {
   const bare = value.toLowerCase().replace(/[^a-z]/g, "");
@@ -87,4 +94,6 @@ const knownDefaults: ReadonlySet<string> = new Set([
   "0000",
 ]);
 
+/** RFC 7518 §3.2: of HS256. */
+const macOctets = 32;
 const bitsMin = 64;

@@ -192,12 +192,19 @@ export class Accounts {
     return { ...account, contacts };
   }
 
-  /** Ends the account, its proofs and its open orders, for good (RFC 8555 §7.3.6). */
-  async deactivate(origin: Origin, account: AccountRecord): Promise<AccountRecord> {
+  /**
+   * Ends the account, its proofs and its open orders, for good (RFC 8555 §7.3.6); by whoever runs
+   * the server it is `revoked` (§7.1.2).
+   */
+  async deactivate(
+    origin: Origin,
+    account: AccountRecord,
+    status: "deactivated" | "revoked" = "deactivated",
+  ): Promise<AccountRecord> {
     const { store, clock } = this.#deps;
     const now = clock.now();
     await store.atomically(async (tx) => {
-      if (!(await tx.acme.endAccount(account.id, "deactivated"))) return;
+      if (!(await tx.acme.endAccount(account.id, status))) return;
       await tx.audit.appendEvent(
         {
           ...authorOf(origin, account.tenant),
@@ -209,7 +216,7 @@ export class Accounts {
         now,
       );
     });
-    return { ...account, status: "deactivated" };
+    return { ...account, status };
   }
 
   /**

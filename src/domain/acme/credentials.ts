@@ -7,6 +7,7 @@ import { type Instant, timestamp } from "#core/time.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { keepSealed } from "#domain/envelopes/envelopes.ts";
+import { placeOf } from "#domain/envelopes/places.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -155,6 +156,8 @@ export class Credentials {
     const now = clock.now();
     return await store.atomically(async (tx) => {
       if (!(await tx.acme.revokeEab(record.id, now, origin.principal.subject))) return false;
+      // It opens nothing any more, and its accounts do not need it.
+      await tx.envelopes.remove(placeOf("eab", record.id));
       await tx.audit.appendEvent(credentialEvent("acme.eab.revoke", origin, record), now);
       return true;
     });

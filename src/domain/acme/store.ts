@@ -161,6 +161,12 @@ export interface Obtained {
   readonly replacedBy: string | undefined;
 }
 
+/** Position in a list in the order of names. */
+export interface NameKey {
+  readonly name: string;
+  readonly id: string;
+}
+
 export interface AccountFilter {
   readonly reach: Reach;
   readonly status?: AccountRecord["status"] | undefined;
@@ -203,12 +209,19 @@ export interface AcmeReads {
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationRecord[]>;
-  /** Of one account, newest first. */
-  authorizationsOf(
+  /**
+   * Those of an account that are pending or valid, past their end too, in the order of their names
+   * and then of their ids; those behind `after`.
+   */
+  openAuthorizations(
     account: string,
     limit: number,
-    after?: PageKey,
-  ): Promise<Page<AuthorizationRecord>>;
+    after?: NameKey,
+  ): Promise<{
+    readonly items: readonly AuthorizationRecord[];
+    readonly next: NameKey | undefined;
+    readonly total: number;
+  }>;
   /** Which account got the certificate by which order. */
   obtained(certificate: CertificateName): Promise<Obtained | undefined>;
   /** Valid authorizations of the account for these names, not past `now`, newest first. */

@@ -43,6 +43,7 @@ describe("P-8, P-9: trouble of the server", () => {
     [refuse("body_too_large"), "malformed 413"],
     [refuse("unsupported_media_type"), "malformed 415"],
     [refuse("not_found"), "malformed 404"],
+    [refuse("already_revoked"), "alreadyRevoked 400"],
   ])("%s", (problem, wanted) => {
     expect(told(problem)).toBe(wanted);
   });
@@ -130,6 +131,8 @@ describe("a document", () => {
   test("says in its sentence what is wrong with the message", () => {
     const { detail } = problemDocument(refuse("acme_malformed", { reason: "it has no url" }));
     expect(detail).toBe("The ACME request is malformed: it has no url.");
+    const sentence = problemDocument(refuse("acme_caa", { reason: "Another CA is named." }));
+    expect(sentence.detail).toEndWith(": Another CA is named.");
   });
 
   test("RFC 8555 §6.7.1: names the only identifier of a stored problem in a subproblem", () => {

@@ -1,11 +1,12 @@
 /** Authorizations of ACME in the database. */
 
-import { and, desc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, or, sql } from "drizzle-orm";
 
 import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
+  counted,
   inTexts,
   isAmong,
   selector,
@@ -18,13 +19,14 @@ import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 /** Authorizations as last committed. */
 export function authorizationReads(
   connection: Connection,
-): Pick<AcmeReads, "authorization" | "authorizations" | "validFor"> {
+): Pick<AcmeReads, "authorization" | "authorizations" | "openAuthorizations" | "validFor"> {
   const { db, t } = connection;
   const z = t.acmeAuthorizations;
   const listed = listedOf(connection);
   return {
     authorization: async (id) => (await listed([id]))[0],
     authorizations: listed,
+    openAuthorizations: openOf(connection),
     validFor: async (account, wanted, now) => {
       if (wanted.length === 0) return [];
       const names = wanted.map(({ identifier }) => identifier.value);
@@ -51,6 +53,30 @@ export function authorizationReads(
       );
       return await withChallenges(connection, fitting);
     },
+  };
+}
+
+/** By the partial index, which has them in the order of their names. */
+function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
+  const { db, t } = connection;
+  const z = t.acmeAuthorizations;
+  return async (account, limit, after) => {
+    // Literal, not parameters: otherwise no planner may use the partial index.
+    const open = and(sql`status in ('pending', 'valid')`, eq(z.account, account));
+    const behind =
+      after &&
+      and(gte(z.identifier, after.name), or(gt(z.identifier, after.name), gt(z.id, after.id)));
+    const rows = await db
+      .select()
+      .from(z)
+      .where(and(open, behind))
+      .orderBy(asc(z.identifier), asc(z.id))
+      .limit(limit + 1);
+    const [sum] = await db.select({ total: counted }).from(z).where(open);
+    const items = await withChallenges(connection, rows.slice(0, limit));
+    const last = rows.length > limit ? items.at(-1) : undefined;
+    const next = last && { name: last.identifier.value, id: last.id };
+    return { items, next, total: sum?.total ?? 0 };
   };
 }
 
