@@ -41,7 +41,8 @@ CREATE TABLE `acme_authorizations` (
 	`ordered` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `acme_authorizations_open` ON `acme_authorizations` (`account`,`identifier`,`status`) WHERE status in ('pending', 'valid');--> statement-breakpoint
+CREATE INDEX `acme_authorizations_account` ON `acme_authorizations` (`account`,`status`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `acme_authorizations_valid` ON `acme_authorizations` (`account`,`identifier`) WHERE status = 'valid';--> statement-breakpoint
 CREATE INDEX `acme_authorizations_end` ON `acme_authorizations` (`expires_at`) WHERE not ordered;--> statement-breakpoint
 CREATE TABLE `acme_challenges` (
 	`id` text PRIMARY KEY NOT NULL,
@@ -59,7 +60,7 @@ CREATE TABLE `acme_challenges` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `acme_challenges_due` ON `acme_challenges` (`next_at`,`id`,`account`) WHERE status = 'processing';--> statement-breakpoint
-CREATE TABLE `acme_eab` (
+CREATE TABLE `acme_eabs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`directory` text NOT NULL,
 	`ca_id` text NOT NULL,
@@ -81,7 +82,7 @@ CREATE TABLE `acme_eab` (
 	`revoked_by` text
 );
 --> statement-breakpoint
-CREATE INDEX `acme_eab_paging` ON `acme_eab` (`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `acme_eabs_paging` ON `acme_eabs` (`created_at`,`id`);--> statement-breakpoint
 CREATE TABLE `acme_nonces` (
 	`id` text PRIMARY KEY NOT NULL,
 	`expires_at` integer NOT NULL

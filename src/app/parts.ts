@@ -34,7 +34,7 @@ import { Canary } from "#domain/canary/canary.ts";
 import type { ProbeReport } from "#domain/canary/stages.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
 import { CaaGate } from "#domain/certificates/caa.ts";
-import { Ceremony } from "#domain/certificates/ceremony.ts";
+import { Ceremony, type CeremonyDeps } from "#domain/certificates/ceremony.ts";
 import { Issuance } from "#domain/certificates/issue.ts";
 import { certifyResponder } from "#domain/certificates/responder.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
@@ -120,15 +120,7 @@ export function domainParts(deps: PartsDeps): Parts {
   const caa = new CaaGate({ resolver: deps.resolver, clock, caa: config.caa });
   const signs = { store, keys, clock, random };
   const used = { ...signs, signing: new Signing(signs) };
-  const ceremony = new Ceremony({
-    ...used,
-    caa,
-    weakKeys: deps.weakKeys,
-    isAccountKey: config.acme.enabled ? (spki) => store.read.acme.isAccountKey(spki) : undefined,
-    refusals: deps.refusals,
-    scts: transparency.scts,
-    refuseWhileBehind: () => deps.clockWatch.refuseWhileBehind(),
-  });
+  const ceremony = ceremonyOf(deps, { ...used, caa, ...transparency });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
   const makers = { ...used, config, activated };
   const authorities = new Authorities({ ...makers, signers, ceremony });
@@ -154,13 +146,7 @@ export function domainParts(deps: PartsDeps): Parts {
     revocation,
     transparency,
     canary: canaryOf(deps, issuance, revocation),
-    acme: acmeParts({
-      ...deps,
-      profiles,
-      issuance,
-      envelopes: deps.sealing.envelopes,
-      revoker: () => revocation.revoker,
-    }),
+    acme: acmeParts({ ...deps, ...deps.sealing, ...revocation, profiles, issuance }),
     ...ends(deps),
     counts,
     profiles,
@@ -177,6 +163,19 @@ export function domainParts(deps: PartsDeps): Parts {
     clockWatch: deps.clockWatch,
     blockedKeys: new BlockedKeys({ store, clock, random }),
   };
+}
+
+function ceremonyOf(
+  { config, store, weakKeys, refusals, clockWatch }: PartsDeps,
+  used: Pick<CeremonyDeps, "store" | "signing" | "clock" | "random" | "caa" | "scts">,
+): Ceremony {
+  return new Ceremony({
+    ...used,
+    weakKeys,
+    refusals,
+    isAccountKey: config.acme.enabled ? (spki) => store.read.acme.isAccountKey(spki) : undefined,
+    refuseWhileBehind: () => clockWatch.refuseWhileBehind(),
+  });
 }
 
 const profilesIn = (inForce: PartsDeps["inForce"]): (() => ProfileSet) =>

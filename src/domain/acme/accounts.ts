@@ -16,7 +16,7 @@ import { authorOf, type Origin } from "#domain/actor.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import type { Bindings } from "./bindings.ts";
+import type { Bindings, Bound } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
 import type { AccountKeys } from "./key-checks.ts";
 import { acmeOrigin, type Whence } from "./origin.ts";
@@ -116,8 +116,8 @@ export class Accounts {
     const known = await store.read.acme.accountByKey(directory.name, key.thumbprint);
     if (known !== undefined) return { account: living(known), made: false };
     if (asked.onlyReturnExisting === true) throw refuse("acme_account_unknown");
-    const account = await this.#admitted(directory, key, asked);
-    const present = await this.#deps.store.atomically((tx) => this.#add(tx, account, whence));
+    const { account, bound } = await this.#admitted(directory, key, asked);
+    const present = await store.atomically((tx) => this.#add(tx, account, bound, whence));
     if (present !== undefined) return { account: living(present), made: false };
     return { account, made: true };
   }
@@ -126,7 +126,7 @@ export class Accounts {
     directory: Directory,
     key: AccountKey,
     asked: NewAccount,
-  ): Promise<AccountRecord> {
+  ): Promise<{ readonly account: AccountRecord; readonly bound: Bound | undefined }> {
     const { store, clock, random, config, directories, bindings, keys, hasRoom } = this.#deps;
     const contacts = readContacts(asked.contact);
     const terms = config().acme.terms_of_service;
@@ -149,7 +149,7 @@ export class Accounts {
             url: directory.url("/new-account"),
           });
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
-    return {
+    const account: AccountRecord = {
       id: orderedId(now, random.bytes(10)),
       directory: directory.name,
       tenant: ca.tenant,
@@ -162,15 +162,19 @@ export class Accounts {
       eabId: bound?.eabId,
       createdAt: now,
     };
+    return { account, bound };
   }
 
   /** Gives the account that has the key by now, in place of storing this one. */
-  async #add(tx: Unit, account: AccountRecord, whence: Whence): Promise<AccountRecord | undefined> {
-    const { clock, bindings } = this.#deps;
-    const now = clock.now();
+  async #add(
+    tx: Unit,
+    account: AccountRecord,
+    bound: Bound | undefined,
+    whence: Whence,
+  ): Promise<AccountRecord | undefined> {
     const present = await tx.acme.addAccount(account);
     if (present !== undefined) return present;
-    if (account.eabId !== undefined) await bindings.take(tx, account.eabId, now);
+    if (bound !== undefined) await this.#deps.bindings.take(tx, bound, account.createdAt);
     await tx.audit.appendEvent(
       {
         ...authorOf(acmeOrigin(`acme:${account.id}`, whence), account.tenant),
@@ -180,7 +184,7 @@ export class Accounts {
         target: account.id,
         detail: { eab: account.eabId },
       },
-      now,
+      account.createdAt,
     );
     return undefined;
   }

@@ -37,6 +37,8 @@ export interface Limits {
 /** The credential that a binding has proved to hold. */
 export interface Bound extends Limits {
   readonly eabId: string;
+  /** False for one of the configuration, which has no limit of uses. */
+  readonly counted: boolean;
 }
 
 /** What a binding is held against. */
@@ -70,16 +72,16 @@ export class Bindings {
     const credential = await this.#usable(jws.kid, directory, now);
     const genuine = verifyEabJws(jws, await this.#deps.keys.of(jws.kid));
     if (!genuine || credential === undefined) throw unbound();
-    return { eabId: credential.id, ...limitsIn(credential) };
+    const counted = !this.#deps.keys.isConfigured(credential.id);
+    return { eabId: credential.id, counted, ...limitsIn(credential) };
   }
 
   /**
    * Takes a use in the unit that makes the account; refuses `acme_unauthorized` when the last one
    * was taken, or the credential has ended, since it was looked at (EAB-2).
    */
-  async take(tx: Unit, eabId: string, now: Instant): Promise<void> {
-    if (this.#deps.keys.isConfigured(eabId)) return;
-    if (!(await tx.acme.useEab(eabId, now))) throw unbound();
+  async take(tx: Unit, { eabId, counted }: Bound, now: Instant): Promise<void> {
+    if (counted && !(await tx.acme.useEab(eabId, now))) throw unbound();
   }
 
   /**

@@ -18,9 +18,10 @@ export class CleanUp {
   async run(): Promise<void> {
     const { store, clock } = this.#deps;
     await store.exclusively("acme-clean-up", async () => {
-      await this.#repeat(() => store.atomically((tx) => tx.acme.pruneNonces(clock.now(), nonces)));
+      const now = clock.now();
+      await this.#repeat(() => store.atomically((tx) => tx.acme.pruneNonces(now, nonces)));
       // Clients look at an order for a while after its end.
-      const before = addSeconds(clock.now(), -keptDays * secondsPerDay);
+      const before = addSeconds(now, -keptDays * secondsPerDay);
       await this.#repeat(() => store.atomically((tx) => tx.acme.prune(before, orders)));
       const over = addSeconds(clock.now(), -plansKeptDays * secondsPerDay);
       await this.#repeat(() => store.atomically((tx) => tx.replacements.pruneItems(over, items)));

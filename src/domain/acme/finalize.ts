@@ -1,4 +1,7 @@
-/** Finalizes orders: a request for exactly the names that were proved, one certificate (FIN-1 to FIN-5). */
+/**
+ * Finalizes orders: a request for exactly the names that were proved comes to one certificate
+ * (FIN-1 to FIN-5).
+ */
 
 import { judgeCsr } from "#core/acme/request.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";

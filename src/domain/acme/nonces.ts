@@ -1,6 +1,6 @@
 /** Nonces: made without a record, taken once (AC-4; RFC 8555 §6.5). */
 
-import { mintNonce, readNonce } from "#core/acme/nonces.ts";
+import { mintNonce, type Nonce, readNonce } from "#core/acme/nonces.ts";
 import { refuse } from "#core/problems.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -31,7 +31,7 @@ export class Nonces {
    * What the used set keeps of a nonce. Refuses `acme_bad_nonce` for none, for one that nobody of
    * this instance made, and for one that is too old.
    */
-  readable(text: string | undefined): { readonly id: string; readonly expiresAt: number } {
+  readable(text: string | undefined): Nonce {
     const { key, clock } = this.#deps;
     const nonce = text === undefined ? undefined : readNonce(key, text, clock.now());
     if (nonce === undefined) throw refuse("acme_bad_nonce");

@@ -37,7 +37,7 @@ export interface AcmeDeps {
   readonly profiles: () => ProfileSet;
   readonly envelopes: Envelopes;
   readonly issuance: Pick<Issuance, "issue">;
-  readonly revoker: () => Pick<Revoker, "revoke">;
+  readonly revoker: Pick<Revoker, "revoke">;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
   readonly validators: ValidationDeps["validators"];
   readonly onAttempt: ValidationDeps["onAttempt"];

@@ -23,7 +23,7 @@ export interface ReplacementRecord {
   readonly end: Instant;
   /** Certificates for each second of the time at most, as it was spread. */
   readonly perSecond: number;
-  /** What becomes of the old certificates: nothing, or revoked once replaced, the rest at the end. */
+  /** Why old certificates are revoked once replaced, the rest at the end; undefined: not at all. */
   readonly revoke: RevocationReason | undefined;
   /** `planning` while its certificates are being collected: nobody is told of it yet. */
   readonly state: ReplacementState;

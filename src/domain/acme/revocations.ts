@@ -1,4 +1,7 @@
-/** Revocation by whoever has the right to it: account, other account, or key (protocols.md §1.7). */
+/**
+ * Revocation by whoever has the right to it: the account that got the certificate, one that holds
+ * its names, or its key (protocols.md §1.7; RFC 8555 §7.6).
+ */
 
 import { DerError } from "#core/asn1/cursor.ts";
 import type { AccountKey } from "#core/acme/account-keys.ts";
@@ -25,7 +28,7 @@ export interface RevocationDeps {
   readonly clock: Clock;
   readonly directories: Directories;
   readonly inventory: Inventory;
-  readonly revoker: () => Pick<Revoker, "revoke">;
+  readonly revoker: Pick<Revoker, "revoke">;
 }
 
 /** Who asks: an account, or whoever holds a key. */
@@ -65,7 +68,7 @@ export class Revocations {
     const ca = await store.read.cas.byId(record.caId);
     if (ca === undefined) throw refuse("acme_not_found");
     const origin = acmeOrigin(subjectOf(who), whence);
-    const { status } = await revoker().revoke(
+    const { status } = await revoker.revoke(
       {
         ca,
         serial: record.serial,

@@ -254,7 +254,7 @@ export interface AcmeWrites {
   endAccount(id: string, status: "deactivated" | "revoked"): Promise<boolean>;
   /** Ends every valid account bound with it; gives their ids, `limit` at most in one unit. */
   endAccountsOf(eab: string, limit: number): Promise<readonly string[]>;
-  /** Gives the id of the other account of the directory that has the key, and changes nothing then. */
+  /** Gives the other account of the directory that has the key, and changes nothing then. */
   changeKey(
     id: string,
     key: Pick<AccountRecord, "thumbprint" | "jwk" | "spkiSha256">,

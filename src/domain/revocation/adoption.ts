@@ -100,7 +100,7 @@ export class Adoption {
     offers: readonly Offer[],
   ): Promise<readonly Adopted[]> {
     const { certificates, revocations } = this.#deps.store.read;
-    const seen = new Map<Serial, Judged>();
+    const seen = new Map<Serial, Pick<Judged, "foreign" | "revoked">>();
     const results: Adopted[] = [];
     for (const one of await judged(issuer, offers)) {
       if ("fault" in one || one.own) {
@@ -112,8 +112,12 @@ export class Adoption {
       const before = seen.get(serial);
       const known = row ?? before?.foreign;
       const entry = ca && (await revocations.bySerial(ca.id, serial));
-      results.push(foretold(one, known, entry ?? before?.revoked));
-      seen.set(serial, one);
+      const result = foretold(one, known, later(entry, before?.revoked));
+      results.push(result);
+      if (result.result === "refused") continue;
+      // What came before it under this serial stays, as it would in the inventory.
+      const { foreign = before?.foreign } = one;
+      seen.set(serial, { foreign, revoked: later(before?.revoked, one.revoked) });
     }
     return results;
   }
@@ -306,6 +310,16 @@ const stands = (
   entry: Pick<RevocationRecord, "reason"> | undefined,
   revoked: { readonly reason: RevocationReason },
 ): boolean => entry !== undefined && !upgrades(entry, revoked);
+
+interface WithReason {
+  readonly reason: RevocationReason;
+}
+
+/** Of two revocations of a serial, one after the other, the one that counts. */
+const later = <A extends WithReason, B extends WithReason>(
+  first: A | undefined,
+  second: B | undefined,
+): A | B | undefined => (first === undefined || upgrades(first, second) ? second : first);
 
 const upgrades = (
   entry: Pick<RevocationRecord, "reason">,

@@ -195,6 +195,20 @@ test("a time in the future is not later than now", async () => {
   expect(await entry(serialOf("one"))).toMatchObject({ revokedAt: small.clock.now() });
 });
 
+test("a look remembers the certificate of a serial beside what was said of it later", async () => {
+  const certificate = octetsOf("one");
+  const entry = { certificate: undefined, serial: serialOf("one") };
+  const offers = [
+    offer({ certificate }),
+    offer({ ...entry, revoked: revokedFor("superseded") }),
+    offer({ certificate }),
+  ];
+  const { ca, issuer } = call();
+  const told = await small.adoption.check({ ca, issuer }, offers);
+  expect(told.map(({ result }) => result)).toEqual(["imported", "revoked", "present"]);
+  expect(await small.adoption.adopt(call(), offers)).toEqual([...told]);
+});
+
 test("a look tells what adopting then does, in whatever order things come", async () => {
   const reasons = ["superseded", "certificateHold", "keyCompromise"] as const;
   const one = fc.record({

@@ -7,6 +7,7 @@ import type { AccessLogFilter, AccessLogRow, EventFilter } from "#domain/audit/s
 import type { CaFilter, CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
+import { acmeReads } from "./acme.ts";
 import { approvalReads } from "./approvals.ts";
 import { bulkReads } from "./bulk.ts";
 import { bulkRevocationReads } from "./bulk-revocations.ts";
@@ -16,6 +17,7 @@ import { passkeyReads } from "./passkeys.ts";
 import { keyCheckReads } from "./key-checks.ts";
 import { tenantReads } from "./tenants.ts";
 import { expiryReads, isOutlived } from "./expiry.ts";
+import { replacementReads } from "./replacements.ts";
 import { retentionReads } from "./retention.ts";
 import { presignedReads } from "./presigned.ts";
 import { transparencyReads } from "./transparency.ts";
@@ -40,6 +42,8 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     tenants: tenantReads(state),
     access: accessReads(state),
     approvals: approvalReads(state),
+    acme: acmeReads(state),
+    replacements: replacementReads(state),
     audit: auditReads(state),
     accessLog: accessLogReads(accessLog),
     instance: { value: async (name) => state.values.get(name) },

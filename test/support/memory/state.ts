@@ -5,6 +5,8 @@ import type { LedgerEntry } from "#core/audit/ledger.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { ApiTokenRecord, GrantRecord, PasskeyRecord } from "#domain/access/store.ts";
+import type { ReplacementItem, ReplacementRecord } from "#domain/acme/replacement-store.ts";
+import type { AccountRecord, EabRecord } from "#domain/acme/store.ts";
 import type { ApprovalRecord } from "#domain/approvals/store.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CaRecord, CrossSignFacts } from "#domain/authorities/store.ts";
@@ -27,6 +29,12 @@ import type {
   ShardUrlRecord,
 } from "#domain/revocation/store.ts";
 import type { TenantRecord } from "#domain/tenants/store.ts";
+import type {
+  MemoryAccountKey,
+  MemoryAuthorization,
+  MemoryChallenge,
+  MemoryOrder,
+} from "./acme.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
 export interface MemoryState {
@@ -81,6 +89,17 @@ export interface MemoryState {
   readonly approvals: Map<string, ApprovalRecord>;
   /** Ids whose operation was done. */
   readonly approvalEffects: Map<string, true>;
+  readonly acmeNonces: Map<string, Instant>;
+  readonly acmeAccounts: Map<string, AccountRecord>;
+  /** The keys an account had, the last one first. */
+  readonly acmeAccountKeys: Map<string, readonly MemoryAccountKey[]>;
+  readonly acmeEabs: Map<string, EabRecord>;
+  readonly acmeOrders: Map<string, MemoryOrder>;
+  readonly acmeAuthorizations: Map<string, MemoryAuthorization>;
+  readonly acmeChallenges: Map<string, MemoryChallenge>;
+  readonly replacements: Map<string, ReplacementRecord>;
+  /** By plan, CA and serial. */
+  readonly replacementItems: Map<string, ReplacementItem>;
   readonly events: Map<number, AuditEvent>;
   readonly ledger: Map<number, LedgerEntry>;
   readonly values: Map<string, string>;

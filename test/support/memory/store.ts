@@ -12,6 +12,7 @@ import type { IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { type TenantRecord, unlimited } from "#domain/tenants/store.ts";
 import { isOfOwnKey } from "#domain/key-checks/store.ts";
+import { acmeWrites } from "./acme.ts";
 import { approvalWrites } from "./approvals.ts";
 import { bulkWrites } from "./bulk.ts";
 import { bulkRevocationWrites } from "./bulk-revocations.ts";
@@ -22,6 +23,7 @@ import { passkeyWrites } from "./passkeys.ts";
 import { keyCheckWrites } from "./key-checks.ts";
 import { retentionWrites } from "./retention.ts";
 import { forgetPresigned, presignedWrites } from "./presigned.ts";
+import { replacementWrites } from "./replacements.ts";
 import { memoryReads } from "./reads.ts";
 import { tenantWrites } from "./tenants.ts";
 import { transparencyWrites } from "./transparency.ts";
@@ -119,6 +121,8 @@ function unitOf(state: MemoryState, beforeWrite: (operation: string) => void): U
       tenants: tenantWrites(state),
       access: accessWrites(state),
       approvals: approvalWrites(state),
+      acme: acmeWrites(state),
+      replacements: replacementWrites(state),
       audit: auditWrites(state),
       instance: {
         setValue: async (name, value) => {
@@ -418,6 +422,15 @@ const emptyState = (): MemoryState => ({
   passkeys: new Map(),
   approvals: new Map(),
   approvalEffects: new Map(),
+  acmeNonces: new Map(),
+  acmeAccounts: new Map(),
+  acmeAccountKeys: new Map(),
+  acmeEabs: new Map(),
+  acmeOrders: new Map(),
+  acmeAuthorizations: new Map(),
+  acmeChallenges: new Map(),
+  replacements: new Map(),
+  replacementItems: new Map(),
   tenants: new Map([["default", { ...defaultRow }]]),
 });
 

@@ -4,6 +4,7 @@ import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
 
 import type { AccountRecord, AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
+  breath,
   changer,
   counted,
   inserter,
@@ -11,6 +12,7 @@ import {
   olderThan,
   pageOf,
   placeholder,
+  rowsAtOnce,
   selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
@@ -130,9 +132,9 @@ or exists (select 1 from acme_account_keys where spki_sha256 = ${two})`;
 }
 
 /** Ends those of the accounts that are valid, with what is theirs; gives which they were. */
-function endingOf({ db, t, ...rest }: Connection) {
-  const { acmeAccounts: a, acmeAuthorizations: z, acmeChallenges: c, acmeOrders: o } = t;
-  const connection = { db, t, ...rest };
+function endingOf(connection: Connection) {
+  const { db, t } = connection;
+  const { acmeAccounts: a, acmeChallenges: c } = t;
   return async (
     ids: readonly string[],
     status: "deactivated" | "revoked",
@@ -142,27 +144,42 @@ function endingOf({ db, t, ...rest }: Connection) {
     const rows = await db.update(a).set({ status }).where(valid).returning({ id: a.id });
     const ended = rows.map(({ id }) => id);
     if (ended.length === 0) return [];
-    // Literal, not parameters: otherwise no planner may use the partial indexes.
-    const proofs = sql`status in ('pending', 'valid')`;
-    await db
-      .update(z)
-      .set({ status: "deactivated" })
-      .where(and(proofs, inTexts(connection, z.account, ended)));
+    for (const id of ended) await endProofs(connection, id);
     await db
       .update(c)
       .set({ status: "pending", nextAt: null, owner: null, leaseUntil: null })
+      // Literal, not a parameter: otherwise no planner may use the partial index.
       .where(and(sql`status = 'processing'`, inTexts(connection, c.account, ended)));
-    const open = and(sql`status <> 'valid'`, inArray(o.status, ["pending", "ready"]));
-    const theirs = and(open, inTexts(connection, o.account, ended));
-    const orders = await db.select({ id: o.id }).from(o).where(theirs);
-    const named = inTexts(
-      connection,
-      o.id,
-      orders.map(({ id }) => id),
-    );
-    if (orders.length > 0) await db.update(o).set({ status: "invalid" }).where(named);
+    await endOrders(connection, ended);
     return ended;
   };
+}
+
+async function endProofs(connection: Connection, account: string): Promise<void> {
+  const z = connection.t.acmeAuthorizations;
+  const open = and(eq(z.account, account), inArray(z.status, ["pending", "valid"]));
+  for (;;) {
+    const rows = connection.db.select({ id: z.id }).from(z).where(open).limit(rowsAtOnce);
+    const ids = (await rows).map(({ id }) => id);
+    const named = inTexts(connection, z.id, ids);
+    await connection.db.update(z).set({ status: "deactivated" }).where(named);
+    if (ids.length < rowsAtOnce) return;
+    if (connection.dialect === "sqlite") await breath();
+  }
+}
+
+async function endOrders(connection: Connection, accounts: readonly string[]): Promise<void> {
+  const { db, t } = connection;
+  const o = t.acmeOrders;
+  // Literal, as above.
+  const open = sql`status <> 'valid' and status in ('pending', 'ready')`;
+  const theirs = and(open, inTexts(connection, o.account, accounts));
+  const ids = (await db.select({ id: o.id }).from(o).where(theirs)).map(({ id }) => id);
+  for (let at = 0; at < ids.length; at += rowsAtOnce) {
+    const named = inTexts(connection, o.id, ids.slice(at, at + rowsAtOnce));
+    await db.update(o).set({ status: "invalid" }).where(named);
+    if (connection.dialect === "sqlite") await breath();
+  }
 }
 
 function changeKeyOf(connection: Connection): AcmeWrites["changeKey"] {

@@ -33,10 +33,10 @@ export function authorizationReads(
       const rows = await db
         .select()
         .from(z)
-        // Literal, not parameters: otherwise no planner may use the partial index.
+        // Literal, not a parameter: otherwise no planner may use the partial index.
         .where(
           and(
-            sql`status in ('pending', 'valid') and status = 'valid'`,
+            sql`status = 'valid'`,
             eq(z.account, account),
             inTexts(connection, z.identifier, names),
             gt(z.expiresAt, now),

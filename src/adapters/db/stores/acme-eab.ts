@@ -19,7 +19,7 @@ import { within } from "./cas.ts";
 /** Credentials as last committed. */
 export function eabReads(connection: Connection): Pick<AcmeReads, "eab" | "eabs"> {
   const { db, t } = connection;
-  const e = t.acmeEab;
+  const e = t.acmeEabs;
   const find = selector(connection, e, "where id = %1");
   return {
     eab: async (id) => {
@@ -46,15 +46,15 @@ export function eabReads(connection: Connection): Pick<AcmeReads, "eab" | "eabs"
 export function eabWrites(
   connection: Connection,
 ): Pick<AcmeWrites, "addEab" | "useEab" | "revokeEab"> {
-  const insert = inserter(connection, connection.t.acmeEab);
+  const insert = inserter(connection, connection.t.acmeEabs);
   const use = changer(
     connection,
-    `update acme_eab set uses = uses + 1, last_used_at = %1 where id = %2 and revoked_at is null
+    `update acme_eabs set uses = uses + 1, last_used_at = %1 where id = %2 and revoked_at is null
 and (expires_at is null or expires_at > %3) and (max_uses = 0 or uses < max_uses)`,
   );
   const revoke = changer(
     connection,
-    "update acme_eab set revoked_at = %1, revoked_by = %2 where id = %3 and revoked_at is null",
+    "update acme_eabs set revoked_at = %1, revoked_by = %2 where id = %3 and revoked_at is null",
   );
   return {
     addEab: async (eab) => {
@@ -71,7 +71,7 @@ function being(
   status: "active" | "exhausted" | "expired" | "revoked",
   now: Instant,
 ): SQL | undefined {
-  const { revokedAt, expiresAt, maxUses, uses } = t.acmeEab;
+  const { revokedAt, expiresAt, maxUses, uses } = t.acmeEabs;
   const living = and(isNull(revokedAt), or(isNull(expiresAt), gt(expiresAt, now)));
   switch (status) {
     case "revoked":
@@ -87,7 +87,7 @@ function being(
   }
 }
 
-function record(row: Connection["t"]["acmeEab"]["$inferSelect"]): EabRecord {
+function record(row: Connection["t"]["acmeEabs"]["$inferSelect"]): EabRecord {
   return {
     ...row,
     profile: row.profile ?? undefined,

@@ -13,7 +13,7 @@ export function acmeTables(k: Kit) {
     acmeNonces: noncesTable(k),
     acmeAccounts: accountsTable(k),
     acmeAccountKeys: accountKeysTable(k),
-    acmeEab: eabTable(k),
+    acmeEabs: eabTable(k),
     acmeOrders: ordersTable(k),
     acmeOrderAuthorizations: orderAuthorizationsTable(k),
     acmeAuthorizations: authorizationsTable(k),
@@ -75,7 +75,7 @@ function accountKeysTable(k: Kit) {
 
 function eabTable(k: Kit) {
   return k.table(
-    "acme_eab",
+    "acme_eabs",
     {
       id: k.text("id").primaryKey(),
       directory: k.text("directory").notNull(),
@@ -97,7 +97,7 @@ function eabTable(k: Kit) {
       revokedAt: k.int("revoked_at"),
       revokedBy: k.text("revoked_by"),
     },
-    (t) => [k.index("acme_eab_paging").on(t.createdAt, t.id)],
+    (t) => [k.index("acme_eabs_paging").on(t.createdAt, t.id)],
   );
 }
 
@@ -182,10 +182,8 @@ function authorizationsTable(k: Kit) {
       ordered: k.bool("ordered").notNull(),
     },
     (t) => [
-      k
-        .index("acme_authorizations_open")
-        .on(t.account, t.identifier, t.status)
-        .where(sql`status in ('pending', 'valid')`),
+      k.index("acme_authorizations_account").on(t.account, t.status, t.createdAt, t.id),
+      k.index("acme_authorizations_valid").on(t.account, t.identifier).where(sql`status = 'valid'`),
       k.index("acme_authorizations_end").on(t.expiresAt).where(sql`not ordered`),
     ],
   );

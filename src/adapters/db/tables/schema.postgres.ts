@@ -45,7 +45,7 @@ export const {
   acmeNonces,
   acmeAccounts,
   acmeAccountKeys,
-  acmeEab,
+  acmeEabs,
   acmeOrders,
   acmeOrderAuthorizations,
   acmeAuthorizations,

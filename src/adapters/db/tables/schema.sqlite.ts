@@ -48,7 +48,7 @@ export const {
   acmeNonces,
   acmeAccounts,
   acmeAccountKeys,
-  acmeEab,
+  acmeEabs,
   acmeOrders,
   acmeOrderAuthorizations,
   acmeAuthorizations,

@@ -1,0 +1,108 @@
+/** Planned replacements in memory. */
+
+import { coversCa } from "#core/access/principal.ts";
+import { assert } from "#core/problems.ts";
+import type { ReplacementItem, ReplacementRecord } from "#domain/acme/replacement-store.ts";
+import type { CertificateName } from "#domain/acme/store.ts";
+import type { Reads, Unit } from "#domain/store.ts";
+import { type MemoryState, pageOf, serialKey } from "./state.ts";
+
+/** Plans and their items, which are counted anew each time. */
+export function replacementReads(state: MemoryState): Reads["replacements"] {
+  const { replacements, replacementItems } = state;
+  const itemsOf = (id: string) =>
+    [...replacementItems.values()]
+      .filter(({ replacement }) => replacement === id)
+      .sort((a, b) => (a.serial < b.serial ? -1 : 1));
+  return {
+    replacement: async (id) => replacements.get(id),
+    counts: async (id) => {
+      const items = itemsOf(id);
+      return {
+        total: items.length,
+        replaced: items.filter(({ replacedAt }) => replacedAt !== undefined).length,
+        revoked: items.filter(({ revokedAt }) => revokedAt !== undefined).length,
+      };
+    },
+    replacements: async (reach, limit, after) =>
+      pageOf(
+        [...replacements.values()].filter(({ caId, tenant }) =>
+          coversCa(reach, { id: caId, tenant }),
+        ),
+        ({ createdAt: at, id }) => ({ at, id }),
+        limit,
+        after,
+      ),
+    plannedFor: async (certificate) => {
+      const planned = runningWith(state, certificate);
+      const { items } = pageOf(planned, ({ plan }) => ({ at: plan.createdAt, id: plan.id }), 1);
+      return items[0]?.item;
+    },
+    running: async () =>
+      [...replacements.values()]
+        .filter(({ state: is }) => is === "running")
+        .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)),
+    unrevoked: async (id, all, limit) =>
+      itemsOf(id)
+        .filter(({ revokedAt }) => revokedAt === undefined)
+        .filter(({ replacedAt }) => all || replacedAt !== undefined)
+        .slice(0, limit),
+    items: async (id, limit, after = "") =>
+      itemsOf(id)
+        .filter(({ serial }) => serial > after)
+        .slice(0, limit),
+  };
+}
+
+/** The writes of a unit. */
+export function replacementWrites(state: MemoryState): Unit["replacements"] {
+  const { replacements, replacementItems } = state;
+  return {
+    addReplacement: async (plan) => {
+      replacements.set(plan.id, plan);
+    },
+    addItems: async (items) => {
+      for (const item of items) {
+        assert(replacements.has(item.replacement), "items belong to a plan that is stored");
+        replacementItems.set(keyOf(item), item);
+      }
+    },
+    noteReplaced: async (certificate, at) => {
+      for (const { item } of runningWith(state, certificate)) {
+        if (item.replacedAt !== undefined) continue;
+        replacementItems.set(keyOf(item), { ...item, replacedAt: at });
+      }
+    },
+    noteRevoked: async (id, certificates, at) => {
+      for (const name of certificates) {
+        const key = keyOf({ replacement: id, ...name });
+        const item = replacementItems.get(key);
+        if (item === undefined || item.revokedAt !== undefined) continue;
+        replacementItems.set(key, { ...item, revokedAt: at });
+      }
+    },
+    endReplacement: async (id, to) => {
+      const plan = replacements.get(id);
+      if (plan?.state !== "running") return false;
+      replacements.set(id, { ...plan, state: to });
+      return true;
+    },
+  };
+}
+
+function runningWith(
+  { replacements, replacementItems }: MemoryState,
+  { caId, serial }: CertificateName,
+): readonly { readonly plan: ReplacementRecord; readonly item: ReplacementItem }[] {
+  return [...replacements.values()].flatMap((plan) => {
+    const item = replacementItems.get(keyOf({ replacement: plan.id, caId, serial }));
+    return plan.state === "running" && item !== undefined ? { plan, item } : [];
+  });
+}
+
+const keyOf = ({
+  replacement,
+  caId,
+  serial,
+}: Pick<ReplacementItem, "replacement" | "caId" | "serial">) =>
+  `${replacement}/${serialKey(caId, serial)}`;
