@@ -141,8 +141,7 @@ CREATE UNIQUE INDEX "acme_accounts_key" ON "acme_accounts" USING btree ("directo
 CREATE INDEX "acme_accounts_spki" ON "acme_accounts" USING btree ("spki_sha256");--> statement-breakpoint
 CREATE INDEX "acme_accounts_paging" ON "acme_accounts" USING btree ("created_at","id");--> statement-breakpoint
 CREATE INDEX "acme_accounts_eab" ON "acme_accounts" USING btree ("eab_id","status","id") WHERE eab_id is not null;--> statement-breakpoint
-CREATE INDEX "acme_authorizations_account" ON "acme_authorizations" USING btree ("account","status","created_at","id");--> statement-breakpoint
-CREATE INDEX "acme_authorizations_valid" ON "acme_authorizations" USING btree ("account","identifier") WHERE status = 'valid';--> statement-breakpoint
+CREATE INDEX "acme_authorizations_open" ON "acme_authorizations" USING btree ("account","identifier","id","status") WHERE status in ('pending', 'valid');--> statement-breakpoint
 CREATE INDEX "acme_authorizations_end" ON "acme_authorizations" USING btree ("expires_at") WHERE not ordered;--> statement-breakpoint
 CREATE INDEX "acme_challenges_due" ON "acme_challenges" USING btree ("next_at","id","account") WHERE status = 'processing';--> statement-breakpoint
 CREATE INDEX "acme_eabs_paging" ON "acme_eabs" USING btree ("created_at","id");--> statement-breakpoint

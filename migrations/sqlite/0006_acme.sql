@@ -41,8 +41,7 @@ CREATE TABLE `acme_authorizations` (
 	`ordered` integer NOT NULL
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `acme_authorizations_account` ON `acme_authorizations` (`account`,`status`,`created_at`,`id`);--> statement-breakpoint
-CREATE INDEX `acme_authorizations_valid` ON `acme_authorizations` (`account`,`identifier`) WHERE status = 'valid';--> statement-breakpoint
+CREATE INDEX `acme_authorizations_open` ON `acme_authorizations` (`account`,`identifier`,`id`,`status`) WHERE status in ('pending', 'valid');--> statement-breakpoint
 CREATE INDEX `acme_authorizations_end` ON `acme_authorizations` (`expires_at`) WHERE not ordered;--> statement-breakpoint
 CREATE TABLE `acme_challenges` (
 	`id` text PRIMARY KEY NOT NULL,

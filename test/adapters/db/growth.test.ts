@@ -28,6 +28,18 @@ const record = (why: string): Bound => ({ by: "record", why });
 const bounds: Readonly<Record<string, Bound>> = {
   access_log: job("access_log.prune"),
   access_packs: job("access_log.prune"),
+  acme_account_keys: record(
+    "a key of an account certifies nothing else, also after it was changed",
+  ),
+  acme_accounts: record("whose a key is, and who asked for what"),
+  acme_authorizations: job("acme.clean_up"),
+  acme_challenges: job("acme.clean_up"),
+  acme_eabs: people("a credential that ended stays named by its accounts"),
+  acme_nonces: job("acme.clean_up"),
+  acme_order_authorizations: job("acme.clean_up"),
+  acme_orders: job("acme.clean_up"),
+  acme_replacement_items: people("a certificate of a plan"),
+  acme_replacements: people("a plan"),
   api_tokens: people("a token that ended stays named in events"),
   approval_decisions: record("who decided what"),
   approval_effects: record("an approval is executed once"),

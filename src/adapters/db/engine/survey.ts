@@ -85,6 +85,11 @@ const stateQueries = [
   "select 'approvals' as \"of\", status, count(*) as rows from approvals group by status",
   "select 'intents' as \"of\", state as status, count(*) as rows from intents group by state",
   "select 'bulk_runs' as \"of\", state as status, count(*) as rows from bulk_runs group by state",
+  "select 'acme_accounts' as \"of\", status, count(*) as rows from acme_accounts group by status",
+  // Those that are valid are most of them, and no index has them together.
+  "select 'acme_orders' as \"of\", status, count(*) as rows from acme_orders where status <> 'valid' group by status",
+  "select 'acme_challenges' as \"of\", status, count(*) as rows from acme_challenges where status = 'processing' group by status",
+  "select 'acme_replacements' as \"of\", state as status, count(*) as rows from acme_replacements group by state",
   "select 'open intents' as \"of\", 'open' as status, count(*) as rows from open_intents",
 ];
 

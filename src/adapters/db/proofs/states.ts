@@ -9,6 +9,12 @@ import {
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 
 import { approvalStatuses } from "#core/approvals/classes.ts";
+import {
+  accountStates,
+  authorizationStates,
+  challengeStates,
+  orderStates,
+} from "#domain/acme/store.ts";
 import { caStatuses } from "#domain/authorities/store.ts";
 import { kekStatuses } from "#domain/envelopes/store.ts";
 import { tenantStatuses } from "#domain/tenants/store.ts";
@@ -129,6 +135,24 @@ const rules: Readonly<Record<string, readonly Rule[]>> = {
     ["id", refers("approvals", "o.id = t.approval"), "its request does not exist"],
     ["id", words("decision", ["approve", "reject"]), stateText],
   ],
+  acme_accounts: [statusRule(accountStates)],
+  acme_account_keys: [["account", refers("acme_accounts", "o.id = t.account"), "its account does not exist"]],
+  acme_orders: [
+    statusRule(orderStates),
+    ["id", refers("acme_accounts", "o.id = t.account"), "its account does not exist"],
+    ["id", "(t.status = 'valid') <> (t.certificate_serial is not null)", "only a valid order has a certificate"],
+  ],
+  acme_order_authorizations: [
+    ["order_id", refers("acme_orders", "o.id = t.order_id"), "its order does not exist"],
+    ["order_id", refers("acme_authorizations", "o.id = t.authorization_id"), "its authorization does not exist"],
+  ],
+  acme_authorizations: [statusRule(authorizationStates)],
+  acme_challenges: [
+    statusRule(challengeStates),
+    ["id", refers("acme_authorizations", "o.id = t.authorization_id"), "its authorization does not exist"],
+  ],
+  acme_replacements: [["id", words("state", ["running", "finished", "canceled"]), stateText]],
+  acme_replacement_items: [["serial", refers("acme_replacements", "o.id = t.replacement"), "its plan does not exist"]],
   tenants: [statusRule(tenantStatuses)],
   kek_versions: [["version", words("status", kekStatuses), stateText]],
   ct_inclusions: [["id", refers("certificates", "o.ca_id = t.ca_id and o.serial = t.serial"), "its certificate does not exist"]],

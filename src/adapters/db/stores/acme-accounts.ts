@@ -1,6 +1,6 @@
 /** Accounts of ACME and their keys in the database. */
 
-import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, sql } from "drizzle-orm";
 
 import type { AccountRecord, AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
@@ -17,6 +17,7 @@ import {
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
+import { isOpen } from "./acme-authorizations.ts";
 import { within } from "./cas.ts";
 
 type AccountReads = Pick<
@@ -157,7 +158,7 @@ function endingOf(connection: Connection) {
 
 async function endProofs(connection: Connection, account: string): Promise<void> {
   const z = connection.t.acmeAuthorizations;
-  const open = and(eq(z.account, account), inArray(z.status, ["pending", "valid"]));
+  const open = and(isOpen, eq(z.account, account));
   for (;;) {
     const rows = connection.db.select({ id: z.id }).from(z).where(open).limit(rowsAtOnce);
     const ids = (await rows).map(({ id }) => id);

@@ -33,10 +33,10 @@ export function authorizationReads(
       const rows = await db
         .select()
         .from(z)
-        // Literal, not a parameter: otherwise no planner may use the partial index.
         .where(
           and(
-            sql`status = 'valid'`,
+            isOpen,
+            eq(z.status, "valid"),
             eq(z.account, account),
             inTexts(connection, z.identifier, names),
             gt(z.expiresAt, now),
@@ -61,8 +61,7 @@ function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
   const { db, t } = connection;
   const z = t.acmeAuthorizations;
   return async (account, limit, after) => {
-    // Literal, not parameters: otherwise no planner may use the partial index.
-    const open = and(sql`status in ('pending', 'valid')`, eq(z.account, account));
+    const open = and(isOpen, eq(z.account, account));
     const behind =
       after &&
       and(gte(z.identifier, after.name), or(gt(z.identifier, after.name), gt(z.id, after.id)));
@@ -79,6 +78,9 @@ function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
     return { items, next, total: sum?.total ?? 0 };
   };
 }
+
+/** Literal, not parameters: otherwise no planner may use the partial index. */
+export const isOpen = sql`status in ('pending', 'valid')`;
 
 const keyOf = (type: string, value: string, wildcard: boolean) =>
   JSON.stringify([type, value, wildcard]);

@@ -182,8 +182,11 @@ function authorizationsTable(k: Kit) {
       ordered: k.bool("ordered").notNull(),
     },
     (t) => [
-      k.index("acme_authorizations_account").on(t.account, t.status, t.createdAt, t.id),
-      k.index("acme_authorizations_valid").on(t.account, t.identifier).where(sql`status = 'valid'`),
+      // The state is last, so that a proof changes it where it stands.
+      k
+        .index("acme_authorizations_open")
+        .on(t.account, t.identifier, t.id, t.status)
+        .where(sql`status in ('pending', 'valid')`),
       k.index("acme_authorizations_end").on(t.expiresAt).where(sql`not ordered`),
     ],
   );

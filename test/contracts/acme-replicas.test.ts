@@ -1,0 +1,111 @@
+/** What replicas do about one another's work on ACME: a proof has one seeker, an order one maker. */
+
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+
+import type { Instant } from "#core/time.ts";
+import type { Store } from "#domain/store.ts";
+import { startPostgres } from "#test/support/servers/postgres.ts";
+import * as make from "#test/support/stores/acme-records.ts";
+import { noon } from "#test/support/stores/records.ts";
+import { postgresDatabase } from "#test/support/stores/stores.ts";
+
+setDefaultTimeout(60_000);
+const server = await startPostgres();
+afterAll(() => server.stop());
+
+const { later } = make;
+
+const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()));
+
+const claimed = async (store: Store, at: Instant) => {
+  const claim = { at, leaseUntil: later(60), limit: 100, exceptAccounts: [] };
+  const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
+  return jobs.map(({ challenge }) => challenge.id);
+};
+
+/** Orders, each with a challenge that is due. */
+async function due(store: Store, count: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let n = 0; n < count; n++) {
+    const { proofs } = await make.ordered(store);
+    const id = proofs[0]?.challenges[0]?.id ?? "";
+    await store.atomically((tx) => tx.acme.beginChallenge(id, noon));
+    ids.push(id);
+  }
+  return ids;
+}
+
+test("what two replicas take of one queue is each taken by one of them", async () => {
+  const database = await postgresDatabase(server);
+  const [one, other] = [await database.open(), await database.open()];
+  const ids = await due(one, 5);
+  const taken = await Promise.all([claimed(one, noon), claimed(other, noon), claimed(one, noon)]);
+  expect(taken.flat().toSorted()).toEqual(ids.toSorted());
+  await closeAll([one, other]);
+});
+
+test("the lease of a replica that is gone is over, that of one that lives is not", async () => {
+  const database = await postgresDatabase(server);
+  const [one, dying] = [await database.open(), await database.open()];
+  const [id = ""] = await due(one, 1);
+  expect(await claimed(dying, noon)).toEqual([id]);
+  expect(await claimed(one, later(1))).toEqual([]);
+  await dying.close();
+  expect(await claimed(one, later(1))).toEqual([id]);
+  // Its own lease is none of a replica that is gone.
+  expect(await claimed(one, later(1))).toEqual([]);
+  await one.close();
+});
+
+test("a replica writes what became of its own attempt and of no other's", async () => {
+  const database = await postgresDatabase(server);
+  const [one, other] = [await database.open(), await database.open()];
+  const [id = ""] = await due(one, 1);
+  await claimed(one, noon);
+  const settle = (store: Store, attempt: number) =>
+    store.atomically((tx) =>
+      tx.acme.settleChallenge(id, attempt, { kind: "proved", at: noon, validUntil: later(9) }),
+    );
+  expect(await settle(other, 1)).toBe(false);
+  await claimed(other, later(60));
+  expect(await settle(one, 1)).toBe(false);
+  expect(await settle(one, 2)).toBe(false);
+  expect(await settle(other, 2)).toBe(true);
+  await closeAll([one, other]);
+});
+
+test("FIN-1: of two replicas that claim an order one does, and tells the other nothing while it lives", async () => {
+  const database = await postgresDatabase(server);
+  const stores = [await database.open(), await database.open()] as const;
+  const { order } = await make.ordered(stores[0], [{}], { status: "ready" });
+  const claims = await Promise.all(
+    stores.map((store) => store.atomically((tx) => tx.acme.claimOrder(order.id, noon))),
+  );
+  expect(claims.filter(Boolean)).toHaveLength(1);
+  const [maker, reader] = claims[0] ? stores : [stores[1], stores[0]];
+  const idsOf = async (store: Store, own: boolean) =>
+    (await store.read.acme.processing(own, 10)).map(({ id }) => id);
+  expect(await idsOf(maker, true)).toEqual([order.id]);
+  expect(await idsOf(maker, false)).toEqual([]);
+  expect(await idsOf(reader, false)).toEqual([]);
+  expect(await idsOf(reader, true)).toEqual([]);
+  await maker.close();
+  expect(await idsOf(reader, false)).toEqual([order.id]);
+  expect(await idsOf(reader, true)).toEqual([]);
+  await reader.close();
+});
+
+test("a nonce works once across replicas, and so does the last use of a credential", async () => {
+  const database = await postgresDatabase(server);
+  const stores = [await database.open(), await database.open()] as const;
+  const eab = make.eab({ maxUses: 1 });
+  await stores[0].atomically((tx) => tx.acme.addEab(eab));
+  const nonces = await Promise.all(
+    stores.map((store) => store.atomically((tx) => tx.acme.useNonce("nonce", later(1)))),
+  );
+  const uses = await Promise.all(
+    stores.map((store) => store.atomically((tx) => tx.acme.useEab(eab.id, noon))),
+  );
+  expect([nonces, uses].map((all) => all.filter(Boolean).length)).toEqual([1, 1]);
+  await closeAll(stores);
+});
