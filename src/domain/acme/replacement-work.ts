@@ -17,7 +17,7 @@ import type { ReplacementItem, ReplacementRecord } from "./replacement-store.ts"
 export interface ReplacementWorkDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly revoker: () => Pick<Revoker, "revoke">;
+  readonly revoker: Pick<Revoker, "revoke">;
 }
 
 /** Works on plans, whichever replica has made them. */
@@ -119,7 +119,7 @@ export class ReplacementWork {
     const found = await store.read.certificates.bySerial(caId, serial);
     const state = found && certificateState(found, clock.now());
     if (state === "good" || state === "held") {
-      const done = await revoker().revoke(
+      const done = await revoker.revoke(
         {
           ca,
           serial,

@@ -105,11 +105,12 @@ export class Replacements {
     try {
       await this.#stage(record, meant, found.total - found.replaced);
       const counts = await store.read.replacements.counts(record.id);
+      const at = clock.now();
       await store.atomically(async (tx) => {
         // Somebody has called it off meanwhile.
         if (!(await tx.replacements.startReplacement(record.id))) return;
         const detail = { ...factsOf({ ...record, ...counts }), not_by_acme: found.notByAcme };
-        await note(tx, "acme.replace.plan", { origin, record, detail, at: clock.now() });
+        await note(tx, "acme.replace.plan", { origin, record, detail, at });
       });
     } catch (error) {
       // Whoever failed to write may fail again: then the schedule calls it off.
