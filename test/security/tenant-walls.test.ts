@@ -100,6 +100,13 @@ const unscoped: readonly OperationName[] = ["cert.lint", "csr.parse", "hsm.info"
 const naming: readonly OperationName[] = ["cert.validate"];
 /** No collection; tried in `api/monitor.test.ts`. */
 const reported: readonly OperationName[] = ["monitor.expiring"];
+/** Tried where there are accounts, in `api/acme.test.ts`. */
+const enrolled: readonly OperationName[] = [
+  "acme.eab.list",
+  "acme.account.list",
+  "acme.order.list",
+  "acme.authz.list",
+];
 /** Tried where there are requests for approval, in `domain/approvals/four-eyes.test.ts`. */
 const deciding: readonly OperationName[] = ["approval.approve", "approval.transcript"];
 
@@ -107,7 +114,14 @@ test("every operation in any scope is known here, so that none comes to be witho
   const inAnyScope = Object.keys(operations).filter(
     (name) => operationOf(name as OperationName).on === "any", // A key of the table.
   );
-  const known = new Set<string>([...lists, ...unscoped, ...naming, ...reported, ...deciding]);
+  const known = new Set<string>([
+    ...lists,
+    ...unscoped,
+    ...naming,
+    ...reported,
+    ...enrolled,
+    ...deciding,
+  ]);
   expect(inAnyScope.filter((name) => !known.has(name))).toEqual([]);
 });
 

@@ -35,7 +35,6 @@ const offered = {
   description: field(
     "What the directory says of it: a sentence, or a URL.",
     textual("sentence", "Servers of the intranet.", { max: 500 }),
-    "",
   ),
   profile: field("Profile it stands for.", label),
 } as const;

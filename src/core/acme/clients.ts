@@ -27,7 +27,7 @@ export const clientGuides = (place: ClientPlace): readonly ClientGuide[] => [
   lego(place),
   caddy(place),
   acmeSh(place),
-  certManager(place),
+  kubernetes(place),
 ];
 
 /** Where the guides look for the CAs that vouch for the server itself. */
@@ -82,7 +82,7 @@ const acmeSh = ({ directoryUrl, requireEab }: ClientPlace): ClientGuide => ({
   ],
 });
 
-const certManager = ({ directoryUrl, requireEab }: ClientPlace): ClientGuide => ({
+const kubernetes = ({ directoryUrl, requireEab }: ClientPlace): ClientGuide => ({
   client: "cert-manager",
   about: `In Kubernetes; caBundle is ${trustFile} in base64, on one line.`,
   lines: [

@@ -2,6 +2,7 @@
 
 import { canonicalDnsName, ipText, parseIpAddress } from "#core/x509/addresses.ts";
 import type { CertificationRequest } from "#core/x509/csr.ts";
+import { encodeName } from "#core/x509/names.ts";
 
 import type { Identifier } from "./identifiers.ts";
 
@@ -32,6 +33,21 @@ export function judgeCsr(
     names.add(name);
   }
   return differenceOf(names, orderedNames) ?? differenceOf(addresses, orderedAddresses);
+}
+
+/**
+ * What the certificate names: each identifier of the order as a subject alternative name, wherever
+ * the request has it, and in the subject the common names of a request that was judged. Whatever
+ * else its subject says nobody has proved.
+ */
+export function orderedIdentity(
+  { subject }: Pick<CertificationRequest, "subject">,
+  identifiers: readonly Identifier[],
+): Pick<CertificationRequest, "subject" | "sans"> {
+  return {
+    subject: encodeName(subject.attributes.filter(({ type }) => type === "CN")),
+    sans: identifiers.map(({ type: kind, value }) => ({ kind, value })),
+  };
 }
 
 function differenceOf(asked: ReadonlySet<string>, ordered: ReadonlySet<string>) {

@@ -75,8 +75,8 @@ export function judgeFetchedCrl(
 }
 
 /**
- * An ACME directory as fetched, whose addresses all lie below `base`: a proxy that writes others, or
- * another instance, is found by them. Gives the phrase of what is wrong with it.
+ * An ACME directory as fetched, whose addresses all lie below `base`: a proxy that writes others,
+ * or another instance, is found by them. Gives the phrase of what is wrong with it.
  */
 export function judgeAcmeDirectory(octets: Uint8Array, base: string): string | undefined {
   const members = readable(() => readJsonObject(octets));

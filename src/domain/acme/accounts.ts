@@ -243,9 +243,13 @@ export class Accounts {
       if (current.status !== "valid") throw ended(current);
       // Of two changes signed with the same old key one comes too late.
       if (current.thumbprint !== account.thumbprint) throw unsigned();
-      const other = await tx.acme.changeKey(account.id, next);
-      if (other !== undefined) {
-        throw refuse("acme_key_in_use", { account_url: directory.url(`/acct/${other}`) });
+      // RFC 8555 §7.3.5: a key that has an account is taken, whoever's the account is.
+      const taken =
+        current.thumbprint === next.thumbprint
+          ? account.id
+          : await tx.acme.changeKey(account.id, next);
+      if (taken !== undefined) {
+        throw refuse("acme_key_in_use", { account_url: directory.url(`/acct/${taken}`) });
       }
       await tx.audit.appendEvent(
         {

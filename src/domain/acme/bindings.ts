@@ -23,8 +23,8 @@ import type { AccountRecord, EabRecord } from "./store.ts";
 export interface BindingDeps {
   readonly store: Pick<Store, "read">;
   readonly directories: Directories;
-  readonly credentials: Pick<Credentials, "named">;
-  readonly keys: EabKeys;
+  readonly credentials: Pick<Credentials, "held">;
+  readonly eabKeys: EabKeys;
 }
 
 /** What an account that was bound may ask for, for life (EAB-3). */
@@ -70,9 +70,9 @@ export class Bindings {
     if (jws.url !== url) throw malformed("the url of the binding is not that of the request");
     if (jws.jwk !== jwk) throw malformed("the binding is about another key than the account's");
     const credential = await this.#usable(jws.kid, directory, now);
-    const genuine = verifyEabJws(jws, await this.#deps.keys.of(jws.kid));
+    const genuine = verifyEabJws(jws, await this.#deps.eabKeys.of(jws.kid));
     if (!genuine || credential === undefined) throw unbound();
-    const counted = !this.#deps.keys.isConfigured(credential.id);
+    const counted = !this.#deps.eabKeys.isConfigured(credential.id);
     return { eabId: credential.id, counted, ...limitsIn(credential) };
   }
 
@@ -91,8 +91,8 @@ export class Bindings {
    */
   async limitsOf({ eabId }: Pick<AccountRecord, "eabId">): Promise<Limits | undefined> {
     if (eabId === undefined) return undefined;
-    const { keys, store } = this.#deps;
-    if (keys.isConfigured(eabId)) return limitsIn(unlimited);
+    const { eabKeys, store } = this.#deps;
+    if (eabKeys.isConfigured(eabId)) return limitsIn(unlimited);
     const credential = await store.read.acme.eab(eabId);
     if (credential === undefined || credential.revokedAt !== undefined) {
       throw refuse("acme_unauthorized", { reason: "the credential of the account is revoked" });
@@ -104,14 +104,14 @@ export class Bindings {
   async #usable(kid: string, directory: Directory, now: Instant): Promise<Credential | undefined> {
     const { directories, credentials } = this.#deps;
     const ca = await directories.ca(directory);
-    const found = await credentials.named(kid);
+    const found = await credentials.held(kid);
     if (found?.directory !== directory.name || found.tenant !== ca.tenant) return undefined;
     return stateAt(found, now) === "active" ? found : undefined;
   }
 }
 
 /** What opens bindings, beside what credentials are kept in. */
-export interface OpenBindingDeps extends Omit<CredentialDeps, "keys"> {
+export interface OpenBindingDeps extends Omit<CredentialDeps, "eabKeys"> {
   readonly envelopes: Pick<Envelopes, "seal" | "open">;
 }
 
@@ -120,9 +120,9 @@ export function openBindings(deps: OpenBindingDeps): {
   readonly credentials: Credentials;
   readonly bindings: Bindings;
 } {
-  const keys = new EabKeys(deps);
-  const credentials = new Credentials({ ...deps, keys });
-  return { credentials, bindings: new Bindings({ ...deps, credentials, keys }) };
+  const eabKeys = new EabKeys(deps);
+  const credentials = new Credentials({ ...deps, eabKeys });
+  return { credentials, bindings: new Bindings({ ...deps, credentials, eabKeys }) };
 }
 
 const limitsIn = ({

@@ -19,7 +19,7 @@ export interface CredentialDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Pick<Random, "bytes">;
-  readonly keys: EabKeys;
+  readonly eabKeys: EabKeys;
   readonly directories: Directories;
   readonly profiles: () => ProfileSet;
   readonly configured: ConfiguredKeys;
@@ -75,7 +75,7 @@ export class Credentials {
     origin: Origin,
     request: CredentialRequest,
   ): Promise<{ readonly credential: Credential; readonly hmacKey: string }> {
-    const { store, clock, random, keys } = this.#deps;
+    const { store, clock, random, eabKeys } = this.#deps;
     const now = clock.now();
     this.#admit(request, now);
     const { directory, ca, ...asked } = request;
@@ -92,7 +92,7 @@ export class Credentials {
       revokedAt: undefined,
       revokedBy: undefined,
     };
-    const { key, sealed } = await keys.make(record.id);
+    const { key, sealed } = await eabKeys.make(record.id);
     await store.atomically(async (tx) => {
       await tx.acme.addEab(record);
       await keepSealed(tx, sealed);
@@ -116,9 +116,20 @@ export class Credentials {
 
   /** A credential by its kid; undefined where there is none. */
   async named(kid: string): Promise<Credential | undefined> {
-    if (this.#deps.keys.isConfigured(kid)) return await this.#configured(kid);
+    const found = await this.held(kid);
+    return found && (await this.#counted(found));
+  }
+
+  /** The same for a binding, to which the uses of what has no end are nothing. */
+  async held(kid: string): Promise<Credential | undefined> {
+    if (this.#deps.eabKeys.isConfigured(kid)) return await this.#configured(kid);
     const record = await this.#deps.store.read.acme.eab(kid);
     return record && { ...record, source: "api" };
+  }
+
+  async #counted(credential: Credential): Promise<Credential> {
+    if (credential.source === "api") return credential;
+    return { ...credential, uses: await this.boundAccounts(credential.id) };
   }
 
   /** How many valid accounts were bound with it. */
@@ -189,12 +200,14 @@ export class Credentials {
   }
 
   async #allConfigured({ reach, status }: CredentialFilter): Promise<readonly Credential[]> {
-    const { keys, configured } = this.#deps;
+    const { eabKeys, configured } = this.#deps;
     if (status !== undefined && status !== "active") return [];
     const found: Credential[] = [];
-    for (const kid of configured.kids().filter((one) => keys.isConfigured(one))) {
+    for (const kid of configured.kids().filter((one) => eabKeys.isConfigured(one))) {
       const one = await this.#configured(kid);
-      if (one !== undefined && coversTenant(reach, one.tenant)) found.push(one);
+      if (one !== undefined && coversTenant(reach, one.tenant)) {
+        found.push(await this.#counted(one));
+      }
     }
     return found;
   }
@@ -213,7 +226,7 @@ export class Credentials {
       tenant: ca.tenant,
       name: kid,
       description: "",
-      uses: await this.boundAccounts(kid),
+      uses: 0,
       createdBy: "system:config",
       createdAt: configured.since,
       lastUsedAt: undefined,

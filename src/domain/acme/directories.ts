@@ -31,7 +31,7 @@ interface FurtherSetting extends OwnSetting {
 }
 
 interface OfferedSetting {
-  readonly description: string;
+  readonly description: string | undefined;
   readonly profile: string | undefined;
 }
 
@@ -166,7 +166,7 @@ const offeredIn = (
   settings: Readonly<Record<string, OfferedSetting>>,
 ): Readonly<Record<string, Offered>> =>
   Object.fromEntries(
-    Object.entries(settings).flatMap(([name, { description, profile }]) =>
+    Object.entries(settings).flatMap(([name, { description = "", profile }]) =>
       profile === undefined ? [] : [[name, { description, profile }] as const],
     ),
   );

@@ -3,7 +3,7 @@
  * (FIN-1 to FIN-5).
  */
 
-import { judgeCsr } from "#core/acme/request.ts";
+import { judgeCsr, orderedIdentity } from "#core/acme/request.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
 import { refusedBy } from "#core/acme/name-policy.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
@@ -12,7 +12,7 @@ import { addSeconds, type Instant } from "#core/time.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
-import type { Issuance } from "#domain/certificates/issue.ts";
+import type { Issuance, IssueRequest } from "#domain/certificates/issue.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
@@ -43,6 +43,9 @@ interface Asking {
   readonly account: AccountRecord;
 }
 
+/** What the certificate is to say, as far as the order has not proved it. */
+type Requested = Pick<IssueRequest, "csr" | "identity">;
+
 /** Makes certificates of orders. */
 export class Finalization {
   readonly #deps: FinalizationDeps;
@@ -66,13 +69,13 @@ export class Finalization {
     if (order.status !== "ready") throw refuse("acme_order_not_ready", { status: order.status });
     requireActive(await store.read.tenants.named(order.tenant));
     await this.#requirePermitted(asking.account, order);
-    requireFitting(csr, order);
+    const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
     const claimed = await store.atomically((tx) => tx.acme.claimOrder(id, now));
     // Somebody else was first, and there is one certificate only (FIN-1).
     if (!claimed) return await orders.order(asking.account, id);
-    const work = this.#made(asking, order, csr);
+    const work = this.#made(asking, order, { csr, identity });
     this.#underWay.set(id, work);
     work.catch(() => {}).finally(() => this.#underWay.delete(id));
     const made = await this.#deps.patience.within(patienceSeconds, work);
@@ -88,10 +91,10 @@ export class Finalization {
     throw refuse("acme_rejected_identifier", { reason: "the name is not permitted here" });
   }
 
-  async #made(asking: Asking, order: OrderRecord, csr: Uint8Array): Promise<OrderRecord> {
+  async #made(asking: Asking, order: OrderRecord, request: Requested): Promise<OrderRecord> {
     const { store, orders, plans } = this.#deps;
     try {
-      await plans.paced(order, () => this.#issue(asking, order, csr));
+      await plans.paced(order, () => this.#issue(asking, order, request));
     } catch (error) {
       // A commit whose answer was lost may have happened: the order is looked at again later.
       if (!nothingWritten(error)) throw error;
@@ -107,7 +110,7 @@ export class Finalization {
     return await orders.order(asking.account, order.id);
   }
 
-  async #issue(asking: Asking, order: OrderRecord, csr: Uint8Array): Promise<void> {
+  async #issue(asking: Asking, order: OrderRecord, request: Requested): Promise<void> {
     const { directories, issuance, plans, clock, rate } = this.#deps;
     const { directory, account, origin } = asking;
     const begun = clock.now();
@@ -115,7 +118,7 @@ export class Finalization {
     const ca = await directories.ca(directory);
     const others = await plans.alsoReplacedBy(order);
     await issuance.issue(origin, ca, {
-      csr,
+      ...request,
       profile: issuingProfile(directory, order.profile),
       validityDays: undefined,
       mustStaple: undefined,
@@ -195,10 +198,12 @@ export class Finalization {
   }
 }
 
-/** FIN-2, as far as nobody has to be asked; refuses `acme_bad_csr`. */
-function requireFitting(der: Uint8Array, order: OrderRecord): void {
-  const reason = judgeCsr(read(der), order.identifiers);
+/** FIN-2, as far as nobody has to be asked, and what is certified then; refuses `acme_bad_csr`. */
+function fittingIdentity(der: Uint8Array, { identifiers }: OrderRecord) {
+  const csr = read(der);
+  const reason = judgeCsr(csr, identifiers);
   if (reason !== undefined) throw refuse("acme_bad_csr", { reason });
+  return orderedIdentity(csr, identifiers);
 }
 
 function read(der: Uint8Array) {

@@ -291,9 +291,14 @@ export class Orders {
 
   /** An order of the account as it is now (ORD-6). Refuses `acme_not_found`. */
   async order(account: AccountRecord, id: string): Promise<OrderRecord> {
-    const order = await this.#deps.store.read.acme.order(id);
+    const { store, clock } = this.#deps;
+    const order = await store.read.acme.order(id);
     if (order?.account !== account.id) throw refuse("acme_not_found");
-    return orderAt(order, this.#deps.clock.now());
+    const now = clock.now();
+    const known = orderAt(order, now);
+    if (!isOpen(known)) return known;
+    const proofs = await store.read.acme.authorizations(known.authorizations);
+    return withLostProof(known, proofs, now);
   }
 
   /** An authorization of the account. Refuses `acme_not_found`. */
@@ -338,11 +343,25 @@ export class Orders {
 
 /** The order as it is at that moment: one that nobody finished in time is invalid (ORD-6). */
 export function orderAt(order: OrderRecord, now: Instant): OrderRecord {
-  const open = order.status === "pending" || order.status === "ready";
-  if (!open || now < order.expiresAt) return order;
+  if (!isOpen(order) || now < order.expiresAt) return order;
   const error = { type: "malformed", detail: "The order has expired.", status: 400 } as const;
   return { ...order, status: "invalid", error };
 }
+
+/** RFC 8555 §7.1.6: an authorization that ended without being valid takes its order along. */
+function withLostProof(
+  order: OrderRecord,
+  proofs: readonly AuthorizationRecord[],
+  now: Instant,
+): OrderRecord {
+  const states = proofs.map((proof) => authorizationStatusAt(proof, now));
+  const lost = states.find((state) => state !== "pending" && state !== "valid");
+  if (lost === undefined) return order;
+  const detail = `An authorization of the order is ${lost}.`;
+  return { ...order, status: "invalid", error: { type: "unauthorized", detail, status: 403 } };
+}
+
+const isOpen = ({ status }: OrderRecord): boolean => status === "pending" || status === "ready";
 
 /** What an authorization is called at that moment (RFC 8555 §7.1.6). */
 export const authorizationStatusAt = (

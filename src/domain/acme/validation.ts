@@ -31,8 +31,11 @@ export class Validation {
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #accounts = new Slots(perAccount);
   readonly #hosts = new Slots(perHost);
-  /** When this process knows of work; what others have left is looked for now and then. */
-  #dueAt: Instant | undefined;
+  /**
+   * When this process knows of work, in whole seconds, so that there are few of them; what others
+   * have left is looked for now and then.
+   */
+  readonly #due = new Set<number>();
   #sweptAt: Instant | undefined;
   #halted = false;
 
@@ -49,7 +52,7 @@ export class Validation {
     const now = clock.now();
     const begun = await store.atomically((tx) => tx.acme.beginChallenge(challenge, now));
     if (!begun) return;
-    this.#dueAt = now;
+    this.#note(now);
     // The answer to whoever asked waits for no attempt.
     if (this.#free() > 0) this.#take(1, challenge).catch(onFault);
   }
@@ -57,11 +60,17 @@ export class Validation {
   /** Takes what is due; the schedule calls it every second. */
   async run(): Promise<void> {
     const now = this.#deps.clock.now();
-    const due = this.#dueAt !== undefined && this.#dueAt <= now;
+    const due = [...this.#due].filter((at) => at <= now);
     const swept = this.#sweptAt !== undefined && now < addSeconds(this.#sweptAt, sweepSeconds);
-    if (this.#halted || this.#free() <= 0 || (!due && swept && now >= (this.#sweptAt ?? 0))) return;
+    if (
+      this.#halted ||
+      this.#free() <= 0 ||
+      (due.length === 0 && swept && now >= (this.#sweptAt ?? 0))
+    )
+      return;
     this.#sweptAt = now;
-    this.#dueAt = undefined;
+    // Others stay: what is to be tried again later is due later.
+    for (const at of due) this.#due.delete(at);
     await this.#take(this.#free());
   }
 
@@ -69,6 +78,10 @@ export class Validation {
   async halt(): Promise<void> {
     this.#halted = true;
     await Promise.all(this.#underWay.values());
+  }
+
+  #note(at: Instant): void {
+    this.#due.add(Math.ceil(at / 1000) * 1000);
   }
 
   #free(): number {
@@ -92,7 +105,7 @@ export class Validation {
         .finally(() => this.#underWay.delete(id));
       this.#underWay.set(id, work);
     }
-    if (jobs.length === limit && only === undefined) this.#dueAt = now;
+    if (jobs.length === limit && only === undefined) this.#note(now);
   }
 
   async #attempt(job: ValidationJob): Promise<void> {
@@ -106,7 +119,7 @@ export class Validation {
     await this.#deps.store.atomically((tx) =>
       tx.acme.settleChallenge(challenge.id, challenge.attempts, result),
     );
-    if (result.kind === "again") this.#dueAt = earliest(this.#dueAt, result.at);
+    if (result.kind === "again") this.#note(result.at);
   }
 
   async #tried({ challenge, authorization, account }: ValidationJob): Promise<ValidationOutcome> {
@@ -137,7 +150,9 @@ export class Validation {
     const { validation_attempts, authz_validity_hours } = config().acme;
     const at = clock.now();
     if (outcome.proved) {
-      return { kind: "proved", at, validUntil: addSeconds(at, authz_validity_hours * 3600) };
+      const usual = addSeconds(at, authz_validity_hours * 3600);
+      const { until = usual } = outcome;
+      return { kind: "proved", at, validUntil: until < usual ? until : usual };
     }
     const { type, detail } = outcome.problem;
     const { identifier } = job.authorization;
@@ -181,9 +196,6 @@ class Slots {
     }
   }
 }
-
-const earliest = (a: Instant | undefined, b: Instant): Instant =>
-  a === undefined || b < a ? b : a;
 
 /** RFC 8555 §6.7: what the server of the applicant says wrong is the applicant's to mend. */
 const statusOf = {

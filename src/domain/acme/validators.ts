@@ -5,6 +5,7 @@
 
 import type { ChallengeType } from "#core/acme/challenges.ts";
 import type { Identifier } from "#core/acme/identifiers.ts";
+import type { Instant } from "#core/time.ts";
 
 /** Attempts to prove control over identifiers, each on its own (P-10). */
 export interface Validators {
@@ -42,9 +43,17 @@ export interface PersistTerms {
 
 /** What came of an attempt. */
 export type ValidationOutcome =
-  /** `addresses` are those that were connected to, in order; none where only the DNS was asked. */
-  | { readonly proved: true; readonly addresses: readonly string[] }
+  | Proved
   | { readonly proved: false; readonly problem: ValidationProblem };
+
+/** Control is proven. */
+export interface Proved {
+  readonly proved: true;
+  /** Those that were connected to, in order; none where only the DNS was asked. */
+  readonly addresses: readonly string[];
+  /** Until when the proof may be relied on, where it says so itself. */
+  readonly until?: Instant;
+}
 
 /** Why control is not proven, in the words of RFC 8555 §6.7; the detail is for the subscriber. */
 export interface ValidationProblem {

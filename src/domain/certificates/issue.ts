@@ -8,6 +8,7 @@ import { type ValidityLimit, validityLimits } from "#core/policy/plan.ts";
 import { type canaryMarker, markerOf } from "#core/policy/profiles.ts";
 import { assert } from "#core/problems.ts";
 import { secondsPerDay } from "#core/time.ts";
+import type { CertificationRequest } from "#core/x509/csr.ts";
 import type { Origin } from "#domain/actor.ts";
 import { acrossRollover } from "#domain/authorities/resolve.ts";
 import { certificatesOf, withoutRoot } from "#domain/authorities/signers.ts";
@@ -30,6 +31,8 @@ export interface IssueRequest {
   readonly caller: Caller;
   /** Runs in the unit that stores the certificate; what it throws keeps it from being stored. */
   readonly also?: (tx: Unit, certificate: CertificateRecord) => Promise<void>;
+  /** What the certificate names in the place of what the request says: names that were proved. */
+  readonly identity?: Pick<CertificationRequest, "subject" | "sans">;
   /** The ACME account and how each name was validated; absent for every other caller. */
   readonly caaFacts?: CaaFacts;
   /** Another marker than the profile gives: of probes, whose profile is a setting. */
@@ -85,7 +88,7 @@ export class Issuance {
     const context = await contextFor(this.#deps, ca, request.profile);
 
     // 2. Parse: one strict object that proves possession of its key.
-    const csr = await provenRequest(request.csr);
+    const csr = { ...(await provenRequest(request.csr)), ...request.identity };
 
     // 3. Admit: a complete plan, and every reason against it.
     const { mustStaple, caller, validityDays } = request;

@@ -10,7 +10,7 @@ export const sealedKinds = {
   /** The one-time secret of a parked token, by approval. */
   approval: ["approvals", "secret"],
   /** The key of external account bindings, by credential. */
-  eab: ["acme_eab", "hmac_key"],
+  eab: ["acme_eabs", "hmac_key"],
 } as const satisfies Record<string, readonly [table: string, column: string]>;
 
 /** Table, column and row of one sealed value, as text; also its context (KEK-2). */

@@ -95,7 +95,9 @@ export function problemResponse(problem: Problem, directory: string | undefined)
   if (directory !== undefined) headers.set("link", indexLink(directory));
   const after = Number(problem.facts.retry_after);
   if (after > 0) headers.set("retry-after", String(Math.ceil(after)));
-  const { allow, account_url } = problem.facts;
+  const { allow, account_url, terms_of_service: terms } = problem.facts;
+  // RFC 8555 §7.3.3: the terms are where the client is to send its user.
+  if (typeof terms === "string") headers.append("link", `<${terms}>;rel="terms-of-service"`);
   if (Array.isArray(allow)) headers.set("allow", allow.join(", "));
   if (typeof account_url === "string") headers.set("location", account_url);
   return new Response(JSON.stringify(document), { status: document.status, headers });

@@ -13,6 +13,8 @@ export interface CsrOptions {
   /** Others than names and addresses. */
   readonly others?: readonly { readonly type: "email" | "url"; readonly value: string }[];
   readonly commonName?: string;
+  /** The whole subject in the place of a common name, as RFC 4514 writes it. */
+  readonly subject?: string;
   readonly keys?: CryptoKeyPair;
   readonly kind?: SubscriberKey;
 }
@@ -33,7 +35,7 @@ export async function newCsr(options: CsrOptions): Promise<Csr> {
     ...others,
   ];
   const made = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: commonName === undefined ? "" : `CN=${commonName}`,
+    name: options.subject ?? (commonName === undefined ? "" : `CN=${commonName}`),
     keys,
     signingAlgorithm: { hash: "SHA-256", ...keys.privateKey.algorithm },
     extensions: sans.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(sans)],
@@ -61,6 +63,7 @@ export interface CertificateFacts {
   readonly serial: string;
   /** RFC 9773 §4.1. */
   readonly certId: string;
+  readonly subject: string;
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
@@ -78,6 +81,7 @@ export function factsOf(pem: string): CertificateFacts {
     der,
     serial: BigInt(`0x${certificate.serialNumber}`).toString(),
     certId: `${Buffer.from(issuer, "hex").toString("base64url")}.${contentOf(serial)}`,
+    subject: certificate.subject,
     names: (sans?.items ?? []).map(({ value }) => value),
     notBefore: certificate.notBefore,
     notAfter: certificate.notAfter,

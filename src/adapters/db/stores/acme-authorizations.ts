@@ -1,13 +1,12 @@
 /** Authorizations of ACME in the database. */
 
-import { and, asc, desc, eq, gt, gte, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, or, sql } from "drizzle-orm";
 
 import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
   counted,
-  inTexts,
   isAmong,
   selector,
   textList,
@@ -20,39 +19,37 @@ import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 export function authorizationReads(
   connection: Connection,
 ): Pick<AcmeReads, "authorization" | "authorizations" | "openAuthorizations" | "validFor"> {
-  const { db, t } = connection;
-  const z = t.acmeAuthorizations;
   const listed = listedOf(connection);
   return {
     authorization: async (id) => (await listed([id]))[0],
     authorizations: listed,
     openAuthorizations: openOf(connection),
-    validFor: async (account, wanted, now) => {
-      if (wanted.length === 0) return [];
-      const names = wanted.map(({ identifier }) => identifier.value);
-      const rows = await db
-        .select()
-        .from(z)
-        .where(
-          and(
-            isOpen,
-            eq(z.status, "valid"),
-            eq(z.account, account),
-            inTexts(connection, z.identifier, names),
-            gt(z.expiresAt, now),
-          ),
-        )
-        .orderBy(desc(z.createdAt), desc(z.id));
-      const keys = new Set(
-        wanted.map(({ identifier, wildcard }) =>
-          keyOf(identifier.type, identifier.value, wildcard),
-        ),
-      );
-      const fitting = rows.filter((row) =>
-        keys.has(keyOf(row.identifierType, row.identifier, row.wildcard)),
-      );
-      return await withChallenges(connection, fitting);
-    },
+    validFor: validOf(connection),
+  };
+}
+
+/** Asked by every order. */
+function validOf(connection: Connection): AcmeReads["validFor"] {
+  const withChallenges = challengesOf(connection);
+  const find = selector(
+    connection,
+    connection.t.acmeAuthorizations,
+    // Literal, not parameters: otherwise no planner may use the partial index.
+    `where status in ('pending', 'valid') and status = 'valid' and account = %1
+and ${isAmong(connection, "identifier", "%2")} and expires_at > %3
+order by created_at desc, id desc`,
+  );
+  return async (account, wanted, now) => {
+    if (wanted.length === 0) return [];
+    const names = wanted.map(({ identifier }) => identifier.value);
+    const rows = await find([account, textList(names), now]);
+    const keys = new Set(
+      wanted.map(({ identifier, wildcard }) => keyOf(identifier.type, identifier.value, wildcard)),
+    );
+    const fitting = rows.filter((row) =>
+      keys.has(keyOf(row.identifierType, row.identifier, row.wildcard)),
+    );
+    return await withChallenges(fitting);
   };
 }
 
@@ -60,6 +57,7 @@ export function authorizationReads(
 function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
   const { db, t } = connection;
   const z = t.acmeAuthorizations;
+  const withChallenges = challengesOf(connection);
   return async (account, limit, after) => {
     const open = and(isOpen, eq(z.account, account));
     const behind =
@@ -72,7 +70,7 @@ function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
       .orderBy(asc(z.identifier), asc(z.id))
       .limit(limit + 1);
     const [sum] = await db.select({ total: counted }).from(z).where(open);
-    const items = await withChallenges(connection, rows.slice(0, limit));
+    const items = await withChallenges(rows.slice(0, limit));
     const last = rows.length > limit ? items.at(-1) : undefined;
     const next = last && { name: last.identifier.value, id: last.id };
     return { items, next, total: sum?.total ?? 0 };
@@ -148,9 +146,10 @@ lease_until = null where status = 'processing' and ${isAmong(connection, "id", i
 function listedOf(connection: Connection): AcmeReads["authorizations"] {
   const named = isAmong(connection, "id", "%1");
   const find = selector(connection, connection.t.acmeAuthorizations, `where ${named}`);
+  const withChallenges = challengesOf(connection);
   return async (ids) => {
     if (ids.length === 0) return [];
-    const found = await withChallenges(connection, await find([textList(ids)]));
+    const found = await withChallenges(await find([textList(ids)]));
     const byId = new Map(found.map((one) => [one.id, one]));
     return ids.flatMap((id) => byId.get(id) ?? []);
   };
@@ -159,19 +158,20 @@ function listedOf(connection: Connection): AcmeReads["authorizations"] {
 type Row = Connection["t"]["acmeAuthorizations"]["$inferSelect"];
 
 /** The same authorizations with the challenges of each. */
-export async function withChallenges(
+export function challengesOf(
   connection: Connection,
-  rows: readonly Row[],
-): Promise<readonly AuthorizationRecord[]> {
-  if (rows.length === 0) return [];
+): (rows: readonly Row[]) => Promise<readonly AuthorizationRecord[]> {
   const named = isAmong(connection, "id", "%1");
   const find = selector(connection, connection.t.acmeChallenges, `where ${named}`);
-  const all = await find([textList(rows.flatMap(({ challenges }) => challenges))]);
-  const byId = new Map(all.map((row) => [row.id, challengeFrom(row)]));
-  return rows.map((row) => ({
-    ...authorizationFrom(row),
-    challenges: row.challenges.flatMap((id) => byId.get(id) ?? []),
-  }));
+  return async (rows) => {
+    if (rows.length === 0) return [];
+    const all = await find([textList(rows.flatMap(({ challenges }) => challenges))]);
+    const byId = new Map(all.map((row) => [row.id, challengeFrom(row)]));
+    return rows.map((row) => ({
+      ...authorizationFrom(row),
+      challenges: row.challenges.flatMap((id) => byId.get(id) ?? []),
+    }));
+  };
 }
 
 /** Only the writes of these stores fill the table, so its texts are what the record's type says. */

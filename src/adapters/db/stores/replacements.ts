@@ -24,6 +24,7 @@ import {
   pageOf,
   placeholder,
   rowsAtOnce,
+  textList,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
@@ -103,6 +104,7 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
   const insertItems = bulkInserter(connection, i);
   const add = (column: "total" | "replaced" | "revoked") =>
     changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
+  const revoke = changer(connection, revoking[connection.dialect]);
   const [addTotal, addReplaced, addRevoked] = [add("total"), add("replaced"), add("revoked")];
   return {
     addReplacement: async (plan) => {
@@ -140,18 +142,15 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
     noteRevoked: async (id, certificates, at) => {
       const named = new Map<string, string[]>();
       for (const { caId, serial } of certificates) {
-        named.set(caId, [...(named.get(caId) ?? []), serial]);
+        const serials = named.get(caId);
+        if (serials === undefined) named.set(caId, [serial]);
+        else serials.push(serial);
       }
       for (const [caId, serials] of named) {
         for (let from = 0; from < serials.length; from += rowsAtOnce) {
           const piece = serials.slice(from, from + rowsAtOnce);
-          const its = and(eq(i.replacement, id), inTexts(connection, i.serial, piece));
-          const changed = await db
-            .update(i)
-            .set({ revokedAt: at })
-            .where(and(its, eq(i.caId, caId), isNull(i.revokedAt)))
-            .returning({ serial: i.serial });
-          await addRevoked([changed.length, id]);
+          const changed = await revoke([at, textList(piece), id, caId]);
+          await addRevoked([changed, id]);
           if (connection.dialect === "sqlite") await breath();
         }
       }
@@ -191,18 +190,7 @@ function countsOf({ db, t }: Connection): ReplacementReads["counts"] {
  * orders begins with the end.
  */
 function obtainedOf(connection: Connection): ReplacementReads["obtained"] {
-  const [list, ca] = [placeholder(connection, 1), placeholder(connection, 2)];
-  const [named, member] =
-    connection.dialect === "sqlite"
-      ? [`json_each(${list}) n`, (name: string) => `json_extract(n.value, '$.${name}')`]
-      : [
-          `json_array_elements(${list}::text::json) n`,
-          (name: string) => `(n.value ->> '${name}')${name === "notAfter" ? "::bigint" : ""}`,
-        ];
-  // The order of the join is said, for no planner knows how long the list is.
-  const text = `select o.certificate_serial, o.replaced_by from ${named} cross join acme_orders o
-where o.certificate_not_after = ${member("notAfter")} and o.certificate_serial = ${member("serial")}
-and o.certificate_serial is not null and o.certificate_ca = ${ca}`;
+  const text = obtaining[connection.dialect];
   return async (caId, certificates) => {
     if (certificates.length === 0) return new Map();
     const asked = certificates.map(({ serial, notAfter }) => ({ serial, notAfter }));
@@ -211,6 +199,19 @@ and o.certificate_serial is not null and o.certificate_ca = ${ca}`;
     return new Map(found.map(([serial, by]) => [String(serial) as Serial, by !== null]));
   };
 }
+
+/** As `revoking`, by the index on ends and serials. */
+const obtaining: Record<Connection["dialect"], string> = {
+  sqlite: `select o.certificate_serial, o.replaced_by from json_each(?) g cross join acme_orders o
+where o.certificate_not_after = json_extract(g.value, '$.notAfter')
+and o.certificate_serial = json_extract(g.value, '$.serial')
+and o.certificate_serial is not null and o.certificate_ca = ?`,
+  postgres: `select f.certificate_serial, f.replaced_by
+from json_to_recordset($1::text::json) g(serial text, "notAfter" bigint), lateral (
+select o.certificate_serial, o.replaced_by from acme_orders o
+where o.certificate_not_after = g."notAfter" and o.certificate_serial = g.serial
+and o.certificate_serial is not null and o.certificate_ca = $2 limit 1) f`,
+};
 
 function coveredOf(connection: Connection): ReplacementReads["covered"] {
   const [account, name] = [placeholder(connection, 1), placeholder(connection, 2)];
@@ -252,6 +253,17 @@ const isOpen = "r.state in ('planning', 'running')";
 const lookedAt = 200;
 /** A certificate for the same names as another is found by any of them. */
 const namesLookedUp = 8;
+
+/** On PostgreSQL one look into the index for each, whatever it thinks of the size of the table. */
+const revoking: Record<Connection["dialect"], string> = {
+  sqlite: `update acme_replacement_items set revoked_at = %1
+where serial in (select value from json_each(%2)) and replacement = %3 and ca_id = %4
+and revoked_at is null`,
+  postgres: `update acme_replacement_items set revoked_at = %1 where ctid = any(array(
+select f.ctid from json_array_elements_text(%2::text::json) g(serial), lateral (
+select l.ctid from acme_replacement_items l where l.serial = g.serial and l.replacement = %3
+and l.ca_id = %4 and l.revoked_at is null limit 1) f))`,
+};
 
 /** Only `replacementWrites` fills the tables, so their texts are what the records' types say. */
 function record(row: Connection["t"]["replacements"]["$inferSelect"]): ReplacementRecord {

@@ -1,20 +1,22 @@
 /** The port of proofs over the network: who is asked for which proof, and within which bounds. */
 
 import { dnsDigest, dnsName, proves } from "#core/acme/challenges.ts";
-import { judgePersistRecord } from "#core/acme/persist.ts";
+import { judgePersistRecord, persistUntil } from "#core/acme/persist.ts";
 import type {
   PersistTerms,
+  Proved,
   ValidationOutcome,
   ValidationTask,
   Validators,
 } from "#domain/acme/validators.ts";
+import type { Instant } from "#core/time.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 
 import { DnsResolver } from "#adapters/network/dns.ts";
 import { parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
 import { AttemptAddresses, type Place } from "./addresses.ts";
 import { type Deadline, withDeadline } from "./deadline.ts";
-import { proveByTxt } from "./dns01.ts";
+import { type DnsDeps, proveByTxt } from "./dns01.ts";
 import { ValidationFault } from "./fault.ts";
 import { proveByHttp } from "./http01.ts";
 import { proveByAlpn } from "./tls-alpn01.ts";
@@ -61,10 +63,10 @@ export class NetworkValidators implements Validators {
   async attempt(task: ValidationTask): Promise<ValidationOutcome> {
     try {
       const settings = this.#deps.settings();
-      const addresses = await withDeadline(settings.validation_timeout_seconds, (deadline) =>
+      const proof = await withDeadline(settings.validation_timeout_seconds, (deadline) =>
         this.#prove(task, settings, deadline),
       );
-      return { proved: true, addresses };
+      return { proved: true, ...proof };
     } catch (error) {
       if (error instanceof ValidationFault) return { proved: false, problem: error.problem };
       // The port promises an outcome, whatever happens; whoever runs this server has to hear of it.
@@ -79,51 +81,62 @@ export class NetworkValidators implements Validators {
     task: ValidationTask,
     settings: ValidationSettings,
     deadline: Deadline,
-  ): Promise<readonly string[]> {
+  ): Promise<Omit<Proved, "proved">> {
     const { identifier, keyAuthorization, token, type } = task;
     refuseUnprovable(task);
     const vantages = this.#vantages(settings);
     const reach = { vantages, deadline, subject: identifier.value };
     switch (type) {
       case "http-01":
-        return await proveByHttp(
-          { host: identifier.value, token, keyAuthorization },
-          {
-            addresses: this.#addresses(reach, settings),
-            deadline,
-            httpPort: settings.http01_port,
-            httpsPort: 443,
-          },
-        );
+        return {
+          addresses: await proveByHttp(
+            { host: identifier.value, token, keyAuthorization },
+            {
+              addresses: this.#addresses(reach, settings),
+              deadline,
+              httpPort: settings.http01_port,
+              httpsPort: 443,
+            },
+          ),
+        };
       case "tls-alpn-01":
-        return await proveByAlpn(
-          { identifier, keyAuthorization },
-          {
-            addresses: this.#addresses(reach, settings),
-            deadline,
-            port: settings.tls_alpn01_port,
-          },
-        );
+        return {
+          addresses: await proveByAlpn(
+            { identifier, keyAuthorization },
+            {
+              addresses: this.#addresses(reach, settings),
+              deadline,
+              port: settings.tls_alpn01_port,
+            },
+          ),
+        };
       case "dns-01":
-      case "dns-account-01":
-      case "dns-persist-01": {
+      case "dns-account-01": {
+        const digest = dnsDigest(keyAuthorization);
         const name = dnsName(type, identifier.value, task.accountUrl);
-        await proveByTxt(name, this.#recordJudge(task), { vantages, deadline });
-        return [];
+        await proveByTxt(name, (value) => value === digest, { vantages, deadline });
+        return { addresses: [] };
       }
+      case "dns-persist-01":
+        return await this.#provePersistently(task, { vantages, deadline });
     }
   }
 
-  #recordJudge(task: ValidationTask): (value: string) => boolean {
-    if (task.type !== "dns-persist-01") {
-      const digest = dnsDigest(task.keyAuthorization);
-      return (value) => value === digest;
-    }
+  /** A standing proof may end by itself: of what the name servers show, the first end counts. */
+  async #provePersistently(task: ValidationTask, asked: DnsDeps) {
     const { identifier, wildcard, accountUrl } = task;
-    const terms = persistTerms(task);
-    const facts = { ...terms, name: identifier.value, wildcard, accountUrl };
     const now = this.#deps.clock.now();
-    return (value) => judgePersistRecord(value, { ...facts, now }) === "match";
+    const facts = { ...persistTerms(task), name: identifier.value, wildcard, accountUrl, now };
+    const ends: Instant[] = [];
+    const matches = (value: string): boolean => {
+      if (judgePersistRecord(value, facts) !== "match") return false;
+      const end = persistUntil(value);
+      if (end !== undefined) ends.push(end);
+      return true;
+    };
+    await proveByTxt(dnsName("dns-persist-01", identifier.value, accountUrl), matches, asked);
+    const [first] = ends.sort((a, b) => a - b);
+    return first === undefined ? { addresses: [] } : { addresses: [], until: first };
   }
 
   #addresses(

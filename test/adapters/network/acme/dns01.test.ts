@@ -21,13 +21,21 @@ import {
 const digest = dnsDigest("token.thumbprint");
 const name = "_acme-challenge.a.test";
 
-async function attempt(
+async function outcomeOf(
   server: { readonly address: string; readonly port: number },
   task: Partial<ValidationTask> = {},
   settings: Partial<ValidationSettings> = {},
 ) {
   const { validators } = validatorsWith(() => settingsFor(server, settings));
-  const outcome = await validators.attempt(taskFor({ type: "dns-01", ...task }));
+  return await validators.attempt(taskFor({ type: "dns-01", ...task }));
+}
+
+async function attempt(
+  server: { readonly address: string; readonly port: number },
+  task: Partial<ValidationTask> = {},
+  settings: Partial<ValidationSettings> = {},
+) {
+  const outcome = await outcomeOf(server, task, settings);
   return outcome.proved
     ? ["proved", ...outcome.addresses]
     : [outcome.problem.type, outcome.problem.detail];
@@ -106,6 +114,8 @@ describe.skipIf(knotPath === undefined)("a real name server", () => {
       `"ca.test; accounturi=${uri}; policy=wildcard; persistUntil=1"`,
     );
     expect((await attempt(knot, task))[0]).toBe("incorrectResponse");
+    await knot.set(standing, "TXT", `"ca.test; accounturi=${uri}; persistUntil=4102444800"`);
+    expect(await outcomeOf(knot, task)).toMatchObject({ proved: true, until: 4_102_444_800_999 });
     const { persist: _none, ...without } = task;
     expect((await attempt(knot, without))[0]).toBe("unauthorized");
   });
