@@ -142,7 +142,10 @@ function orderOf({ clock }: Deps, input: Input<typeof planFields>): ReplacementO
   const latest = addSeconds(now, 2 * daysMax() * secondsPerDay);
   if (end < addSeconds(from, planSecondsMin) || end > latest) {
     const reason = `must be ${planSecondsMin} seconds to ${daysMax()} days after the start`;
-    throw refuse("invalid_field", { field: within_seconds === undefined ? "until" : "start", reason });
+    throw refuse("invalid_field", {
+      field: within_seconds === undefined ? "until" : "start",
+      reason,
+    });
   }
   if (revoke === "certificateHold") {
     throw refuse("invalid_field", { field: "revoke", reason: "must be a reason for good" });

@@ -317,7 +317,11 @@ function clearing(given: Given): void {
     const { store, home } = given();
     const ends = { end: later(-1000) };
     const [over, running] = [
-      await planned(given(), Array.from({ length: 5 }, () => ({ caId: home })), ends),
+      await planned(
+        given(),
+        Array.from({ length: 5 }, () => ({ caId: home })),
+        ends,
+      ),
       await planned(given(), [{ caId: home }], ends),
     ];
     const late = await planned(given(), [{ caId: home }]);

@@ -3,6 +3,7 @@
 import { pulled, readCertId, type RenewalWindow, window } from "#core/acme/renewal.ts";
 import type { PlannedTime } from "#core/acme/spread.ts";
 import { refuse } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -74,6 +75,6 @@ export class RenewalInfo {
  */
 function plannedWindow(usual: RenewalWindow, planned: PlannedTime | undefined): RenewalWindow {
   if (planned === undefined || planned.start >= usual.start) return usual;
-  const end = planned.end < usual.end ? planned.end : usual.end;
+  const end = instant(Math.min(planned.end, usual.end));
   return pulled(usual, { start: planned.start, end });
 }

@@ -158,7 +158,11 @@ export class Replacements {
     // What its successor signs is what clients come for.
     const own = lineage.findIndex(({ id }) => id === ca.id);
     const members = own === -1 ? [ca] : lineage.slice(0, own + 1);
-    return { members: members.map(({ id }) => id), selection, upTo: await read.bulkRevocations.end() };
+    return {
+      members: members.map(({ id }) => id),
+      selection,
+      upTo: await read.bulkRevocations.end(),
+    };
   }
 
   async #fitting(meant: Meant, time: PlannedTime, order: ReplacementOrder) {
@@ -251,6 +255,16 @@ function itemsOf(
     items.push({ ...of, start, end, replacedAt: replaced ? record.createdAt : undefined });
   }
   return { items, next };
+}
+
+/** How many certificates of all running plans nobody has come for yet. */
+export async function outstandingReplacements({ read }: Pick<Store, "read">): Promise<number> {
+  let outstanding = 0;
+  for (const { id } of await read.replacements.running()) {
+    const { total, replaced } = await read.replacements.counts(id);
+    outstanding += total - replaced;
+  }
+  return outstanding;
 }
 
 /** What events say of a plan. */
