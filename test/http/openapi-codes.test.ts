@@ -187,7 +187,6 @@ const nobodys: Partial<Record<ProblemCode, string>> = {
   headers_too_large: "refused before an operation is looked for",
   method_not_allowed: "there is no operation under such a method",
   approval_pending: "remote calls have no other word for an answer of 202",
-  profile_requires_approval: "of enrolment without people, which nothing serves yet",
   target_refused: "of webhooks, which nothing sends yet",
   delivery_not_final: "of webhooks, which nothing sends yet",
   delivery_not_dead: "of webhooks, which nothing sends yet",

@@ -3,12 +3,14 @@
 import { compareOctets } from "#core/asn1/der.ts";
 import { parseCertificate, extensionOf } from "#core/x509/certificate.ts";
 import { parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
+import { certId } from "#core/acme/renewal.ts";
 import { oids } from "#core/asn1/oids.ts";
 import type { CaId, Serial } from "#core/ids.ts";
 import { Recent } from "#core/recent.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
+import type { CertificateName } from "./store.ts";
 
 /** Looks certificates up, in every member of a lineage (P-1). */
 export class Inventory {
@@ -32,6 +34,13 @@ export class Inventory {
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  /** What `byCertId` finds it by; undefined where the CA is gone. */
+  async certIdOf({ caId: id, serial }: CertificateName): Promise<string | undefined> {
+    const ca = await this.#store.read.cas.byId(id);
+    const keyId = ca && this.#keyIdOf(ca);
+    return keyId === undefined ? undefined : certId(Uint8Array.fromHex(keyId), serial);
   }
 
   /** The leaf that is these octets, byte for byte. */

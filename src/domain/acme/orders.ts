@@ -301,6 +301,11 @@ export class Orders {
     return withLostProof(known, proofs, now);
   }
 
+  /** The name of what an order replaces, as its account gave it (RFC 9773 §5). */
+  async replacedCertId({ replaces }: OrderRecord): Promise<string | undefined> {
+    return replaces && (await this.#deps.inventory.certIdOf(replaces));
+  }
+
   /** An authorization of the account. Refuses `acme_not_found`. */
   async authorization(account: AccountRecord, id: string): Promise<AuthorizationRecord> {
     const found = await this.#deps.store.read.acme.authorization(id);

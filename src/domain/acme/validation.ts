@@ -137,11 +137,13 @@ export class Validation {
       token: challenge.token,
       keyAuthorization: keyAuthorization(challenge.token, account.thumbprint),
       accountUrl: directory.url(`/acct/${account.id}`),
-      persist: {
-        accountHashPrefix: directory.url("/account-hash/"),
-        issuerDomainNames: identifier === undefined ? [] : [identifier],
-        thumbprints: await store.read.acme.thumbprints(account.id),
-      },
+      ...(challenge.type === "dns-persist-01" && {
+        persist: {
+          accountHashPrefix: directory.url("/account-hash/"),
+          issuerDomainNames: identifier === undefined ? [] : [identifier],
+          thumbprints: await store.read.acme.thumbprints(account.id),
+        },
+      }),
     });
   }
 

@@ -24,12 +24,17 @@ export const accountJson = (directory: Directory, account: AccountRecord) => ({
   orders: directory.url(`/acct/${account.id}/orders`),
 });
 
-/** RFC 8555 §7.1.3, with the profile used. */
-export const orderJson = (directory: Directory, order: OrderRecord) => ({
+/** RFC 8555 §7.1.3, with the profile used, and what it replaces (RFC 9773 §5). */
+export const orderJson = (
+  directory: Directory,
+  order: OrderRecord,
+  replaces: string | undefined,
+) => ({
   status: order.status,
   expires: time(order.expiresAt),
   identifiers: order.identifiers,
   profile: order.profile,
+  ...(replaces !== undefined && { replaces }),
   authorizations: order.authorizations.map((id) => directory.url(`/authz/${id}`)),
   finalize: directory.url(`/order/${order.id}/finalize`),
   ...(order.status === "valid" && { certificate: directory.url(`/cert/${order.id}`) }),

@@ -196,7 +196,7 @@ function newOrder({ orders }: AcmeHandlerDeps) {
   return async ({ directory, account: of, jws, origin }: OfAccount): Promise<Response> => {
     const asked: NewOrder = payloadObject(jws);
     const made = await orders.create(origin, directory, of, asked);
-    return ofOrder(directory, made, 201);
+    return await ofOrder(orders, directory, made, 201);
   };
 }
 
@@ -213,17 +213,18 @@ function newAuthz(deps: AcmeHandlerDeps) {
 function order({ orders }: AcmeHandlerDeps) {
   return async ({ directory, account: of, path, jws }: OfAccount): Promise<Response> => {
     requireRead(jws);
-    return ofOrder(directory, await orders.order(of, path.order ?? ""));
+    return await ofOrder(orders, directory, await orders.order(of, path.order ?? ""));
   };
 }
 
 /** RFC 8555 §7.4. */
-function finalize({ finalization }: AcmeHandlerDeps) {
+function finalize({ finalization, orders }: AcmeHandlerDeps) {
   return async ({ directory, account: of, path, jws, origin }: OfAccount): Promise<Response> => {
     const csr = octetsOf(payloadObject(jws).csr);
     if (csr === undefined) throw refuse("acme_bad_csr", { reason: "csr is not base64url" });
     const asking = { origin, directory, account: of };
-    return ofOrder(directory, await finalization.finalize(asking, path.order ?? "", csr));
+    const made = await finalization.finalize(asking, path.order ?? "", csr);
+    return await ofOrder(orders, directory, made);
   };
 }
 
@@ -343,10 +344,16 @@ function renewalInfo(deps: AcmeHandlerDeps) {
   };
 }
 
-function ofOrder(directory: Directory, made: OrderRecord, status = 200): Response {
+async function ofOrder(
+  orders: Orders,
+  directory: Directory,
+  made: OrderRecord,
+  status = 200,
+): Promise<Response> {
   const location = directory.url(`/order/${made.id}`);
   const retryAfter = made.status === "processing" ? 2 : undefined;
-  return answered(orderJson(directory, made), { status, location, retryAfter });
+  const shown = orderJson(directory, made, await orders.replacedCertId(made));
+  return answered(shown, { status, location, retryAfter });
 }
 
 interface Answering {

@@ -24,6 +24,7 @@ import {
   pageOf,
   placeholder,
   rowsAtOnce,
+  selector,
   textList,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
@@ -74,17 +75,7 @@ export function replacementReads(connection: Connection): ReplacementReads {
     },
     obtained: obtainedOf(connection),
     covered: coveredOf(connection),
-    unrevoked: async (id, all, limit) => {
-      // Literal for the same reason.
-      const left = all
-        ? sql`revoked_at is null`
-        : sql`revoked_at is null and replaced_at is not null`;
-      const rows = db
-        .select()
-        .from(i)
-        .where(and(eq(i.replacement, id), left));
-      return (await rows.orderBy(asc(i.serial), asc(i.caId)).limit(limit)).map(item);
-    },
+    unrevoked: unrevokedOf(connection),
     items: async (id, limit, after) => {
       const later = after === undefined ? undefined : gt(i.serial, after);
       const rows = db
@@ -94,6 +85,22 @@ export function replacementReads(connection: Connection): ReplacementReads {
       return (await rows.orderBy(asc(i.serial), asc(i.caId)).limit(limit)).map(item);
     },
   };
+}
+
+/** By partial indexes, which SQLite would leave for the table that is in the same order. */
+function unrevokedOf(connection: Connection): ReplacementReads["unrevoked"] {
+  const found = (index: string, left: string) => {
+    const by = connection.dialect === "sqlite" ? `indexed by ${index}` : "";
+    const its = `where replacement = %1 and ${left} order by serial, ca_id limit %2`;
+    return selector(connection, connection.t.replacementItems, `${by} ${its}`);
+  };
+  const left = found("acme_replacement_items_left", "revoked_at is null");
+  const replaced = found(
+    "acme_replacement_items_replaced",
+    "revoked_at is null and replaced_at is not null",
+  );
+  return async (id, all, limit) =>
+    (await (all ? left([id, limit]) : replaced([id, limit]))).map(item);
 }
 
 /** The changes of a unit. */
