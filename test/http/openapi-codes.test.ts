@@ -121,6 +121,7 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     "cert.suspend",
     "cert.release",
     "cert.revoke_bulk",
+    "acme.replace.plan",
     "ct.inclusion",
     "event.list",
   ]);
@@ -130,10 +131,12 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     "ca.retire",
     "cert.revoke",
     "cert.revoke_bulk",
+    "acme.replace.plan",
   ]);
   expect(withCode("bad_fingerprint")).toEqual([
     "cert.list",
     "cert.revoke_bulk",
+    "acme.replace.plan",
     "blocked_key.list",
     "key.block",
     "hsm.audit_log",
@@ -231,6 +234,8 @@ const contracted: Partial<Record<OperationName, string>> = {
   "cert.release": "bad_serial not_held",
   "cert.revoke_bulk":
     "empty_selection unknown_serials bad_reason bad_serial bad_fingerprint confirm_count_mismatch operation_mismatch bulk_partial",
+  "acme.replace.plan":
+    "feature_disabled empty_selection missing_field conflicting_fields replacement_too_fast",
   "crl.read": "not_found crl_unavailable",
   "crl.delta": "not_found crl_unavailable",
   "crl.partition": "not_found crl_unavailable bad_partition",
