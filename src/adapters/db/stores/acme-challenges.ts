@@ -132,7 +132,7 @@ function claimingDue(connection: Connection, owner: number): AcmeWrites["claimCh
   };
 }
 
-/** The ids of what may be taken, oldest first; the index tells, and is walked some rows at a time. */
+/** The ids of what may be taken, oldest first, by a walk of the index some rows at a time. */
 function dueOf(connection: Connection, owner: number) {
   const { db, t } = connection;
   const c = t.acmeChallenges;
