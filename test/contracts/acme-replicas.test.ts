@@ -1,4 +1,4 @@
-/** What replicas do about one another's work on ACME: a proof has one seeker, an order one maker. */
+/** What replicas do about one another's work on ACME: who seeks a proof, and who an order. */
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 

@@ -18,6 +18,7 @@ import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import type { Bindings } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
+import type { Spend } from "./nonces.ts";
 import type { IssuanceRate } from "./issuance-rate.ts";
 import type { OpenPlans } from "./open-plans.ts";
 import { authorizationStatusAt, issuingProfile, type Orders } from "./orders.ts";
@@ -62,7 +63,7 @@ export class Finalization {
    * which the order is ready still; what a gate refuses, after which it is invalid; and what time
    * heals, after which it is ready again (FIN-4).
    */
-  async finalize(asking: Asking, id: string, csr: Uint8Array): Promise<OrderRecord> {
+  async finalize(asking: Asking, id: string, csr: Uint8Array, spend: Spend): Promise<OrderRecord> {
     const { orders, store, clock, hasRoom } = this.#deps;
     const order = await orders.order(asking.account, id);
     if (order.status === "valid" || order.status === "processing") return order;
@@ -72,7 +73,10 @@ export class Finalization {
     const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
-    const claimed = await store.atomically((tx) => tx.acme.claimOrder(id, now));
+    const claimed = await store.atomically(async (tx) => {
+      await spend(tx);
+      return await tx.acme.claimOrder(id, now);
+    });
     // Somebody else was first, and there is one certificate only (FIN-1).
     if (!claimed) return await orders.order(asking.account, id);
     const work = this.#made(asking, order, { csr, identity });

@@ -58,6 +58,21 @@ export class Ground {
     throw new Error(`${command.join(" ")} ended with ${done.code}:\n${done.stdout}${done.stderr}`);
   }
 
+  /** A web server where pkid asks, which shows what clients put into a folder; gives the folder. */
+  serveProofs(): { readonly folder: string; stop(): Promise<void> } {
+    const folder = join(this.folder, "proofs");
+    mkdirSync(folder);
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: this.ports.http,
+      fetch: async ({ url }) => {
+        const file = Bun.file(join(folder, new URL(url).pathname.split("/").at(-1) ?? ""));
+        return (await file.exists()) ? new Response(file) : new Response("", { status: 404 });
+      },
+    });
+    return { folder, stop: () => server.stop(true) };
+  }
+
   /** A credential for external account binding, made as an operator does. */
   async credential(): Promise<{ readonly kid: string; readonly hmacKey: string }> {
     const made = await this.world.instance.admin<{ id: string; hmac_key: string }>(

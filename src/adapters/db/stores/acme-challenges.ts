@@ -10,6 +10,7 @@ import type {
   ValidationJob,
 } from "#domain/acme/store.ts";
 import {
+  breath,
   changer,
   inTexts,
   selector,
@@ -131,7 +132,7 @@ function claimingDue(connection: Connection, owner: number): AcmeWrites["claimCh
   };
 }
 
-/** The ids of what may be taken, oldest first; the index tells, and is walked some rows at a time. */
+/** The ids of what may be taken, oldest first, by a walk of the index some rows at a time. */
 function dueOf(connection: Connection, owner: number) {
   const { db, t } = connection;
   const c = t.acmeChallenges;
@@ -156,6 +157,7 @@ function dueOf(connection: Connection, owner: number) {
         return found.slice(0, limit);
       }
       behind = sql`(${c.nextAt}, ${c.id}) > (${last.nextAt}, ${last.id})`;
+      if (connection.dialect === "sqlite") await breath();
     }
   };
 }

@@ -3,11 +3,11 @@
  * and counted some rows at a time, so that others have their turn.
  */
 
-import { and, asc, desc, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 
 import type { PageKey } from "#domain/page.ts";
-import { counted, olderThan, type Connection } from "#adapters/db/engine/connection.ts";
+import { breath, counted, olderThan, type Connection } from "#adapters/db/engine/connection.ts";
 
 /** Rows that lie together in an index, in the order of two columns. */
 export interface Part {
@@ -45,6 +45,7 @@ export async function countOf(connection: Connection, part: Part): Promise<numbe
     }
     total += keep === undefined ? countedAtOnce : await keptOf(connection, part, rest);
     behind = sql`(${first}, ${second}) > (${end.first}, ${end.second})`;
+    await breath();
   }
 }
 
@@ -78,7 +79,7 @@ export async function newestOf(
 }
 
 async function newestIn(
-  { db }: Connection,
+  { db, dialect }: Connection,
   { table, where, keys, keep }: Part,
   limit: number,
   after: PageKey | undefined,
@@ -98,6 +99,7 @@ async function newestIn(
     found.push(...walked.filter((row) => Boolean(row.kept)));
     behind = walked.at(-1);
     if (found.length >= limit || walked.length < atOnce) return found.slice(0, limit);
+    if (dialect === "sqlite") await breath();
   }
 }
 
@@ -107,20 +109,25 @@ export async function pairsOf(
   table: SQLiteTable,
   [first, second]: readonly [SQLiteColumn, SQLiteColumn],
 ): Promise<readonly (readonly [string, string])[]> {
-  const pairs: (readonly [string, string])[] = [];
-  for (let behind: SQL | undefined; ; ) {
+  const next = async (where: SQL | undefined) => {
     const rows: { first: unknown; second: unknown }[] = await db
       .select({ first, second })
       .from(table)
-      .where(behind)
+      .where(where)
       .orderBy(asc(first), asc(second))
       .limit(1);
-    const [row] = rows;
-    if (row === undefined) return pairs;
-    const pair = [String(row.first), String(row.second)] as const;
+    return rows.map((row) => [String(row.first), String(row.second)] as const)[0];
+  };
+  const pairs: (readonly [string, string])[] = [];
+  let pair = await next(undefined);
+  while (pair !== undefined) {
     pairs.push(pair);
-    behind = sql`(${first}, ${second}) > (${pair[0]}, ${pair[1]})`;
+    const [one, other] = pair;
+    // Beyond both at once SQLite would look at every row of the pair.
+    const beside = await next(and(eq(first, one), gt(second, other)));
+    pair = beside ?? (await next(gt(first, one)));
   }
+  return pairs;
 }
 
 const countedAtOnce = 5000;

@@ -1,6 +1,6 @@
 /**
- * How SQLite finds what ACME asks for: by the end of an index, however many orders there are. With a
- * million of them a statement that walks a table would hold up everybody.
+ * How SQLite finds what ACME asks for: by the end of an index, however many orders there are. With
+ * a million of them a statement that walks a table would hold up everybody.
  */
 
 import { Database } from "bun:sqlite";
