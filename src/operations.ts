@@ -189,6 +189,11 @@ export const operations = {
   "acme.authz.list":       { route: "GET /api/acme/authorizations",                      needs: "read", on: "any" },
   "acme.authz.deactivate": { route: "POST /api/acme/authorizations/{id}:deactivate",     needs: "ca:manage", on: "tenant", writes: true },
 
+  "acme.replace.plan":     { route: "POST /api/ca/{id}/acme-replacements",               ...manage, limit: "exempt", bulk: true, grows: true, takesTwo: "revocation.bulk", stepUp: "cert.revoke_bulk" },
+  "acme.replace.list":     { route: "GET /api/acme/replacements",                        needs: "read", on: "any" },
+  "acme.replace.show":     { route: "GET /api/acme/replacements/{id}",                   ...read },
+  "acme.replace.cancel":   { route: "POST /api/acme/replacements/{id}:cancel",           ...manage, limit: "exempt" },
+
   // certificate transparency
   "ct.inclusion":          { route: "GET /api/ct/inclusion",                             needs: "read", on: "any" },
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },

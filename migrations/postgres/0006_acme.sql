@@ -139,19 +139,19 @@ CREATE INDEX "acme_account_keys_number" ON "acme_account_keys" USING btree ("acc
 CREATE INDEX "acme_account_keys_spki" ON "acme_account_keys" USING btree ("spki_sha256");--> statement-breakpoint
 CREATE UNIQUE INDEX "acme_accounts_key" ON "acme_accounts" USING btree ("directory","thumbprint");--> statement-breakpoint
 CREATE INDEX "acme_accounts_spki" ON "acme_accounts" USING btree ("spki_sha256");--> statement-breakpoint
-CREATE INDEX "acme_accounts_paging" ON "acme_accounts" USING btree ("created_at","id");--> statement-breakpoint
+CREATE INDEX "acme_accounts_listing" ON "acme_accounts" USING btree ("tenant","status","created_at","id");--> statement-breakpoint
 CREATE INDEX "acme_accounts_eab" ON "acme_accounts" USING btree ("eab_id","status","id") WHERE eab_id is not null;--> statement-breakpoint
 CREATE INDEX "acme_authorizations_open" ON "acme_authorizations" USING btree ("account","identifier","id","status") WHERE status in ('pending', 'valid');--> statement-breakpoint
 CREATE INDEX "acme_authorizations_end" ON "acme_authorizations" USING btree ("expires_at") WHERE not ordered;--> statement-breakpoint
-CREATE INDEX "acme_challenges_due" ON "acme_challenges" USING btree ("next_at","id","account") WHERE status = 'processing';--> statement-breakpoint
+CREATE INDEX "acme_challenges_due" ON "acme_challenges" USING btree ("next_at","id","account","lease_until","owner") WHERE status = 'processing';--> statement-breakpoint
 CREATE INDEX "acme_eabs_paging" ON "acme_eabs" USING btree ("created_at","id");--> statement-breakpoint
 CREATE INDEX "acme_orders_account" ON "acme_orders" USING btree ("account","created_at","id");--> statement-breakpoint
-CREATE INDEX "acme_orders_paging" ON "acme_orders" USING btree ("created_at","id","tenant","ca_id");--> statement-breakpoint
-CREATE INDEX "acme_orders_open" ON "acme_orders" USING btree ("status","created_at","id","account") WHERE status <> 'valid';--> statement-breakpoint
+CREATE INDEX "acme_orders_listing" ON "acme_orders" USING btree ("tenant","ca_id","created_at","id");--> statement-breakpoint
+CREATE INDEX "acme_orders_open" ON "acme_orders" USING btree ("status","created_at","id","account","tenant","ca_id","expires_at") WHERE status <> 'valid';--> statement-breakpoint
 CREATE INDEX "acme_orders_end" ON "acme_orders" USING btree ("ends_at");--> statement-breakpoint
 CREATE INDEX "acme_orders_certificate" ON "acme_orders" USING btree ("certificate_not_after","certificate_serial") WHERE certificate_serial is not null;--> statement-breakpoint
 CREATE INDEX "acme_replacement_items_certificate" ON "acme_replacement_items" USING btree ("ca_id","serial");--> statement-breakpoint
-CREATE INDEX "acme_replacement_items_left" ON "acme_replacement_items" USING btree ("replacement","serial") WHERE revoked_at is null;--> statement-breakpoint
-CREATE INDEX "acme_replacement_items_replaced" ON "acme_replacement_items" USING btree ("replacement","serial") WHERE revoked_at is null and replaced_at is not null;--> statement-breakpoint
+CREATE INDEX "acme_replacement_items_left" ON "acme_replacement_items" USING btree ("replacement","serial","ca_id") WHERE revoked_at is null;--> statement-breakpoint
+CREATE INDEX "acme_replacement_items_replaced" ON "acme_replacement_items" USING btree ("replacement","serial","ca_id") WHERE revoked_at is null and replaced_at is not null;--> statement-breakpoint
 CREATE INDEX "acme_replacements_paging" ON "acme_replacements" USING btree ("created_at","id");--> statement-breakpoint
 CREATE INDEX "acme_replacements_running" ON "acme_replacements" USING btree ("created_at","id") WHERE state = 'running';

@@ -24,7 +24,7 @@ CREATE TABLE `acme_accounts` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `acme_accounts_key` ON `acme_accounts` (`directory`,`thumbprint`);--> statement-breakpoint
 CREATE INDEX `acme_accounts_spki` ON `acme_accounts` (`spki_sha256`);--> statement-breakpoint
-CREATE INDEX `acme_accounts_paging` ON `acme_accounts` (`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `acme_accounts_listing` ON `acme_accounts` (`tenant`,`status`,`created_at`,`id`);--> statement-breakpoint
 CREATE INDEX `acme_accounts_eab` ON `acme_accounts` (`eab_id`,`status`,`id`) WHERE eab_id is not null;--> statement-breakpoint
 CREATE TABLE `acme_authorizations` (
 	`id` text PRIMARY KEY NOT NULL,
@@ -58,7 +58,7 @@ CREATE TABLE `acme_challenges` (
 	`lease_until` integer
 ) WITHOUT ROWID;
 --> statement-breakpoint
-CREATE INDEX `acme_challenges_due` ON `acme_challenges` (`next_at`,`id`,`account`) WHERE status = 'processing';--> statement-breakpoint
+CREATE INDEX `acme_challenges_due` ON `acme_challenges` (`next_at`,`id`,`account`,`lease_until`,`owner`) WHERE status = 'processing';--> statement-breakpoint
 CREATE TABLE `acme_eabs` (
 	`id` text PRIMARY KEY NOT NULL,
 	`directory` text NOT NULL,
@@ -118,8 +118,8 @@ CREATE TABLE `acme_orders` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `acme_orders_account` ON `acme_orders` (`account`,`created_at`,`id`);--> statement-breakpoint
-CREATE INDEX `acme_orders_paging` ON `acme_orders` (`created_at`,`id`,`tenant`,`ca_id`);--> statement-breakpoint
-CREATE INDEX `acme_orders_open` ON `acme_orders` (`status`,`created_at`,`id`,`account`) WHERE status <> 'valid';--> statement-breakpoint
+CREATE INDEX `acme_orders_listing` ON `acme_orders` (`tenant`,`ca_id`,`created_at`,`id`);--> statement-breakpoint
+CREATE INDEX `acme_orders_open` ON `acme_orders` (`status`,`created_at`,`id`,`account`,`tenant`,`ca_id`,`expires_at`) WHERE status <> 'valid';--> statement-breakpoint
 CREATE INDEX `acme_orders_end` ON `acme_orders` (`ends_at`);--> statement-breakpoint
 CREATE INDEX `acme_orders_certificate` ON `acme_orders` (`certificate_not_after`,`certificate_serial`) WHERE certificate_serial is not null;--> statement-breakpoint
 CREATE TABLE `acme_replacement_items` (
@@ -134,8 +134,8 @@ CREATE TABLE `acme_replacement_items` (
 ) WITHOUT ROWID;
 --> statement-breakpoint
 CREATE INDEX `acme_replacement_items_certificate` ON `acme_replacement_items` (`ca_id`,`serial`);--> statement-breakpoint
-CREATE INDEX `acme_replacement_items_left` ON `acme_replacement_items` (`replacement`,`serial`) WHERE revoked_at is null;--> statement-breakpoint
-CREATE INDEX `acme_replacement_items_replaced` ON `acme_replacement_items` (`replacement`,`serial`) WHERE revoked_at is null and replaced_at is not null;--> statement-breakpoint
+CREATE INDEX `acme_replacement_items_left` ON `acme_replacement_items` (`replacement`,`serial`,`ca_id`) WHERE revoked_at is null;--> statement-breakpoint
+CREATE INDEX `acme_replacement_items_replaced` ON `acme_replacement_items` (`replacement`,`serial`,`ca_id`) WHERE revoked_at is null and replaced_at is not null;--> statement-breakpoint
 CREATE TABLE `acme_replacements` (
 	`id` text PRIMARY KEY NOT NULL,
 	`ca_id` text NOT NULL,

@@ -84,12 +84,12 @@ function creation({ clock, directories, credentials }: AcmeCredentialDeps) {
     input: creationFields,
     output: createdShape,
     refuses: [
-      "feature_disabled",
-      "ca_not_active",
       "missing_field",
       "conflicting_fields",
       "unknown_profile",
       "profile_requires_approval",
+      "feature_disabled",
+      "ca_not_active",
       "key_unavailable",
     ],
     run: async (call) => {

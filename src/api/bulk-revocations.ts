@@ -99,27 +99,31 @@ const patternField = parsed({ type: "string", minLength: 1, maxLength: 1000 }, (
   return sized;
 });
 
-const filterFields = {
+/** What selects among the certificates of a CA. */
+export const predicateFields = {
   profile: optional(text({ min: 1, max: 100 })),
   pattern: optional(patternField),
   issued_after: optional(timeField),
   issued_before: optional(timeField),
   serials: optional(list(serialField, 1, 100_000)),
-  include_expired: otherwise(flag(), false),
   public_key_sha256: optional(fingerprintField),
 };
 
+const filterFields = { ...predicateFields, include_expired: otherwise(flag(), false) };
+
 type Filter = Input<typeof filterFields>;
 
-const noFilter: Filter = {
+/** Everything. */
+export const noPredicate: Input<typeof predicateFields> = {
   profile: undefined,
   pattern: undefined,
   issued_after: undefined,
   issued_before: undefined,
   serials: undefined,
-  include_expired: false,
   public_key_sha256: undefined,
 };
+
+const noFilter: Filter = { ...noPredicate, include_expired: false };
 
 /** Undefined for a plan, which changes nothing. */
 async function parkedBulk(
@@ -147,8 +151,9 @@ async function parkedBulk(
   };
 }
 
-async function refuseUnknownProfile(
-  deps: Deps,
+/** Refuses `invalid_field` for a profile that nobody in reach has. */
+export async function refuseUnknownProfile(
+  deps: Pick<Deps, "store" | "profiles">,
   profile: string | undefined,
   reach: Reach,
 ): Promise<void> {
@@ -181,7 +186,8 @@ export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
   };
 }
 
-const selectionOf = (filter: Filter): Selection => ({
+/** What the members of a filter select. */
+export const selectionOf = (filter: Filter): Selection => ({
   profile: filter.profile,
   pattern: filter.pattern,
   serials: filter.serials && distinct(filter.serials),

@@ -1,7 +1,7 @@
 /** ACME over this instance's network, secrets and domain. */
 
 import { NetworkValidators } from "#adapters/network/acme/validators.ts";
-import { systemPatience } from "#adapters/system.ts";
+import { systemLater, systemPatience } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
@@ -24,6 +24,7 @@ export interface AcmeParts
     | "configuredNonceKey"
     | "eabKeys"
     | "patience"
+    | "later"
   > {
   readonly inForce: () => Config;
   readonly secrets: Secrets;
@@ -48,6 +49,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     validators,
     config: inForce,
     patience: systemPatience,
+    later: systemLater,
     onAttempt: (type, proved) => {
       metrics.count("pki_acme_validations_total", { type, result: proved ? "valid" : "invalid" });
     },

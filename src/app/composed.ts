@@ -25,6 +25,7 @@ import type { Sealing } from "#domain/envelopes/open.ts";
 import type { PreparedInstance } from "#domain/instance/prepare.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { PathWork } from "#domain/ports.ts";
+import { outstandingReplacements } from "#domain/acme/replacements.ts";
 import { backupFacts } from "#domain/backup/backups.ts";
 import type { Store } from "#domain/store.ts";
 import type { Tenants } from "#domain/tenants/tenants.ts";
@@ -199,6 +200,8 @@ function observe({ store, metrics, inForce }: Ground, probes: Probes): () => voi
     const { at, bytes, drilledAt } = await backupFacts(store);
     metrics.set("pki_backup_last_success_timestamp_seconds", {}, at / 1000);
     metrics.set("pki_backup_last_success_bytes", {}, bytes);
+    const outstanding = await outstandingReplacements(store);
+    metrics.set("pki_acme_replacements_outstanding", {}, outstanding);
     await measureProbes(metrics, store, inForce().canary);
     metrics.set("pki_backup_drill_last_success_timestamp_seconds", {}, drilledAt / 1000);
   });

@@ -10,6 +10,7 @@ import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
 import { acmeOverview } from "#api/acme.ts";
 import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
+import { replacementHandlers } from "#api/acme-replacements.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
@@ -150,6 +151,13 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
+    ...replacementHandlers({
+      store,
+      clock,
+      profiles,
+      ...parts.acme,
+      config: deps.inForce,
+    }),
     ...acmeOverview({ store, clock, ...parts.acme }),
     ...acmeCredentialHandlers({ clock, ...parts.acme }),
     ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),

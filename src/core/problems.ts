@@ -140,6 +140,11 @@ export const problems = {
     "The live count differs from confirm_count; nothing was changed.",
     ["confirm_count", "actual_count"],
   ],
+  replacement_too_fast: [
+    409,
+    "So many certificates cannot be replaced in so short a time.",
+    ["least_seconds", "per_second"],
+  ],
   operation_mismatch: [409, "This operation id belongs to another request.", ["operation_id"]],
   operation_running: [409, "The operation is already running.", ["operation_id"]],
   already_decided: [409, "You have already decided this request.", []],

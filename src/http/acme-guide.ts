@@ -44,7 +44,7 @@ export function acmeGuideHandlers(
     "acme.guide": described(answer, {
       summary: "How ACME clients are pointed here, for people.",
       gives: ["text/html"],
-      refuses: ["feature_disabled", "not_found"],
+      refuses: ["not_found", "feature_disabled"],
     }),
   };
 }

@@ -59,6 +59,7 @@ export interface JobDeps {
     readonly validation: Pick<Acme["validation"], "run">;
     readonly finalization: Pick<Acme["finalization"], "recover">;
     readonly cleanUp: Pick<Acme["cleanUp"], "run">;
+    readonly replacementWork: Pick<Acme["replacementWork"], "run">;
   };
   readonly backups: {
     runDue(by: Origin): Promise<void>;
@@ -159,7 +160,7 @@ function canary({ canary: due, config }: JobDeps): readonly Job[] {
 
 /** What devices enrol with: proofs that are looked for, orders a crash left, and what is over. */
 function acme(deps: JobDeps): readonly Job[] {
-  const { validation, finalization, cleanUp } = deps.acme;
+  const { validation, finalization, cleanUp, replacementWork } = deps.acme;
   if (!deps.config.acme.enabled) return [];
   return [
     { name: "acme.validate", everySeconds: 1, run: () => validation.run() },
@@ -169,6 +170,7 @@ function acme(deps: JobDeps): readonly Job[] {
       firstWithinSeconds: 5,
       run: () => finalization.recover(),
     },
+    { name: "acme.replace", everySeconds: 5, run: trusting(deps, () => replacementWork.run()) },
     { name: "acme.clean_up", everySeconds: 600, run: trusting(deps, () => cleanUp.run()) },
   ];
 }

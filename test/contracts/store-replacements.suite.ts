@@ -4,10 +4,11 @@ import { describe, expect, test } from "bun:test";
 
 import { type CaId, caId, type Serial, tenantId } from "#core/ids.ts";
 import type { ReplacementItem, ReplacementRecord } from "#domain/acme/replacement-store.ts";
+import type { OrderRecord } from "#domain/acme/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { only } from "#test/support/stores/reach.ts";
-import { newSerial } from "#test/support/stores/records.ts";
+import { certificate, issue, newSerial } from "#test/support/stores/records.ts";
 
 type Given = () => { readonly store: Store; readonly home: CaId };
 
@@ -19,6 +20,9 @@ export function replacementContract(given: Given): void {
     plans(given);
     items(given);
     progress(given);
+    making(given);
+    coming(given);
+    clearing(given);
   });
 }
 
@@ -190,5 +194,146 @@ function progress(given: Given): void {
     const counts = { total: 1000, replaced: 0, revoked: 1000 };
     expect(await store.read.replacements.counts(plan.id)).toEqual(counts);
     expect(await store.read.replacements.unrevoked(plan.id, true, 1)).toEqual([]);
+  });
+}
+
+/** A certificate that an account has got for these names. */
+async function got(
+  { store, home }: ReturnType<Given>,
+  names: readonly string[],
+  account?: string,
+): Promise<{ readonly caId: CaId; readonly serial: Serial; readonly order: OrderRecord }> {
+  const proofs = names.map((value) => ({
+    identifier: { type: "dns" as const, value },
+    status: "valid" as const,
+  }));
+  const own = account === undefined ? {} : { account };
+  const { order } = await make.ordered(store, proofs, { status: "ready", ...own });
+  const row = certificate({ caId: home, notAfter: later(1000) });
+  await issue(store, row);
+  await store.atomically(async (tx) => {
+    await tx.acme.claimOrder(order.id, later(1));
+    await tx.acme.settleOrder(order.id, { status: "valid", certificate: row });
+  });
+  return { caId: home, serial: row.serial, order };
+}
+
+function making(given: Given): void {
+  test("a plan that is being made means nothing to clients until it runs, and runs once", async () => {
+    const { store, home } = given();
+    const name = { caId: home, serial: newSerial() };
+    const { plan, items: own } = await planned(given(), [name], { state: "planning" });
+    const reads = store.read.replacements;
+    const known = async () => (await reads.running()).some(({ id }) => id === plan.id);
+    const old = async (seconds: number) =>
+      (await reads.abandoned(later(seconds))).some(({ id }) => id === plan.id);
+    expect([await known(), await reads.plannedFor(name)]).toEqual([false, undefined]);
+    expect([await old(0), await old(1), await reads.any()]).toEqual([false, true, true]);
+    const start = () => store.atomically((tx) => tx.replacements.startReplacement(plan.id));
+    expect([await start(), await start()]).toEqual([true, false]);
+    expect([await known(), await old(1)]).toEqual([true, false]);
+    expect(await reads.plannedFor(name)).toEqual(own[0]);
+  });
+
+  test("who comes while a plan is being made has come", async () => {
+    const { store, home } = given();
+    const name = { caId: home, serial: newSerial() };
+    const { plan } = await planned(given(), [name], { state: "planning" });
+    await store.atomically((tx) => tx.replacements.noteReplaced(name, later(1)));
+    expect((await store.read.replacements.counts(plan.id)).replaced).toBe(1);
+  });
+
+  test("a plan that was called off while it was made never runs", async () => {
+    const { store } = given();
+    const { plan } = await planned(given(), [{}], { state: "planning" });
+    await store.atomically((tx) => tx.replacements.endReplacement(plan.id, "canceled"));
+    const started = store.atomically((tx) => tx.replacements.startReplacement(plan.id));
+    expect(await started).toBe(false);
+  });
+
+  test("what came to a plan replaced already is counted so", async () => {
+    const { store, home } = given();
+    const { plan } = await planned(given(), [
+      { caId: home, replacedAt: later(1) },
+      { caId: home },
+      { caId: home, replacedAt: later(2) },
+    ]);
+    const counts = { total: 3, replaced: 2, revoked: 0 };
+    expect(await store.read.replacements.counts(plan.id)).toEqual(counts);
+  });
+}
+
+function coming(given: Given): void {
+  test("of many certificates those are known that accounts have got, and which of them are replaced", async () => {
+    const { store, home } = given();
+    const [kept, replaced] = [await got(given(), ["a.test"]), await got(given(), ["b.test"])];
+    await store.atomically((tx) => tx.acme.markReplaced(replaced, kept.order.id));
+    const asked = [kept.serial, replaced.serial, newSerial()].map((serial) => ({
+      serial,
+      notAfter: later(1000),
+    }));
+    const expected = new Map([
+      [kept.serial, false],
+      [replaced.serial, true],
+    ]);
+    const { read } = store;
+    expect(await read.replacements.obtained(home, asked)).toEqual(expected);
+    const within = store.atomically((tx) => tx.replacements.obtained(home, asked));
+    expect(await within).toEqual(expected);
+    expect((await read.replacements.obtained(caId("elsewhere"), asked)).size).toBe(0);
+    expect((await read.replacements.obtained(home, [])).size).toBe(0);
+  });
+
+  test("a new order covers the certificates of its account whose names it has, in plans that are open", async () => {
+    const { store } = given();
+    const of = crypto.randomUUID();
+    const name = (value: string) => ({ type: "dns" as const, value: `${value}.${of}.test` });
+    const text = (value: string) => name(value).value;
+    const small = await got(given(), [text("a")], of);
+    const same = await got(given(), [text("a"), text("b")], of);
+    const wider = await got(given(), [text("a"), text("c")], of);
+    const foreign = await got(given(), [text("a")]);
+    const unplanned = await got(given(), [text("b")], of);
+    const { plan } = await planned(given(), [small, same, wider, foreign].map(nameOf));
+    const covered = async (...values: readonly string[]) => {
+      const names = { account: of, identifiers: values.map(name) };
+      const found = await store.read.replacements.covered(names);
+      return found.map(({ serial }) => serial).sort();
+    };
+    expect(await covered("b", "a")).toEqual([small.serial, same.serial].sort());
+    expect(await covered("b")).toEqual([]);
+    expect(await covered("a")).not.toContain(unplanned.serial);
+    await store.atomically((tx) => tx.replacements.noteReplaced(nameOf(small), later(1)));
+    expect(await covered("a", "b")).toEqual([same.serial]);
+    await store.atomically((tx) => tx.replacements.endReplacement(plan.id, "finished"));
+    expect(await covered("a", "b")).toEqual([]);
+  });
+}
+
+const nameOf = ({ caId: ca, serial }: Awaited<ReturnType<typeof got>>) => ({ caId: ca, serial });
+
+function clearing(given: Given): void {
+  test("items of plans that are long over go, some at a time; the plans stay", async () => {
+    const { store, home } = given();
+    const ends = { end: later(-1000) };
+    const [over, running] = [
+      await planned(
+        given(),
+        Array.from({ length: 5 }, () => ({ caId: home })),
+        ends,
+      ),
+      await planned(given(), [{ caId: home }], ends),
+    ];
+    const late = await planned(given(), [{ caId: home }]);
+    for (const { plan } of [over, late]) {
+      await store.atomically((tx) => tx.replacements.endReplacement(plan.id, "finished"));
+    }
+    const prune = () => store.atomically((tx) => tx.replacements.pruneItems(later(-999), 3));
+    expect([await prune(), await prune(), await prune()]).toEqual([3, 2, 0]);
+    const left = async (id: string) => (await store.read.replacements.items(id, 9)).length;
+    expect([await left(over.plan.id), await left(running.plan.id)]).toEqual([0, 1]);
+    expect(await left(late.plan.id)).toBe(1);
+    const kept = await store.read.replacements.replacement(over.plan.id);
+    expect(kept).toEqual({ ...over.plan, state: "finished" });
   });
 }

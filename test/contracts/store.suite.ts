@@ -15,6 +15,7 @@ import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
 import { replacementContract } from "./store-replacements.suite.ts";
+import { responderContract } from "./store-responders.suite.ts";
 import { retentionContract } from "./store-retention.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
@@ -47,7 +48,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     certificates(given);
     search(given);
     revocations(given);
-    responders(given);
+    responderContract(given);
     crlContract(given);
     access(given);
     keyCheckContract(given);
@@ -384,21 +385,6 @@ function revocations(given: Given): void {
     expect(walked.map(({ serial }) => serial)).toEqual(serials.toReversed());
     const prefixed = await page(5, undefined, "77");
     expect([prefixed.total, prefixed.next]).toEqual([2, undefined]);
-  });
-}
-
-function responders(given: Given): void {
-  test("the newest responder of a CA is the one that counts", async () => {
-    const { store, home } = given();
-    expect(await store.read.revocations.responder(home)).toBeUndefined();
-    const renewed = make.responder({ caId: home, notBefore: later(10) });
-    const old = make.responder({ caId: home });
-    for (const row of [renewed, old])
-      await store.atomically((tx) => tx.revocations.putResponder(row));
-    expect(await store.read.revocations.responder(home)).toEqual(renewed);
-    // One that has not begun by then was made under a wrong clock.
-    expect(await store.read.revocations.responder(home, renewed.notBefore)).toEqual(renewed);
-    expect(await store.read.revocations.responder(home, old.notBefore)).toEqual(old);
   });
 }
 

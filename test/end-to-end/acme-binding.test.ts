@@ -1,4 +1,4 @@
-/** External account binding of the binary: from the shell that makes a credential to its last order. */
+/** External account binding of the binary, from the shell that makes a credential to its orders. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

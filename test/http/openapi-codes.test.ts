@@ -121,6 +121,7 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     "cert.suspend",
     "cert.release",
     "cert.revoke_bulk",
+    "acme.replace.plan",
     "ct.inclusion",
     "event.list",
   ]);
@@ -130,10 +131,12 @@ test("a field with a code of its own brings it wherever it is taken, however dee
     "ca.retire",
     "cert.revoke",
     "cert.revoke_bulk",
+    "acme.replace.plan",
   ]);
   expect(withCode("bad_fingerprint")).toEqual([
     "cert.list",
     "cert.revoke_bulk",
+    "acme.replace.plan",
     "blocked_key.list",
     "key.block",
     "hsm.audit_log",
@@ -184,7 +187,6 @@ const nobodys: Partial<Record<ProblemCode, string>> = {
   headers_too_large: "refused before an operation is looked for",
   method_not_allowed: "there is no operation under such a method",
   approval_pending: "remote calls have no other word for an answer of 202",
-  profile_requires_approval: "of enrolment without people, which nothing serves yet",
   target_refused: "of webhooks, which nothing sends yet",
   delivery_not_final: "of webhooks, which nothing sends yet",
   delivery_not_dead: "of webhooks, which nothing sends yet",
@@ -232,6 +234,8 @@ const contracted: Partial<Record<OperationName, string>> = {
   "cert.release": "bad_serial not_held",
   "cert.revoke_bulk":
     "empty_selection unknown_serials bad_reason bad_serial bad_fingerprint confirm_count_mismatch operation_mismatch bulk_partial",
+  "acme.replace.plan":
+    "feature_disabled empty_selection missing_field conflicting_fields replacement_too_fast",
   "crl.read": "not_found crl_unavailable",
   "crl.delta": "not_found crl_unavailable",
   "crl.partition": "not_found crl_unavailable bad_partition",

@@ -138,6 +138,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
       validation: { run: work("acme proofs") },
       finalization: { recover: work("acme orders") },
       cleanUp: { run: work("acme clean-up") },
+      replacementWork: { run: work("acme replacements") },
     },
     config: {
       presign: { enabled: true, refresh_minutes: 360 },
@@ -180,6 +181,7 @@ test("the schedule calls each of its jobs", async () => {
     "canary",
     "acme proofs",
     "acme orders",
+    "acme replacements",
     "acme clean-up",
     "kek",
     "failed logins",
@@ -197,7 +199,7 @@ test("what deletes by age waits while nobody has confirmed a clock that leapt ah
   const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
   for (const job of jobs) await job.run();
   expect(called).not.toContain("access log");
-  for (const name of ["retention", "backup", "drill", "acme clean-up"])
-    expect(called).not.toContain(name);
-  expect(called).toHaveLength(jobs.length - 5);
+  const waiting = ["retention", "backup", "drill", "acme replacements", "acme clean-up"];
+  for (const name of waiting) expect(called).not.toContain(name);
+  expect(called).toHaveLength(jobs.length - 6);
 });

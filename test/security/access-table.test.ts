@@ -172,6 +172,7 @@ test("a nearly full disk stops what grows and nothing else", async () => {
     "cert.renew",
     "cert.issue_bulk",
     "acme.eab.create",
+    "acme.replace.plan",
     "canary.run",
     "tenant.create",
     "token.create",

@@ -36,6 +36,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "cert.suspend": "revokes",
   "cert.release": "revokes",
   "cert.revoke_bulk": "revokes",
+  "acme.replace.plan": "revokes",
   "crl.import": "revokes",
   "ca.retire": "revokes",
   "token.create": "mints",
@@ -89,6 +90,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "acme.eab.create": "other",
   "acme.eab.revoke": "other",
   "acme.account.deactivate": "other",
+  "acme.replace.cancel": "other",
   "acme.authz.deactivate": "other",
 };
 const guarded = (Object.keys(ends) as Writing[]).filter(

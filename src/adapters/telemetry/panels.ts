@@ -83,6 +83,14 @@ export const panelRows: readonly PanelRow[] = [
     over("Refused and failed", "ops",
       curve("{{operation}} {{result}}", perSecond("pki_certificates_total", ["operation", "result"], { result: { like: "denied|error" } }))),
   ] },
+  { title: "Enrolment by ACME", panels: [
+    over("Orders", "ops",
+      curve("{{step}}", perSecond("pki_acme_orders_total", ["step"]))),
+    over("Proofs looked for", "ops",
+      curve("{{type}} {{result}}", perSecond("pki_acme_validations_total", ["type", "result"]))),
+    over("Clients a plan waits for", "short",
+      each(series("pki_acme_replacements_outstanding"))),
+  ] },
   { title: "Revocation", panels: [
     over("Revoked", "ops",
       curve("{{result}}", perSecond("pki_certificates_total", ["result"], { operation: "revoke" }))),

@@ -13,6 +13,7 @@ import {
 } from "#cli/args.ts";
 import { type Command, command, type Noun } from "#cli/command.ts";
 import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
+import { acmeReplace, acmeReplacements, acmeReplacementVerbs } from "./acme-replace.ts";
 
 /** RFC 8555 §7.3.4: who may make accounts. */
 const eabVerbs: Readonly<Record<string, Command>> = {
@@ -184,5 +185,8 @@ export const acmeVerbs: Readonly<Record<string, Noun>> = {
     },
   }),
   authorization: { summary: "One authorization.", verbs: authorizationVerbs },
+  replace: acmeReplace,
+  replacements: acmeReplacements,
+  replacement: { summary: "One planned replacement.", verbs: acmeReplacementVerbs },
   eab: { summary: "Credentials that accounts are bound with.", verbs: eabVerbs },
 };

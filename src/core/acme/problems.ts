@@ -283,6 +283,7 @@ const types: Readonly<Record<ProblemCode, AcmeType | "by gate">> = {
   certificate_expired:          "malformed",
   not_held:                     "malformed",
   confirm_count_mismatch:       "malformed",
+  replacement_too_fast:         "malformed",
   operation_mismatch:           "malformed",
   operation_running:            "malformed",
   already_decided:              "malformed",

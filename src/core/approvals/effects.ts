@@ -11,6 +11,7 @@ export const effectActions: ReadonlySet<Action> = new Set([
   "ca.rotate",
   "ca.retire",
   "cert.revoke_bulk",
+  "acme.replace.plan",
   "kek.rotate",
   "token.create",
   "cert.issue",

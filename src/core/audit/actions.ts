@@ -48,6 +48,19 @@ const eabDetail = [
 
 const acmeDetail = ["identifiers", "eab", "profile"] as const;
 
+/** A plan that has many certificates replaced, and how far it has come. */
+const replacementDetail = [
+  "filter",
+  "from",
+  "to",
+  "per_second",
+  "reason",
+  "planned",
+  "not_by_acme",
+  "replaced",
+  "revoked",
+] as const;
+
 /**
  * Columns: the detail keys. What an event brought about is bound by it, so that a row that was
  * edited or removed later is found: a certificate or list by the digest of its DER (`sha256`), a
@@ -138,6 +151,9 @@ export const actions = {
   "acme.order.finalize": acmeDetail,
   "acme.authz.deactivate": acmeDetail,
   "acme.cert.revoke": acmeDetail,
+  "acme.replace.plan": replacementDetail,
+  "acme.replace.cancel": replacementDetail,
+  "acme.replace.finish": replacementDetail,
   "acme.eab.create": eabDetail,
   "acme.eab.revoke": eabDetail,
   "publish.run": ["target", "artifacts", "earliest_expiry"],

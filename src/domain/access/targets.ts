@@ -149,7 +149,8 @@ async function nothingNamed(): Promise<Scope> {
   return {};
 }
 
-function caTarget<const M extends Fields>(
+/** The CA that `find` finds by what the call says of it; undefined where it means none. */
+export function caTarget<const M extends Fields>(
   members: M,
   find: (asked: Pick<Asked, "store" | "given">) => Promise<CaRecord | undefined>,
 ) {

@@ -135,7 +135,7 @@ export class Accounts {
     }
     const { externalAccountBinding: eab } = asked;
     if (eab === undefined && directory.requireEab) throw refuse("acme_eab_required");
-    const ca = await directories.ca(directory);
+    const ca = await directories.issuer(directory);
     requireActive(await store.read.tenants.named(ca.tenant));
     const now = clock.now();
     await keys.requireSound(key, ca.tenant, now);

@@ -1,4 +1,4 @@
-/** Removes what ACME needs no more: used nonces, orders and proofs that are over. */
+/** Removes what ACME needs no more: used nonces, orders, proofs and plans that are over. */
 
 import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { nextTurn } from "#core/turns.ts";
@@ -23,6 +23,8 @@ export class CleanUp {
       // Clients look at an order for a while after its end.
       const before = addSeconds(now, -keptDays * secondsPerDay);
       await this.#repeat(() => store.atomically((tx) => tx.acme.prune(before, orders)));
+      const over = addSeconds(clock.now(), -plansKeptDays * secondsPerDay);
+      await this.#repeat(() => store.atomically((tx) => tx.replacements.pruneItems(over, items)));
     });
   }
 
@@ -41,5 +43,8 @@ export class CleanUp {
 
 const nonces = 2000;
 const orders = 100;
+const items = 500;
 const keptDays = 7;
+/** As long as anybody asks which clients have not come. */
+const plansKeptDays = 90;
 const partsMax = 10_000;

@@ -18,8 +18,11 @@ import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
 import type { Bindings } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
+import type { Spend } from "./nonces.ts";
+import type { IssuanceRate } from "./issuance-rate.ts";
+import type { OpenPlans } from "./open-plans.ts";
 import { authorizationStatusAt, issuingProfile, type Orders } from "./orders.ts";
-import type { AccountRecord, AuthorizationRecord, OrderRecord } from "./store.ts";
+import type { AccountRecord, AuthorizationRecord, CertificateName, OrderRecord } from "./store.ts";
 
 export interface FinalizationDeps {
   readonly store: Store;
@@ -28,6 +31,8 @@ export interface FinalizationDeps {
   readonly directories: Directories;
   readonly bindings: Bindings;
   readonly issuance: Pick<Issuance, "issue">;
+  readonly plans: OpenPlans;
+  readonly rate: Pick<IssuanceRate, "made">;
   readonly hasRoom: () => boolean;
   readonly patience: Patience;
 }
@@ -38,6 +43,9 @@ interface Asking {
   readonly directory: Directory;
   readonly account: AccountRecord;
 }
+
+/** What the certificate is to say, as far as the order has not proved it. */
+type Requested = Pick<IssueRequest, "csr" | "identity">;
 
 /** Makes certificates of orders. */
 export class Finalization {
@@ -55,7 +63,7 @@ export class Finalization {
    * which the order is ready still; what a gate refuses, after which it is invalid; and what time
    * heals, after which it is ready again (FIN-4).
    */
-  async finalize(asking: Asking, id: string, csr: Uint8Array): Promise<OrderRecord> {
+  async finalize(asking: Asking, id: string, csr: Uint8Array, spend: Spend): Promise<OrderRecord> {
     const { orders, store, clock, hasRoom } = this.#deps;
     const order = await orders.order(asking.account, id);
     if (order.status === "valid" || order.status === "processing") return order;
@@ -65,10 +73,13 @@ export class Finalization {
     const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
-    const claimed = await store.atomically((tx) => tx.acme.claimOrder(id, now));
+    const claimed = await store.atomically(async (tx) => {
+      await spend(tx);
+      return await tx.acme.claimOrder(id, now);
+    });
     // Somebody else was first, and there is one certificate only (FIN-1).
     if (!claimed) return await orders.order(asking.account, id);
-    const work = this.#made(asking, order, { csr, identity }, now);
+    const work = this.#made(asking, order, { csr, identity });
     this.#underWay.set(id, work);
     work.catch(() => {}).finally(() => this.#underWay.delete(id));
     const made = await this.#deps.patience.within(patienceSeconds, work);
@@ -84,28 +95,10 @@ export class Finalization {
     throw refuse("acme_rejected_identifier", { reason: "the name is not permitted here" });
   }
 
-  async #made(
-    asking: Asking,
-    order: OrderRecord,
-    request: Pick<IssueRequest, "csr" | "identity">,
-    now: Instant,
-  ): Promise<OrderRecord> {
-    const { store, directories, issuance, orders } = this.#deps;
-    const { directory, account, origin } = asking;
+  async #made(asking: Asking, order: OrderRecord, request: Requested): Promise<OrderRecord> {
+    const { store, orders, plans } = this.#deps;
     try {
-      const proofs = await this.#proofs(order, now);
-      const ca = await directories.ca(directory);
-      await issuance.issue(origin, ca, {
-        ...request,
-        profile: issuingProfile(directory, order.profile),
-        validityDays: undefined,
-        mustStaple: undefined,
-        caller: "protocol",
-        caaFacts: factsOf(directory, account, order, proofs),
-        protocol: "acme",
-        replaces: order.replaces?.serial,
-        also: (tx, certificate) => this.#settled(tx, asking, order, certificate),
-      });
+      await plans.paced(order, () => this.#issue(asking, order, request));
     } catch (error) {
       // A commit whose answer was lost may have happened: the order is looked at again later.
       if (!nothingWritten(error)) throw error;
@@ -118,7 +111,28 @@ export class Finalization {
       );
       throw problem;
     }
-    return await orders.order(account, order.id);
+    return await orders.order(asking.account, order.id);
+  }
+
+  async #issue(asking: Asking, order: OrderRecord, request: Requested): Promise<void> {
+    const { directories, issuance, plans, clock, rate } = this.#deps;
+    const { directory, account, origin } = asking;
+    const begun = clock.now();
+    const proofs = await this.#proofs(order, begun);
+    const ca = await directories.ca(directory);
+    const others = await plans.alsoReplacedBy(order);
+    await issuance.issue(origin, ca, {
+      ...request,
+      profile: issuingProfile(directory, order.profile),
+      validityDays: undefined,
+      mustStaple: undefined,
+      caller: "protocol",
+      caaFacts: factsOf(directory, account, order, proofs),
+      protocol: "acme",
+      replaces: order.replaces?.serial,
+      also: (tx, certificate) => this.#settled(tx, asking, { order, others }, certificate),
+    });
+    rate.made(begun, clock.now());
   }
 
   /** FIN-3: everything that was proved is so at this moment. */
@@ -135,7 +149,7 @@ export class Finalization {
   async #settled(
     tx: Unit,
     { origin, account }: Asking,
-    order: OrderRecord,
+    { order, others }: { readonly order: OrderRecord; readonly others: readonly CertificateName[] },
     { caId, serial, createdAt, notAfter }: CertificateRecord,
   ): Promise<void> {
     const certificate = { caId, serial, notAfter };
@@ -145,6 +159,7 @@ export class Finalization {
       await tx.acme.markReplaced(order.replaces, order.id);
       await tx.replacements.noteReplaced(order.replaces, createdAt);
     }
+    for (const other of others) await tx.replacements.noteReplaced(other, createdAt);
     await tx.audit.appendEvent(
       {
         ...authorOf(origin, order.tenant),
@@ -180,8 +195,9 @@ export class Finalization {
     }
   }
 
-  /** Waits for what is under way. */
+  /** Waits for what is under way; what waits for its pace is ready again. */
   async halt(): Promise<void> {
+    this.#deps.plans.halt();
     await Promise.allSettled(this.#underWay.values());
   }
 }

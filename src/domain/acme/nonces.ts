@@ -3,7 +3,13 @@
 import { mintNonce, type Nonce, readNonce } from "#core/acme/nonces.ts";
 import { refuse } from "#core/problems.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import type { Store, Unit } from "#domain/store.ts";
+
+/**
+ * Takes the nonce of a request in the unit that does what it asks for, so that both are one commit;
+ * refuses `acme_bad_nonce` for one that was taken before.
+ */
+export type Spend = (tx: Unit) => Promise<void>;
 
 export interface NonceDeps {
   readonly store: Pick<Store, "atomically">;
@@ -38,11 +44,16 @@ export class Nonces {
     return nonce;
   }
 
+  /** What takes it in a unit of somebody else's. Refuses as `readable` does. */
+  spender(text: string | undefined): Spend {
+    const { id, expiresAt } = this.readable(text);
+    return async (tx) => {
+      if (!(await tx.acme.useNonce(id, expiresAt))) throw refuse("acme_bad_nonce");
+    };
+  }
+
   /** Takes it, durably. Refuses `acme_bad_nonce` for one that was taken before. */
   async use(text: string | undefined): Promise<void> {
-    const nonce = this.readable(text);
-    const { store } = this.#deps;
-    const first = await store.atomically((tx) => tx.acme.useNonce(nonce.id, nonce.expiresAt));
-    if (!first) throw refuse("acme_bad_nonce");
+    await this.#deps.store.atomically(this.spender(text));
   }
 }

@@ -4,7 +4,7 @@ import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Issuance } from "#domain/certificates/issue.ts";
 import type { KeyFactsDeps } from "#domain/certificates/key-facts.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
-import type { Clock, Patience, Random } from "#domain/ports.ts";
+import type { Clock, Later, Patience, Random } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
 import type { Store } from "#domain/store.ts";
 import { Accounts } from "./accounts.ts";
@@ -16,11 +16,15 @@ import { Downloads } from "./downloads.ts";
 import type { EabKeyDeps } from "./eab-keys.ts";
 import { Finalization } from "./finalize.ts";
 import { Inventory } from "./inventory.ts";
+import { IssuanceRate } from "./issuance-rate.ts";
 import { AccountKeys } from "./key-checks.ts";
 import { nonceKey } from "./nonce-key.ts";
 import { Nonces } from "./nonces.ts";
+import { OpenPlans } from "./open-plans.ts";
 import { Orders } from "./orders.ts";
 import { RenewalInfo } from "./renewal-info.ts";
+import { ReplacementWork } from "./replacement-work.ts";
+import { Replacements } from "./replacements.ts";
 import { Revocations } from "./revocations.ts";
 import type { AcmeSections } from "./sections.ts";
 import { Validation, type ValidationDeps } from "./validation.ts";
@@ -40,6 +44,7 @@ export interface AcmeDeps {
   readonly onFault: (error: unknown) => void;
   readonly hasRoom: () => boolean;
   readonly patience: Patience;
+  readonly later: Later;
   /** Octets of `acme.nonce_hmac_key`, where it is set. */
   readonly configuredNonceKey: () => Promise<Uint8Array | undefined>;
   /** Keys of bindings in the configuration. */
@@ -57,6 +62,8 @@ export interface Acme {
   readonly downloads: Downloads;
   readonly revocations: Revocations;
   readonly renewalInfo: RenewalInfo;
+  readonly replacements: Replacements;
+  readonly replacementWork: ReplacementWork;
   readonly cleanUp: CleanUp;
   /** Refuses `key_unavailable` while their key cannot be opened. */
   readonly nonces: () => Promise<Nonces>;
@@ -73,6 +80,7 @@ export function openAcme(deps: AcmeDeps): Acme {
   const inventory = new Inventory(deps.store);
   const common = { ...deps, directories, bindings, inventory };
   const orders = new Orders(common);
+  const rate = new IssuanceRate();
   return {
     directories,
     credentials,
@@ -80,10 +88,12 @@ export function openAcme(deps: AcmeDeps): Acme {
     accounts: new Accounts({ ...common, keys: new AccountKeys(deps) }),
     orders,
     validation: new Validation(common),
-    finalization: new Finalization({ ...common, orders }),
+    finalization: new Finalization({ ...common, orders, rate, plans: new OpenPlans(deps) }),
     downloads: new Downloads(deps),
     revocations: new Revocations(common),
     renewalInfo: new RenewalInfo(common),
+    replacements: new Replacements({ ...deps, rate }),
+    replacementWork: new ReplacementWork(deps),
     cleanUp: new CleanUp(deps),
     nonces: opened(deps),
   };

@@ -24,6 +24,7 @@ import type { Store } from "#domain/store.ts";
 import type { Bindings, Limits } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
 import type { Inventory } from "./inventory.ts";
+import type { Spend } from "./nonces.ts";
 import type { AcmeSections } from "./sections.ts";
 import type {
   AccountRecord,
@@ -60,6 +61,13 @@ interface Wanted {
   readonly wildcard: boolean;
 }
 
+/** What an order is stored with. */
+interface Ordered {
+  readonly proofs: readonly AuthorizationRecord[];
+  readonly account: AccountRecord;
+  readonly spend: Spend;
+}
+
 /** The orders of all accounts. */
 export class Orders {
   readonly #deps: OrderDeps;
@@ -78,6 +86,7 @@ export class Orders {
     directory: Directory,
     account: AccountRecord,
     asked: NewOrder,
+    spend: Spend,
   ): Promise<OrderRecord> {
     const { store, clock, random, config, directories, hasRoom } = this.#deps;
     const settings = config().acme;
@@ -86,7 +95,8 @@ export class Orders {
     }
     const reading = { max: settings.max_identifiers, allowIp: settings.allow_ip_identifiers };
     const identifiers = readIdentifiers(asked.identifiers, reading);
-    const ca = await directories.ca(directory);
+    const ca = await directories.issuer(directory);
+    requireSameTenant(account, ca);
     requireActive(await store.read.tenants.named(ca.tenant));
     const limits = await this.#deps.bindings.limitsOf(account);
     const profile = this.#profileOf(directory, limits, asked.profile);
@@ -111,19 +121,20 @@ export class Orders {
       error: undefined,
       certificate: undefined,
     };
-    await this.#store(origin, order, proofs, account);
+    await this.#store(origin, order, { proofs, account, spend });
     return order;
   }
 
   async #store(
     origin: Origin,
     order: OrderRecord,
-    proofs: readonly AuthorizationRecord[],
-    { eabId }: AccountRecord,
+    { proofs, account, spend }: Ordered,
   ): Promise<void> {
+    const { eabId } = account;
     const created = proofs.filter(({ status }) => status === "pending");
     const identifiers = order.identifiers.map(({ type, value }) => `${type}:${value}`).join(",");
     await this.#deps.store.atomically(async (tx) => {
+      await spend(tx);
       await tx.acme.addOrder(order, created);
       await tx.audit.appendEvent(
         {
@@ -276,7 +287,8 @@ export class Orders {
     if (only === undefined || isWildcard(only.value)) {
       throw refuse("acme_malformed", { reason: "a wildcard is proved for an order only" });
     }
-    const ca = await directories.ca(directory);
+    const ca = await directories.issuer(directory);
+    requireSameTenant(account, ca);
     requireActive(await store.read.tenants.named(ca.tenant));
     const limits = await bindings.limitsOf(account);
     this.#requirePermitted([only], limits, directory, limits?.profile ?? directory.profile);
@@ -344,6 +356,12 @@ export class Orders {
     });
     return await this.authorization(account, id);
   }
+}
+
+/** A directory that leads to the CA of another tenant by now takes no accounts along. */
+export function requireSameTenant({ tenant }: AccountRecord, ca: CaRecord): void {
+  if (tenant === ca.tenant) return;
+  throw refuse("acme_unauthorized", { reason: "the account is of another tenant" });
 }
 
 /** The order as it is at that moment: one that nobody finished in time is invalid (ORD-6). */

@@ -1,7 +1,9 @@
 /** When a certificate should be renewed (ARI; RFC 9773, protocols.md §1.8). */
 
 import { pulled, readCertId, type RenewalWindow, window } from "#core/acme/renewal.ts";
+import type { PlannedTime } from "#core/acme/spread.ts";
 import { refuse } from "#core/problems.ts";
+import { instant } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -43,20 +45,36 @@ export class RenewalInfo {
     const { acme } = config();
     const now = clock.now();
     const { notBefore, notAfter } = record;
-    const hurried = await this.#isHurried(record);
-    const usual = window({ notBefore, notAfter, settings: acme, now, hurried });
-    const planned = hurried ? undefined : await store.read.replacements.plannedFor(record);
-    const told = planned === undefined ? usual : pulled(usual, planned);
-    return { ...told, explanationUrl: acme.renewal_explanation_url };
+    const told = (hurried: boolean) =>
+      window({ notBefore, notAfter, settings: acme, now, hurried });
+    const explanationUrl = acme.renewal_explanation_url;
+    if (await this.#isUnfit(record)) return { ...told(true), explanationUrl };
+    const planned = await store.read.replacements.plannedFor(record);
+    // A plan spreads what a superseded issuer would have come at once.
+    const own = planned === undefined ? await this.#isOfThePast(record) : false;
+    return { ...plannedWindow(told(own), planned), explanationUrl };
   }
 
   /** ARI-3: nobody should go on with it for longer than it takes to get another. */
-  async #isHurried({ status, caId, spkiSha256, tenant }: CertificateRecord): Promise<boolean> {
+  async #isUnfit({ status, spkiSha256, tenant }: CertificateRecord): Promise<boolean> {
     if (status !== "good") return true;
-    const { read } = this.#deps.store;
-    const issuer = await read.cas.byId(caId);
-    if (issuer?.status === "superseded" || issuer?.status === "retired") return true;
     const question = { spkiSha256, tenant, duplicate: undefined };
-    return (await read.keyChecks.keyStatus(question)).blocked;
+    return (await this.#deps.store.read.keyChecks.keyStatus(question)).blocked;
   }
+
+  /** ARI-3: of an issuer that another has taken the place of. */
+  async #isOfThePast({ caId }: CertificateRecord): Promise<boolean> {
+    const issuer = await this.#deps.store.read.cas.byId(caId);
+    return issuer?.status === "superseded" || issuer?.status === "retired";
+  }
+}
+
+/**
+ * The window of a plan, where the certificate has one; never later than the usual one, so that no
+ * plan lets a certificate expire.
+ */
+function plannedWindow(usual: RenewalWindow, planned: PlannedTime | undefined): RenewalWindow {
+  if (planned === undefined || planned.start >= usual.start) return usual;
+  const end = instant(Math.min(planned.end, usual.end));
+  return pulled(usual, { start: planned.start, end });
 }

@@ -1,11 +1,16 @@
 /** How planned replacements of many certificates are remembered. */
 
 import type { Reach } from "#core/access/principal.ts";
-import type { CaId, TenantId } from "#core/ids.ts";
+import type { Identifier } from "#core/acme/identifiers.ts";
+import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateName } from "./store.ts";
+
+export const replacementStates = ["planning", "running", "finished", "canceled"] as const;
+export type ReplacementState = (typeof replacementStates)[number];
 
 /** A plan: certificates of one CA whose clients are told to come for others within a time. */
 export interface ReplacementRecord {
@@ -20,7 +25,8 @@ export interface ReplacementRecord {
   readonly perSecond: number;
   /** Why old certificates are revoked once replaced, the rest at the end; undefined: not at all. */
   readonly revoke: RevocationReason | undefined;
-  readonly state: "running" | "finished" | "canceled";
+  /** `planning` while its certificates are being collected: nobody is told of it yet. */
+  readonly state: ReplacementState;
   readonly createdBy: string;
   readonly createdAt: Instant;
 }
@@ -30,7 +36,7 @@ export interface ReplacementCounts {
   readonly total: number;
   /** Clients that have come. */
   readonly replaced: number;
-  /** Old certificates that this plan has revoked. */
+  /** Old certificates that are done with: revoked, for this plan or before it, or expired. */
   readonly revoked: number;
 }
 
@@ -44,6 +50,15 @@ export interface ReplacementItem extends CertificateName {
   readonly revokedAt: Instant | undefined;
 }
 
+/** A certificate as an index on what ACME has given out finds it. */
+export type Ended = Pick<CertificateRecord, "serial" | "notAfter">;
+
+/** What an order of an account says of the certificates its client has got before. */
+export interface NewNames {
+  readonly account: string;
+  readonly identifiers: readonly Identifier[];
+}
+
 export interface ReplacementReads {
   replacement(id: string): Promise<ReplacementRecord | undefined>;
   counts(id: string): Promise<ReplacementCounts>;
@@ -51,6 +66,20 @@ export interface ReplacementReads {
   /** Of the newest plan that is running and has the certificate. */
   plannedFor(certificate: CertificateName): Promise<ReplacementItem | undefined>;
   running(): Promise<readonly ReplacementRecord[]>;
+  /** Those that began before that moment and never came to run. */
+  abandoned(before: Instant): Promise<readonly ReplacementRecord[]>;
+  /** True while any plan is running or being made. */
+  any(): Promise<boolean>;
+  /**
+   * Those of the certificates that an account of ACME has got, and whether an order has replaced
+   * them already.
+   */
+  obtained(ca: CaId, certificates: readonly Ended[]): Promise<ReadonlyMap<Serial, boolean>>;
+  /**
+   * Certificates of open plans, not replaced yet, that the account got for no other names than
+   * these; of each name the newest some hundred are looked at.
+   */
+  covered(names: NewNames): Promise<readonly CertificateName[]>;
   /** Not revoked by the plan yet: those replaced, or with `all` every one; in order of serial. */
   unrevoked(id: string, all: boolean, limit: number): Promise<readonly ReplacementItem[]>;
   items(id: string, limit: number, after?: string): Promise<readonly ReplacementItem[]>;
@@ -58,10 +87,20 @@ export interface ReplacementReads {
 
 export interface ReplacementWrites {
   addReplacement(record: ReplacementRecord): Promise<void>;
+  /** Items that were replaced before they came here count as replaced. */
   addItems(items: readonly ReplacementItem[]): Promise<void>;
-  /** In every running plan that has it; changes nothing else. */
+  obtained: ReplacementReads["obtained"];
+  counts: ReplacementReads["counts"];
+  /** From `planning`; false when it was not. */
+  startReplacement(id: string): Promise<boolean>;
+  /** In every plan that is open and has it; changes nothing else. */
   noteReplaced(certificate: CertificateName, at: Instant): Promise<void>;
   noteRevoked(id: string, certificates: readonly CertificateName[], at: Instant): Promise<void>;
-  /** From `running`; false when it was not. */
+  /** From `planning` or `running`; false when it was neither. */
   endReplacement(id: string, state: "finished" | "canceled"): Promise<boolean>;
+  /**
+   * Deletes items of plans that are over and whose time ended before that moment, `limit` at most;
+   * gives how many. The plans stay, with their figures.
+   */
+  pruneItems(before: Instant, limit: number): Promise<number>;
 }

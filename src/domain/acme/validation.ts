@@ -5,12 +5,13 @@
 
 import { keyAuthorization } from "#core/acme/challenges.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
-import { addSeconds, type Instant } from "#core/time.ts";
+import { addSeconds, type Instant, instant } from "#core/time.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Directories } from "./directories.ts";
 import type { AcmeSections } from "./sections.ts";
-import type { AttemptResult, ValidationJob } from "./store.ts";
+import type { Spend } from "./nonces.ts";
+import type { AttemptResult, ChallengeClaim, ValidationJob } from "./store.ts";
 import type { ValidationOutcome, Validators } from "./validators.ts";
 
 export interface ValidationDeps {
@@ -44,17 +45,23 @@ export class Validation {
   }
 
   /**
-   * Has the proof of a pending challenge looked for; one that is under way or decided is left alone
-   * (CHA-2).
+   * Has the proof of a pending challenge looked for, at once where there is room; one that is under
+   * way or decided is left alone (CHA-2). True when this call has begun it. Nobody waits for the
+   * attempt.
    */
-  async begin(challenge: string): Promise<void> {
-    const { store, clock, onFault } = this.#deps;
+  async begin(challenge: string, spend: Spend): Promise<boolean> {
+    const { store, clock } = this.#deps;
     const now = clock.now();
-    const begun = await store.atomically((tx) => tx.acme.beginChallenge(challenge, now));
-    if (!begun) return;
-    this.#note(now);
-    // The answer to whoever asked waits for no attempt.
-    if (this.#free() > 0) this.#take(1, challenge).catch(onFault);
+    const claim = this.#free() > 0 ? this.#claim(1, now, challenge) : undefined;
+    const { begun, jobs } = await store.atomically(async (tx) => {
+      await spend(tx);
+      const begun = await tx.acme.beginChallenge(challenge, now);
+      const taken = begun && claim !== undefined;
+      return { begun, jobs: taken ? await tx.acme.claimChallenges(claim) : [] };
+    });
+    if (begun && jobs.length === 0) this.#note(now);
+    this.#work(jobs);
+    return begun;
   }
 
   /** Takes what is due; the schedule calls it every second. */
@@ -88,16 +95,24 @@ export class Validation {
     return this.#halted ? 0 : altogether - this.#underWay.size;
   }
 
-  async #take(limit: number, only?: string): Promise<void> {
-    const { store, clock, config, onFault } = this.#deps;
+  async #take(limit: number): Promise<void> {
+    const { store, clock } = this.#deps;
     const now = clock.now();
-    const { validation_timeout_seconds: seconds } = config().acme;
+    const claim = this.#claim(limit, now);
+    const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
+    this.#work(jobs);
+    if (jobs.length === limit) this.#note(now);
+  }
+
+  #claim(limit: number, at: Instant, only?: string): ChallengeClaim {
+    const { validation_timeout_seconds: seconds } = this.#deps.config().acme;
     // Long enough for those who wait their turn behind others of the same account.
-    const leaseUntil = addSeconds(now, seconds * turnsAhead + leaseSeconds);
-    const busy = this.#accounts.full();
-    const jobs = await store.atomically((tx) =>
-      tx.acme.claimChallenges({ at: now, leaseUntil, limit, only, exceptAccounts: busy }),
-    );
+    const leaseUntil = addSeconds(at, seconds * turnsAhead + leaseSeconds);
+    return { at, leaseUntil, limit, only, exceptAccounts: this.#accounts.full() };
+  }
+
+  #work(jobs: readonly ValidationJob[]): void {
+    const { onFault } = this.#deps;
     for (const job of jobs) {
       const { id } = job.challenge;
       const work = this.#attempt(job)
@@ -105,7 +120,6 @@ export class Validation {
         .finally(() => this.#underWay.delete(id));
       this.#underWay.set(id, work);
     }
-    if (jobs.length === limit && only === undefined) this.#note(now);
   }
 
   async #attempt(job: ValidationJob): Promise<void> {
@@ -137,11 +151,13 @@ export class Validation {
       token: challenge.token,
       keyAuthorization: keyAuthorization(challenge.token, account.thumbprint),
       accountUrl: directory.url(`/acct/${account.id}`),
-      persist: {
-        accountHashPrefix: directory.url("/account-hash/"),
-        issuerDomainNames: identifier === undefined ? [] : [identifier],
-        thumbprints: await store.read.acme.thumbprints(account.id),
-      },
+      ...(challenge.type === "dns-persist-01" && {
+        persist: {
+          accountHashPrefix: directory.url("/account-hash/"),
+          issuerDomainNames: identifier === undefined ? [] : [identifier],
+          thumbprints: await store.read.acme.thumbprints(account.id),
+        },
+      }),
     });
   }
 
@@ -152,7 +168,7 @@ export class Validation {
     if (outcome.proved) {
       const usual = addSeconds(at, authz_validity_hours * 3600);
       const { until = usual } = outcome;
-      return { kind: "proved", at, validUntil: until < usual ? until : usual };
+      return { kind: "proved", at, validUntil: instant(Math.min(until, usual)) };
     }
     const { type, detail } = outcome.problem;
     const { identifier } = job.authorization;

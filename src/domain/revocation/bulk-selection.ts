@@ -3,7 +3,7 @@
  * over.
  */
 
-import type { Serial } from "#core/ids.ts";
+import type { CaId, Serial } from "#core/ids.ts";
 import {
   predicateOf,
   type SelectableState,
@@ -84,21 +84,16 @@ export class Selecting {
    */
   async stored(reads: Pick<Reads, "candidates">, after: number, upTo: number, found: OnSlice) {
     const { ca, selection } = this.#wanted;
-    const { profile, spkiSha256 } = selection;
-    for (let at = after; selection.serials === undefined && at < upTo; ) {
-      const range = { caId: ca.id, profile, spkiSha256, after: at, upTo };
-      const { items, reached } = await reads.candidates(range, sliceMax);
+    if (selection.serials !== undefined) return;
+    for await (const items of storedSlices(reads, ca.id, selection, { after, upTo })) {
       await found(items.flatMap((candidate) => this.#take(candidate, false)));
-      at = reached;
     }
   }
 
   /** The serials that were named, whatever they are certificates of, or of nothing. */
   async named(reads: Pick<Reads, "named" | "bare">, found: OnSlice): Promise<void> {
     const { ca, selection } = this.#wanted;
-    const serials = selection.serials ?? [];
-    for (let at = 0; at < serials.length; at += sliceMax) {
-      const slice = serials.slice(at, at + sliceMax);
+    for (const slice of slicesOf(selection.serials ?? [])) {
       const known = new Map<Serial, Candidate>();
       for (const one of await reads.named(ca.id, slice)) known.set(one.serial, one);
       const bare = await reads.bare(
@@ -162,6 +157,53 @@ export class Selecting {
       this.#sample.push({ serial, commonName, profile, notAfter, known });
     }
   }
+}
+
+/**
+ * Leaves of a CA at the places of a range, in their order, as far as an index knows what the
+ * selection wants: `predicateOf` and their state say the rest.
+ */
+export async function* storedSlices(
+  reads: Pick<Reads, "candidates">,
+  caId: CaId,
+  { profile, spkiSha256 }: Selection,
+  { after, upTo }: { readonly after: number; readonly upTo: number },
+): AsyncGenerator<readonly Candidate[]> {
+  for (let at = after; at < upTo; ) {
+    const range = { caId, profile, spkiSha256, after: at, upTo };
+    const { items, reached } = await reads.candidates(range, sliceMax);
+    yield items;
+    at = reached;
+  }
+}
+
+/**
+ * The certificates of a CA that a selection means, whatever their state: those it names, or those
+ * stored up to a place.
+ */
+export async function* meantSlices(
+  reads: Pick<Reads, "candidates" | "named">,
+  caId: CaId,
+  selection: Selection,
+  upTo: number,
+): AsyncGenerator<readonly Candidate[]> {
+  const matches = predicateOf(selection);
+  if (selection.serials === undefined) {
+    for await (const items of storedSlices(reads, caId, selection, { after: 0, upTo })) {
+      yield items.filter(matches);
+    }
+    return;
+  }
+  for (const slice of slicesOf(selection.serials)) {
+    yield (await reads.named(caId, slice)).filter((one) => one.kind === "leaf" && matches(one));
+  }
+}
+
+function slicesOf(serials: readonly Serial[]): readonly (readonly Serial[])[] {
+  const slices = Math.ceil(serials.length / sliceMax);
+  return Array.from({ length: slices }, (_, at) =>
+    serials.slice(at * sliceMax, (at + 1) * sliceMax),
+  );
 }
 
 /** How many are shown of what there may be many of. */

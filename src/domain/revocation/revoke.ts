@@ -47,6 +47,8 @@ export interface RevocationRequest {
   readonly keyProven?: boolean | undefined;
   /** `acme` or `cmp` when a device asked; written into the event. */
   readonly protocol?: string | undefined;
+  /** The run or plan that asks, written into the event. */
+  readonly bulkOp?: string | undefined;
   /** When it was revoked, where an older list of the CA says so; now otherwise. */
   readonly revokedAt?: Instant | undefined;
   /** Written in the same unit when this call changes something: what else its caller has to say. */
@@ -267,7 +269,7 @@ function eventOf(
   found: Found,
   now: Instant,
 ) {
-  const { ca, origin, protocol } = request;
+  const { ca, origin, protocol, bulkOp } = request;
   const { sequence, at } = change;
   const revokedAt = at === now ? undefined : at;
   const { entry, certificate, state } = found;
@@ -281,6 +283,7 @@ function eventOf(
     known: certificate !== undefined,
     heldSince,
     protocol,
+    bulkOp,
     sequence,
     revokedAt,
   });

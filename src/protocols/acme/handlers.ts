@@ -13,17 +13,16 @@ import type { NewOrder, Orders } from "#domain/acme/orders.ts";
 import type { RenewalInfo } from "#domain/acme/renewal-info.ts";
 import type { Revocations } from "#domain/acme/revocations.ts";
 import type { AcmeSections } from "#domain/acme/sections.ts";
-import type { AccountRecord, ChallengeRecord, OrderRecord } from "#domain/acme/store.ts";
+import type {
+  AccountRecord,
+  AuthorizationRecord,
+  ChallengeRecord,
+  OrderRecord,
+} from "#domain/acme/store.ts";
 import type { Validation } from "#domain/acme/validation.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import {
-  DerAnswer,
-  type DerHandler,
-  described,
-  type PublicHandler,
-  type PublicRequest,
-} from "#http/public.ts";
+import { DerAnswer, type DerHandler, described, type PublicHandler } from "#http/public.ts";
 
 import {
   accountJson,
@@ -34,7 +33,14 @@ import {
   orderJson,
   time,
 } from "./answers.ts";
-import { Door, type DoorDeps, type OfAccount, type OfKey, type Signed } from "./request.ts";
+import {
+  Door,
+  type DoorDeps,
+  type OfAccount,
+  type OfKey,
+  type Signed,
+  type Spending,
+} from "./request.ts";
 
 export interface AcmeHandlerDeps extends DoorDeps {
   readonly store: Pick<Store, "read">;
@@ -58,12 +64,12 @@ export function acmeHandlers(deps: AcmeHandlerDeps) {
     "acme.account.new": signed("An account.", door.key(newAccount(deps))),
     "acme.account": signed("An account, changed or ended.", door.account(account(deps))),
     "acme.account.orders": signed("The orders of an account.", door.account(ordersOf(deps))),
-    "acme.order.new": signed("An order.", door.account(newOrder(deps))),
+    "acme.order.new": signed("An order.", door.spending(newOrder(deps))),
     "acme.authz.new": signed("An authorization before an order.", door.account(newAuthz(deps))),
     "acme.order": signed("An order as it is.", door.account(order(deps))),
-    "acme.order.finalize": signed("A certificate for an order.", door.account(finalize(deps))),
+    "acme.order.finalize": signed("A certificate for an order.", door.spending(finalize(deps))),
     "acme.authz": signed("An authorization, or its end.", door.account(authorization(deps))),
-    "acme.challenge": signed("A challenge, or its response.", door.account(challenge(deps))),
+    "acme.challenge": signed("A challenge, or its response.", door.spending(challenge(deps))),
     "acme.certificate": signed("A chain.", door.account(certificate(deps)), pemChain),
     "acme.certificate.other": signed("Another chain.", door.account(certificate(deps)), pemChain),
     "acme.revoke": signed("A certificate revoked.", door.revocation(revoke(deps))),
@@ -127,9 +133,7 @@ function directoryJson(directory: Directory, { acme, caa }: AcmeSections) {
  */
 function nonceAnswer({ nonces, directories }: AcmeHandlerDeps): DerHandler {
   let open: Nonces | undefined;
-  const answer = ({ request, path }: PublicRequest, from: Nonces): DerAnswer => {
-    const directory = directories.named(path.directory ?? "default");
-    if (directory === undefined) throw refuse("not_found");
+  const answer = (request: Request, directory: Directory, from: Nonces): DerAnswer => {
     const headers = new Headers({
       "replay-nonce": from.fresh(),
       "cache-control": "no-store",
@@ -137,11 +141,14 @@ function nonceAnswer({ nonces, directories }: AcmeHandlerDeps): DerHandler {
     });
     return new DerAnswer(undefined, headers, request.method === "HEAD" ? 200 : 204);
   };
-  return (request) => {
-    if (open !== undefined) return answer(request, open);
+  return ({ request, path }) => {
+    const directory = directories.named(path.directory ?? "default");
+    // While ACME is off there is no key of nonces, and none is made.
+    if (directory === undefined) throw refuse("not_found");
+    if (open !== undefined) return answer(request, directory, open);
     return nonces().then((from) => {
       open = from;
-      return answer(request, from);
+      return answer(request, directory, from);
     });
   };
 }
@@ -193,9 +200,10 @@ function ordersOf({ store, clock }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.4. */
 function newOrder({ orders }: AcmeHandlerDeps) {
-  return async ({ directory, account: of, jws, origin }: OfAccount): Promise<Response> => {
+  return async (request: OfAccount & Spending): Promise<Response> => {
+    const { directory, account: of, jws, origin, spend } = request;
     const asked: NewOrder = payloadObject(jws);
-    const made = await orders.create(origin, directory, of, asked);
+    const made = await orders.create(origin, directory, of, asked, spend);
     return await ofOrder(orders, directory, made, 201);
   };
 }
@@ -219,11 +227,12 @@ function order({ orders }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.4. */
 function finalize({ finalization, orders }: AcmeHandlerDeps) {
-  return async ({ directory, account: of, path, jws, origin }: OfAccount): Promise<Response> => {
+  return async (asked: OfAccount & Spending): Promise<Response> => {
+    const { directory, account: of, path, jws, origin, spend } = asked;
     const csr = octetsOf(payloadObject(jws).csr);
     if (csr === undefined) throw refuse("acme_bad_csr", { reason: "csr is not base64url" });
     const asking = { origin, directory, account: of };
-    const made = await finalization.finalize(asking, path.order ?? "", csr);
+    const made = await finalization.finalize(asking, path.order ?? "", csr, spend);
     return await ofOrder(orders, directory, made);
   };
 }
@@ -247,26 +256,36 @@ function authorization(deps: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.5.1. */
 function challenge(deps: AcmeHandlerDeps) {
-  return async ({ directory, account: of, path, jws }: OfAccount): Promise<Response> => {
-    const { orders, validation, clock, store } = deps;
-    const id = path.challenge ?? "";
-    let found = await orders.challenge(of, id);
-    if (!jws.postAsGet) {
-      payloadObject(jws);
-      if (clock.now() >= found.authorization.expiresAt) {
-        throw refuse("acme_malformed", { reason: "the authorization has expired" });
-      }
-      const tenant = await store.read.tenants.named(of.tenant);
-      if (tenant?.status !== "active") throw refuse("tenant_suspended");
-      await validation.begin(id);
-      found = await orders.challenge(of, id);
-    }
-    const response = answered(challengeJson(directory, found.challenge, factsOf(deps)));
-    const up = directory.url(`/authz/${found.authorization.id}`);
+  return async (asked: OfAccount & Spending): Promise<Response> => {
+    const { directory, account: of, path } = asked;
+    const { authorization, challenge: found } = await deps.orders.challenge(
+      of,
+      path.challenge ?? "",
+    );
+    const begun = asked.jws.postAsGet ? false : await begin(deps, asked, authorization, found.id);
+    const shown: ChallengeRecord = begun ? { ...found, status: "processing" } : found;
+    const response = answered(challengeJson(directory, shown, factsOf(deps)));
+    const up = directory.url(`/authz/${authorization.id}`);
     response.headers.set("link", `<${up}>;rel="up"`);
-    if (isBusy(found.challenge)) response.headers.set("retry-after", "2");
+    if (isBusy(shown)) response.headers.set("retry-after", "2");
     return response;
   };
+}
+
+/** Has the proof looked for; false where that is under way or decided already. */
+async function begin(
+  { validation, clock, store }: AcmeHandlerDeps,
+  { account: of, jws, spend }: OfAccount & Spending,
+  { expiresAt }: AuthorizationRecord,
+  challengeId: string,
+): Promise<boolean> {
+  payloadObject(jws);
+  if (clock.now() >= expiresAt) {
+    throw refuse("acme_malformed", { reason: "the authorization has expired" });
+  }
+  const tenant = await store.read.tenants.named(of.tenant);
+  if (tenant?.status !== "active") throw refuse("tenant_suspended");
+  return await validation.begin(challengeId, spend);
 }
 
 /** RFC 8555 §7.4.2. */

@@ -5,7 +5,7 @@ import { type AcmeJws, parseJws } from "#core/acme/jws.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Accounts } from "#domain/acme/accounts.ts";
 import type { Directories, Directory } from "#domain/acme/directories.ts";
-import type { Nonces } from "#domain/acme/nonces.ts";
+import type { Nonces, Spend } from "#domain/acme/nonces.ts";
 import { acmeOrigin, type Whence } from "#domain/acme/origin.ts";
 import type { AccountRecord } from "#domain/acme/store.ts";
 import type { Origin } from "#domain/actor.ts";
@@ -46,6 +46,11 @@ export interface OfAccount extends Signed {
   readonly origin: Origin;
 }
 
+/** What takes the nonce of a request. */
+export interface Spending {
+  readonly spend: Spend;
+}
+
 /** Signed by the key it brings with it. */
 export interface OfKey extends Signed {
   readonly key: AccountKey;
@@ -70,10 +75,44 @@ export class Door {
   /** For requests of an account (`kid`). */
   account(answer: (asked: OfAccount) => Promise<Response>): PublicHandler {
     return this.#signed(async (signed) => {
-      if (signed.jws.kid === undefined) {
-        throw refuse("acme_malformed", { reason: "this takes a kid" });
+      const asked = await this.#ofAccount(signed);
+      if (!signed.jws.postAsGet) {
+        await this.#takeNonce(signed);
+        return await answer(asked);
       }
-      return await answer(await this.#ofAccount(signed));
+      // What only reads need not wait until its nonce is on disk to begin.
+      const [taken, answered] = await Promise.allSettled([this.#takeNonce(signed), answer(asked)]);
+      if (taken.status === "rejected") throw taken.reason;
+      if (answered.status === "rejected") throw answered.reason;
+      return answered.value;
+    });
+  }
+
+  /**
+   * The same for what takes the nonce in the first unit it commits; where it commits none, or is
+   * refused, the nonce is taken behind it.
+   */
+  spending(answer: (asked: OfAccount & Spending) => Promise<Response>): PublicHandler {
+    return this.#signed(async (signed) => {
+      const asked = await this.#ofAccount(signed);
+      const spender = (await this.#deps.nonces()).spender(signed.jws.nonce);
+      let spent = false;
+      const spend: Spend = async (tx) => {
+        spent = true;
+        await spender(tx);
+      };
+      try {
+        const response = await answer({ ...asked, spend });
+        if (!spent) await this.#takeNonce(signed);
+        return response;
+      } catch (error) {
+        if (isBadNonce(error)) throw error;
+        await this.#takeNonce(signed).catch((late: unknown) => {
+          // It was taken with what has come to nothing afterwards.
+          if (!isBadNonce(late)) throw late;
+        });
+        throw error;
+      }
     });
   }
 
@@ -83,7 +122,9 @@ export class Door {
       if (signed.jws.jwk === undefined) {
         throw refuse("acme_malformed", { reason: "this takes a jwk" });
       }
-      return await answer(await this.#ofKey(signed));
+      const asked = await this.#ofKey(signed);
+      await this.#takeNonce(signed);
+      return await answer(asked);
     });
   }
 
@@ -96,6 +137,7 @@ export class Door {
         signed.jws.kid === undefined
           ? await this.#ofKey(signed)
           : await this.#ofAccount(signed, uncounted);
+      await this.#takeNonce(signed);
       return await answer({ ...signed, by });
     }, uncounted);
   }
@@ -144,15 +186,16 @@ export class Door {
   }
 
   async #ofAccount(signed: Signed, counting: Counting = counted): Promise<OfAccount> {
+    if (signed.jws.kid === undefined) {
+      throw refuse("acme_malformed", { reason: "this takes a kid" });
+    }
     const { account, key } = await this.#deps.accounts.signer(signed.jws, signed.directory);
     if (counting === counted) this.#deps.admitAccount(account.id);
-    await this.#takeNonce(signed);
     return { ...signed, account, key, origin: acmeOrigin(`acme:${account.id}`, signed.whence) };
   }
 
   async #ofKey(signed: Signed): Promise<OfKey> {
     const key = await this.#deps.accounts.keySigner(signed.jws);
-    await this.#takeNonce(signed);
     return { ...signed, key };
   }
 
@@ -168,6 +211,9 @@ function addressOf({ directory, request, query }: Asked): string {
   const rest = path.slice(directory.path.length);
   return directory.url(query === "" ? rest : `${rest}?${query}`);
 }
+
+const isBadNonce = (error: unknown): boolean =>
+  error instanceof Problem && error.code === "acme_bad_nonce";
 
 function withIndex(response: Response, directory: Directory): Response {
   const index = indexLink(directory.url("/directory"));

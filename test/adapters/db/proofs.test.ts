@@ -120,6 +120,32 @@ test("every cell is bound by a proof, but for those that are known not to be", a
   ).toEqual(known);
 }, 300_000);
 
+test("an order of ACME has an account and a state, and a certificate when it is valid", async () => {
+  const order = (id: string, account: string, status: string, serial: string) =>
+    `insert into acme_orders (id, account, directory, tenant, ca_id, status, identifiers, authorizations, profile, created_at, expires_at, ends_at, certificate_serial)
+     values ('${id}', '${account}', 'default', 'default', 'ca', '${status}', '[]', '[]', 'p', 1, 1, 1, ${serial})`;
+  const found = await failing([
+    `insert into acme_accounts (id, directory, tenant, status, thumbprint, jwk, spki_sha256, contacts, created_at)
+     values ('a', 'default', 'default', 'valid', 't', '{}', 's', '[]', 1)`,
+    order("good", "a", "valid", "'1'"),
+    order("open", "a", "pending", "null"),
+    order("foreign", "b", "pending", "null"),
+    order("strange", "a", "done", "null"),
+    order("bare", "a", "valid", "null"),
+    order("early", "a", "pending", "'1'"),
+    "insert into acme_order_authorizations (authorization_id, order_id) values ('z', 'good')",
+  ]);
+  expect(found).toEqual({
+    schema: [
+      "acme_orders strange: its state is none there is.",
+      "acme_orders foreign: its account does not exist.",
+      "acme_orders bare: only a valid order has a certificate.",
+      "acme_orders early: only a valid order has a certificate.",
+      "acme_order_authorizations good: its authorization does not exist.",
+    ],
+  });
+});
+
 test("whatever stands in a cell, proofs go on to their end and say what is wrong", async () => {
   const cells = cellsOf(honest).filter(({ table }) => table !== "heads" && table !== "events");
   const value = fc.oneof(
@@ -248,6 +274,13 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
   "a sealed value in another's place": [
     [
       "update sealed_values set envelope = (select envelope from sealed_values order by place desc limit 1)",
+    ],
+    "sealed",
+  ],
+  "a credential of ACME whose key is gone": [
+    [
+      `insert into acme_eabs (id, directory, ca_id, tenant, name, description, dns_suffixes, ip_ranges, allow_wildcards, any_identifier, max_uses, uses, created_by, created_at)
+       values ('eab_1', 'default', 'ca', 'default', '', '', '[]', '[]', 0, 1, 1, 0, 'root', 1)`,
     ],
     "sealed",
   ],

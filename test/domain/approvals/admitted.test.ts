@@ -151,6 +151,14 @@ const hopeless: Readonly<Record<GuardedName, readonly Hopeless[]>> = {
       code: "invalid_field",
     },
   ],
+  "acme.replace.plan": [
+    {
+      what: "ACME that is switched off",
+      on: "issuing",
+      body: { within_seconds: 3600, revoke: "superseded" },
+      code: "feature_disabled",
+    },
+  ],
   "kek.rotate": [{ what: "an unknown member", body: { force: true }, code: "unknown_field" }],
   "token.create": [
     {

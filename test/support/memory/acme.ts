@@ -1,4 +1,4 @@
-/** ACME's accounts, orders and proofs in memory: each promise of the port, looked for row by row. */
+/** ACME's accounts, orders and proofs in memory: each promise is looked for row by row. */
 
 import { coversCa, coversTenant } from "#core/access/principal.ts";
 import type { Identifier } from "#core/acme/identifiers.ts";
@@ -14,32 +14,12 @@ import type {
 } from "#domain/acme/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Reads, Unit } from "#domain/store.ts";
+import type { MemoryChallenge, MemoryOrder } from "./acme-rows.ts";
 import { type MemoryState, pageOf, serialKey } from "./state.ts";
-
-/** An order with what its record does not show. */
-export interface MemoryOrder extends OrderRecord {
-  readonly claimedAt?: Instant | undefined;
-  readonly notAfter?: Instant | undefined;
-  readonly replacedBy?: string | undefined;
-}
-
-/** A challenge with when it is due and until when it is taken. */
-export interface MemoryChallenge extends ChallengeRecord {
-  readonly nextAt?: Instant | undefined;
-  readonly leaseUntil?: Instant | undefined;
-}
-
-/** An authorization without its challenges. */
-export type MemoryAuthorization = Omit<AuthorizationRecord, "challenges"> & {
-  readonly challengeIds: readonly string[];
-};
-
-/** A key that an account had. */
-export type MemoryAccountKey = Pick<AccountRecord, "thumbprint" | "spkiSha256">;
 
 /** Accounts, orders and proofs; nobody else's store lives beside this one. */
 export function acmeReads(state: MemoryState): Reads["acme"] {
-  const { acmeAccounts, acmeAccountKeys, acmeEabs, acmeOrders } = state;
+  const { acmeAccounts, acmeAccountKeys, acmeEabs } = state;
   const keysOf = (id: string) => acmeAccountKeys.get(id) ?? [];
   const accountByKey = findAccount(state);
   return {
@@ -75,10 +55,18 @@ export function acmeReads(state: MemoryState): Reads["acme"] {
         after,
       ),
     boundAccounts: async (eab) => bound(state, eab).length,
+    ...orderReads(state),
+    ...proofReads(state),
+  };
+}
+
+type OrderReads = "order" | "orders" | "obtained" | "processing";
+
+function orderReads({ acmeOrders }: MemoryState): Pick<Reads["acme"], OrderReads> {
+  return {
     order: async (id) => shownIf(acmeOrders.get(id)),
     orders: async (filter, limit, after) =>
       newest([...acmeOrders.values()].filter(meets(filter)).map(shown), limit, after),
-    ...proofReads(state),
     obtained: async ({ caId, serial }) => {
       const order = [...acmeOrders.values()].find(
         ({ certificate }) =>

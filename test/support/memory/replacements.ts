@@ -1,6 +1,7 @@
 /** Planned replacements in memory. */
 
 import { coversCa } from "#core/access/principal.ts";
+import type { Identifier } from "#core/acme/identifiers.ts";
 import { assert } from "#core/problems.ts";
 import type { ReplacementItem, ReplacementRecord } from "#domain/acme/replacement-store.ts";
 import type { CertificateName } from "#domain/acme/store.ts";
@@ -38,6 +39,22 @@ export function replacementReads(state: MemoryState): Reads["replacements"] {
       const { items } = pageOf(planned, ({ plan }) => ({ at: plan.createdAt, id: plan.id }), 1);
       return items[0]?.item;
     },
+    abandoned: async (before) =>
+      [...replacements.values()].filter(
+        ({ state: is, createdAt }) => is === "planning" && createdAt < before,
+      ),
+    any: async () => [...replacements.values()].some(isOpen),
+    obtained: obtainedIn(state),
+    covered: async ({ account, identifiers }) => {
+      const names = new Set(identifiers.map(nameOf));
+      return [...state.acmeOrders.values()].flatMap((order) => {
+        const { certificate } = order;
+        if (certificate === undefined || order.account !== account) return [];
+        if (!order.identifiers.every((one) => names.has(nameOf(one)))) return [];
+        const open = openWith(state, certificate);
+        return open.some(({ item }) => item.replacedAt === undefined) ? [certificate] : [];
+      });
+    },
     running: async () =>
       [...replacements.values()]
         .filter(({ state: is }) => is === "running")
@@ -67,8 +84,16 @@ export function replacementWrites(state: MemoryState): Unit["replacements"] {
         replacementItems.set(keyOf(item), item);
       }
     },
+    obtained: obtainedIn(state),
+    counts: replacementReads(state).counts,
+    startReplacement: async (id) => {
+      const plan = replacements.get(id);
+      if (plan?.state !== "planning") return false;
+      replacements.set(id, { ...plan, state: "running" });
+      return true;
+    },
     noteReplaced: async (certificate, at) => {
-      for (const { item } of runningWith(state, certificate)) {
+      for (const { item } of openWith(state, certificate)) {
         if (item.replacedAt !== undefined) continue;
         replacementItems.set(keyOf(item), { ...item, replacedAt: at });
       }
@@ -83,20 +108,48 @@ export function replacementWrites(state: MemoryState): Unit["replacements"] {
     },
     endReplacement: async (id, to) => {
       const plan = replacements.get(id);
-      if (plan?.state !== "running") return false;
+      if (plan === undefined || !isOpen(plan)) return false;
       replacements.set(id, { ...plan, state: to });
       return true;
+    },
+    pruneItems: async (before, limit) => {
+      const over = [...replacementItems].filter(([, { replacement }]) => {
+        const plan = replacements.get(replacement);
+        return plan !== undefined && !isOpen(plan) && plan.end < before;
+      });
+      for (const [key] of over.slice(0, limit)) replacementItems.delete(key);
+      return Math.min(over.length, limit);
     },
   };
 }
 
-function runningWith(
+const isOpen = ({ state }: ReplacementRecord): boolean =>
+  state === "planning" || state === "running";
+
+const nameOf = ({ type, value }: Identifier): string => `${type}:${value}`;
+
+const obtainedIn =
+  ({ acmeOrders }: MemoryState): Reads["replacements"]["obtained"] =>
+  async (ca, certificates) => {
+    const asked = new Set(certificates.map(({ serial }) => serial));
+    const found = [...acmeOrders.values()].flatMap(({ certificate, replacedBy }) =>
+      certificate?.caId === ca && asked.has(certificate.serial)
+        ? [[certificate.serial, replacedBy !== undefined] as const]
+        : [],
+    );
+    return new Map(found);
+  };
+
+const runningWith = (state: MemoryState, certificate: CertificateName) =>
+  openWith(state, certificate).filter(({ plan }) => plan.state === "running");
+
+function openWith(
   { replacements, replacementItems }: MemoryState,
   { caId, serial }: CertificateName,
 ): readonly { readonly plan: ReplacementRecord; readonly item: ReplacementItem }[] {
   return [...replacements.values()].flatMap((plan) => {
     const item = replacementItems.get(keyOf({ replacement: plan.id, caId, serial }));
-    return plan.state === "running" && item !== undefined ? { plan, item } : [];
+    return isOpen(plan) && item !== undefined ? { plan, item } : [];
   });
 }
 

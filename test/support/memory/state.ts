@@ -34,7 +34,7 @@ import type {
   MemoryAuthorization,
   MemoryChallenge,
   MemoryOrder,
-} from "./acme.ts";
+} from "./acme-rows.ts";
 
 /** Everything the store knows; maps are keyed by the text a unique index would hold. */
 export interface MemoryState {

@@ -5,6 +5,7 @@
 
 import { callOf, type JsonAnswer, jsonOf, mountedRows, openPipeline } from "./asking.ts";
 import { accessHandlers } from "#api/access.ts";
+import { replacementHandlers } from "#api/acme-replacements.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { bulkHandlers } from "#api/bulk.ts";
 import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
@@ -30,6 +31,8 @@ import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
+import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
+import { Replacements } from "#domain/acme/replacements.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { Retirement } from "#domain/hierarchy/retire.ts";
 import { BulkIssue } from "#domain/certificates/bulk.ts";
@@ -160,6 +163,13 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
     ...importHandlers({ takeOver: world.takeOver, adoption: undefined as never }),
     ...crossSignHandlers({ ...world, crossSigning: new CrossSigning(world) }),
     ...bulkRevocationHandlers(world),
+    // ACME is switched off.
+    ...replacementHandlers({
+      ...world,
+      directories: { all: () => [] },
+      config: () => undefined as never,
+      replacements: new Replacements({ ...world, rate: new IssuanceRate() }),
+    }),
     ...kekHandlers({ store, keys, keks, rotation }),
     // Passkeys are switched off.
     ...passkeyHandlers({ passkeys: undefined }),

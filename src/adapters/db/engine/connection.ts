@@ -281,7 +281,7 @@ export const inTexts = (
     ? sql`${column} in (select value from json_each(${JSON.stringify(texts)}))`
     : sql`${column} = any(array(select json_array_elements_text(${JSON.stringify(texts)}::text::json)))`;
 
-/** The same in a statement of `changer` or `selector`; `mark` stands for `textList` of the texts. */
+/** The same in a statement of `changer` or `selector`; `mark` is of a `textList` of texts. */
 export const isAmong = (
   { dialect }: Pick<Connection, "dialect">,
   column: string,

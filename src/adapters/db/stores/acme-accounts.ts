@@ -1,7 +1,9 @@
 /** Accounts of ACME and their keys in the database. */
 
-import { and, asc, desc, eq, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
 
+import { coversTenant } from "#core/access/principal.ts";
+import { tenantId } from "#core/ids.ts";
 import type { AccountRecord, AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
   breath,
@@ -9,7 +11,6 @@ import {
   counted,
   inserter,
   inTexts,
-  olderThan,
   pageOf,
   placeholder,
   rowsAtOnce,
@@ -18,7 +19,8 @@ import {
 } from "#adapters/db/engine/connection.ts";
 
 import { isOpen } from "./acme-authorizations.ts";
-import { within } from "./cas.ts";
+import { isOpen as isOpenOrder } from "./acme-order-lists.ts";
+import { countOf, newestOf, pairsOf } from "./grouped-lists.ts";
 
 type AccountReads = Pick<
   AcmeReads,
@@ -38,19 +40,7 @@ export function accountReads(connection: Connection): AccountReads {
     accountByKey: byKeyOf(connection),
     thumbprints: thumbprintsOf(connection),
     isAccountKey: isAccountKeyOf(connection),
-    accounts: async ({ reach, status }, limit, after) => {
-      const named = status === undefined ? undefined : eq(a.status, status);
-      const among = and(within({ tenant: a.tenant }, reach), named);
-      const rows = await db
-        .select()
-        .from(a)
-        .where(and(among, olderThan(a.createdAt, a.id, after)))
-        .orderBy(desc(a.createdAt), desc(a.id))
-        .limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(a).where(among);
-      const keyOf = ({ createdAt: at, id }: AccountRecord) => ({ at, id });
-      return pageOf(rows.map(accountFrom), limit, sum?.total ?? 0, keyOf);
-    },
+    accounts: accountsOf(connection),
     boundAccounts: async (eab) => {
       const bound = and(eq(a.eabId, eab), eq(a.status, "valid"));
       const [sum] = await db.select({ total: counted }).from(a).where(bound);
@@ -58,6 +48,36 @@ export function accountReads(connection: Connection): AccountReads {
     },
   };
 }
+
+/** By tenant and state, as their index has them. */
+function accountsOf(connection: Connection): AcmeReads["accounts"] {
+  const { db, t } = connection;
+  const a = t.acmeAccounts;
+  return async ({ reach, status }, limit, after) => {
+    const pairs = await pairsOf(connection, a, [a.tenant, a.status]);
+    const parts = pairs
+      .filter(([tenant, state]) => coversTenant(reach, tenantId(tenant)) && isNamed(state, status))
+      .map(([tenant, state]) => ({
+        table: a,
+        where: and(eq(a.tenant, tenant), eq(a.status, state)),
+        keys: [a.createdAt, a.id] as const,
+      }));
+    const keys = await newestOf(connection, parts, limit + 1, after);
+    const ids = keys.map(({ id }) => id);
+    const rows = await db
+      .select()
+      .from(a)
+      .where(inTexts(connection, a.id, ids));
+    const byId = new Map(rows.map((row) => [row.id, accountFrom(row)]));
+    const accounts = ids.flatMap((id) => byId.get(id) ?? []);
+    let total = 0;
+    for (const part of parts) total += await countOf(connection, part);
+    return pageOf(accounts, limit, total, ({ createdAt: at, id }) => ({ at, id }));
+  };
+}
+
+const isNamed = (state: string, status: string | undefined) =>
+  status === undefined || status === state;
 
 /** The changes of a unit. */
 export function accountWrites(connection: Connection): AccountWrites {
@@ -135,7 +155,7 @@ or exists (select 1 from acme_account_keys where spki_sha256 = ${two})`;
 /** Ends those of the accounts that are valid, with what is theirs; gives which they were. */
 function endingOf(connection: Connection) {
   const { db, t } = connection;
-  const { acmeAccounts: a, acmeChallenges: c } = t;
+  const a = t.acmeAccounts;
   return async (
     ids: readonly string[],
     status: "deactivated" | "revoked",
@@ -146,11 +166,7 @@ function endingOf(connection: Connection) {
     const ended = rows.map(({ id }) => id);
     if (ended.length === 0) return [];
     for (const id of ended) await endProofs(connection, id);
-    await db
-      .update(c)
-      .set({ status: "pending", nextAt: null, owner: null, leaseUntil: null })
-      // Literal, not a parameter: otherwise no planner may use the partial index.
-      .where(and(sql`status = 'processing'`, inTexts(connection, c.account, ended)));
+    await endWork(connection, ended);
     await endOrders(connection, ended);
     return ended;
   };
@@ -169,11 +185,24 @@ async function endProofs(connection: Connection, account: string): Promise<void>
   }
 }
 
+async function endWork(connection: Connection, accounts: readonly string[]): Promise<void> {
+  const { db, t } = connection;
+  const c = t.acmeChallenges;
+  // Literal, not a parameter: otherwise no planner may use the partial index.
+  const theirs = and(sql`status = 'processing'`, inTexts(connection, c.account, accounts));
+  const ids = (await db.select({ id: c.id }).from(c).where(theirs)).map(({ id }) => id);
+  const rested = { status: "pending", nextAt: null, owner: null, leaseUntil: null };
+  for (let at = 0; at < ids.length; at += rowsAtOnce) {
+    const named = inTexts(connection, c.id, ids.slice(at, at + rowsAtOnce));
+    await db.update(c).set(rested).where(named);
+    if (connection.dialect === "sqlite") await breath();
+  }
+}
+
 async function endOrders(connection: Connection, accounts: readonly string[]): Promise<void> {
   const { db, t } = connection;
   const o = t.acmeOrders;
-  // Literal, as above.
-  const open = sql`status <> 'valid' and status in ('pending', 'ready')`;
+  const open = and(isOpenOrder, inArray(o.status, ["pending", "ready"]));
   const theirs = and(open, inTexts(connection, o.account, accounts));
   const ids = (await db.select({ id: o.id }).from(o).where(theirs)).map(({ id }) => id);
   for (let at = 0; at < ids.length; at += rowsAtOnce) {

@@ -6,13 +6,13 @@ import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/st
 import {
   bulkInserter,
   changer,
-  counted,
   isAmong,
   selector,
   textList,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 
+import { countOf } from "./grouped-lists.ts";
 import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 
 /** Authorizations as last committed. */
@@ -37,7 +37,7 @@ function validOf(connection: Connection): AcmeReads["validFor"] {
     // Literal, not parameters: otherwise no planner may use the partial index.
     `where status in ('pending', 'valid') and status = 'valid' and account = %1
 and ${isAmong(connection, "identifier", "%2")} and expires_at > %3
-order by created_at desc, id desc`,
+order by created_at desc, id desc limit ${validMax}`,
   );
   return async (account, wanted, now) => {
     if (wanted.length === 0) return [];
@@ -69,11 +69,12 @@ function openOf(connection: Connection): AcmeReads["openAuthorizations"] {
       .where(and(open, behind))
       .orderBy(asc(z.identifier), asc(z.id))
       .limit(limit + 1);
-    const [sum] = await db.select({ total: counted }).from(z).where(open);
+    const part = { table: z, where: open, keys: [z.identifier, z.id] } as const;
+    const total = await countOf(connection, part);
     const items = await withChallenges(rows.slice(0, limit));
     const last = rows.length > limit ? items.at(-1) : undefined;
     const next = last && { name: last.identifier.value, id: last.id };
-    return { items, next, total: sum?.total ?? 0 };
+    return { items, next, total };
   };
 }
 
@@ -183,3 +184,6 @@ export function authorizationFrom(row: Row): Omit<AuthorizationRecord, "challeng
     method: method ?? undefined,
   } as Omit<AuthorizationRecord, "challenges">; // See above.
 }
+
+/** Of what was proved again and again only the newest is of use. */
+const validMax = 1000;

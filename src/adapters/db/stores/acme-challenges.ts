@@ -1,6 +1,6 @@
 /** Challenges of ACME in the database: the work that is due, and what becomes of it. */
 
-import { and, asc, eq, isNull, lte, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, eq, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 
 import type {
   AcmeReads,
@@ -10,6 +10,7 @@ import type {
   ValidationJob,
 } from "#domain/acme/store.ts";
 import {
+  breath,
   changer,
   inTexts,
   selector,
@@ -110,32 +111,54 @@ const jobOf = ({ challenge, authorization, account }: TakenRows): ValidationJob 
 function claimingDue(connection: Connection, owner: number): AcmeWrites["claimChallenges"] {
   const { db, t } = connection;
   const { acmeChallenges: c, acmeAuthorizations: z, acmeAccounts: a } = t;
-  // On SQLite this is the only store, and what it has taken is its own until the lease ends.
-  const free = or(isNull(c.leaseUntil), othersDead(connection, owner));
-  return async ({ at, leaseUntil, limit, exceptAccounts }) => {
+  const due = dueOf(connection, owner);
+  return async (claim) => {
+    const ids = await due(claim);
+    if (ids.length === 0) return [];
+    const { leaseUntil } = claim;
+    const taken = inTexts(connection, c.id, ids);
     const rows = await db
       .select({ challenge: c, authorization: z, account: a })
       .from(c)
       .innerJoin(z, eq(z.id, c.authorizationId))
       .innerJoin(a, eq(a.id, z.account))
-      .where(
-        and(
-          // Literal, not a parameter: otherwise no planner may use the partial index.
-          sql`${c.status} = 'processing'`,
-          lte(c.nextAt, at),
-          or(free, lte(c.leaseUntil, at)),
-          exceptAccounts.length === 0 ? undefined : notInArray(c.account, [...exceptAccounts]),
-        ),
-      )
-      .orderBy(asc(c.nextAt), asc(c.id))
-      .limit(limit);
-    if (rows.length === 0) return [];
-    const ids = rows.map(({ challenge }) => challenge.id);
+      .where(taken)
+      .orderBy(asc(c.nextAt), asc(c.id));
     await db
       .update(c)
       .set({ attempts: sql`${c.attempts} + 1`, owner, leaseUntil })
-      .where(inTexts(connection, c.id, ids));
+      .where(taken);
     return rows.map(jobOf);
+  };
+}
+
+/** The ids of what may be taken, oldest first, by a walk of the index some rows at a time. */
+function dueOf(connection: Connection, owner: number) {
+  const { db, t } = connection;
+  const c = t.acmeChallenges;
+  const others = othersDead(connection, owner);
+  return async ({ at, limit, exceptAccounts }: ChallengeClaim): Promise<readonly string[]> => {
+    const free = or(isNull(c.leaseUntil), lte(c.leaseUntil, at), others);
+    const named =
+      exceptAccounts.length > 0 ? notInArray(c.account, [...exceptAccounts]) : undefined;
+    // Literal, not a parameter: otherwise no planner may use the partial index.
+    const due = and(sql`status = 'processing'`, lte(c.nextAt, at));
+    const found: string[] = [];
+    for (let behind: SQL | undefined; ; ) {
+      const rows = await db
+        .select({ nextAt: c.nextAt, id: c.id, kept: sql<unknown>`(${and(free, named)})` })
+        .from(c)
+        .where(and(due, behind))
+        .orderBy(asc(c.nextAt), asc(c.id))
+        .limit(walkedAtOnce);
+      found.push(...rows.filter(({ kept }) => Boolean(kept)).map(({ id }) => id));
+      const last = rows.at(-1);
+      if (found.length >= limit || last === undefined || rows.length < walkedAtOnce) {
+        return found.slice(0, limit);
+      }
+      behind = sql`(${c.nextAt}, ${c.id}) > (${last.nextAt}, ${last.id})`;
+      if (connection.dialect === "sqlite") await breath();
+    }
   };
 }
 
@@ -234,3 +257,5 @@ and status = 'pending'`,
 where id = any(array(select order_id from acme_order_authorizations where authorization_id = %2))
 and status = 'pending'`,
 };
+
+const walkedAtOnce = 1000;

@@ -48,6 +48,7 @@ function pruningOf(connection: Connection): AcmeWrites["prune"] {
     const orders = await over.orderBy(asc(o.endsAt)).limit(limit);
     const ids = orders.map(({ id }) => id);
     if (ids.length > 0) await db.delete(o).where(inTexts(connection, o.id, ids));
+    if (connection.dialect === "sqlite") await breath();
     const links = orders.flatMap(({ id, authorizations }) =>
       authorizations.map((authorization) => [authorization, id] as const),
     );

@@ -1,17 +1,14 @@
 /** Orders of ACME in the database. */
 
-import { and, desc, eq, gt, inArray, lte, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, ne } from "drizzle-orm";
 
 import { instant } from "#core/time.ts";
-import type { AcmeReads, AcmeWrites, OrderFilter, OrderRecord } from "#domain/acme/store.ts";
+import type { AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
-  counted,
   inserter,
   isAmong,
-  olderThan,
-  pageOf,
   placeholder,
   selector,
   textList,
@@ -20,7 +17,8 @@ import {
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
 
 import { addingAuthorizations } from "./acme-authorizations.ts";
-import { within } from "./cas.ts";
+import { isOpen, ordersOf } from "./acme-order-lists.ts";
+import { orderFrom, rowOf } from "./acme-order-rows.ts";
 
 type OrderReads = Pick<AcmeReads, "order" | "orders" | "obtained" | "processing">;
 type OrderWrites = Pick<
@@ -34,18 +32,7 @@ export function orderReads(connection: Connection, owner: number): OrderReads {
   const o = t.acmeOrders;
   return {
     order: orderOf(connection),
-    orders: async (filter, limit, after) => {
-      const among = meeting(connection, filter);
-      const rows = await db
-        .select()
-        .from(o)
-        .where(and(among, olderThan(o.createdAt, o.id, after)))
-        .orderBy(desc(o.createdAt), desc(o.id))
-        .limit(limit + 1);
-      const [sum] = await db.select({ total: counted }).from(o).where(among);
-      const keyOf = ({ createdAt: at, id }: OrderRecord) => ({ at, id });
-      return pageOf(rows.map(orderFrom), limit, sum?.total ?? 0, keyOf);
-    },
+    orders: ordersOf(connection),
     obtained: obtainedOf(connection),
     processing: async (own, limit) => {
       const others = and(ne(o.owner, owner), ownedByDead(connection, o.owner, owner));
@@ -53,8 +40,7 @@ export function orderReads(connection: Connection, owner: number): OrderReads {
       const rows = await db
         .select()
         .from(o)
-        // Literal, not parameters: otherwise no planner may use the partial index.
-        .where(and(sql`status <> 'valid' and status = 'processing'`, left))
+        .where(and(isOpen, eq(o.status, "processing"), left))
         .orderBy(o.createdAt, o.id)
         .limit(limit);
       return rows.map((row) => ({ ...orderFrom(row), claimedAt: instant(row.claimedAt ?? 0) }));
@@ -162,82 +148,3 @@ where id = (select o.id ${orderedBy(connection, 2)} limit 1) and (replaced_by is
   return async ({ caId, serial }, order) =>
     (await connection.run(text, [order, caId, serial, order])) === 1;
 }
-
-function meeting({ t }: Connection, { reach, status, account, now }: OrderFilter): SQL | undefined {
-  const o = t.acmeOrders;
-  return and(
-    within({ tenant: o.tenant, ca: o.caId }, reach),
-    account === undefined ? undefined : eq(o.account, account),
-    status === undefined ? undefined : being({ t }, status, now),
-  );
-}
-
-/** Literal, not parameters: otherwise no planner may use the partial index. */
-function being(
-  { t }: Pick<Connection, "t">,
-  status: OrderRecord["status"],
-  now: OrderFilter["now"],
-): SQL | undefined {
-  const o = t.acmeOrders;
-  const open = sql`status <> 'valid'`;
-  switch (status) {
-    case "valid":
-      return eq(o.status, "valid");
-    case "processing":
-      return and(open, eq(o.status, "processing"));
-    case "pending":
-    case "ready":
-      return and(open, eq(o.status, status), gt(o.expiresAt, now));
-    case "invalid": {
-      const overdue = and(inArray(o.status, ["pending", "ready"]), lte(o.expiresAt, now));
-      return and(open, or(eq(o.status, "invalid"), overdue));
-    }
-    default:
-      return status satisfies never;
-  }
-}
-
-type Row = Connection["t"]["acmeOrders"]["$inferSelect"];
-
-function rowOf(order: OrderRecord): Connection["t"]["acmeOrders"]["$inferInsert"] {
-  const { replaces, certificate, error, expiresAt } = order;
-  return {
-    ...order,
-    identifiers: JSON.stringify(order.identifiers),
-    replacesCa: replaces?.caId ?? null,
-    replacesSerial: replaces?.serial ?? null,
-    endsAt: expiresAt,
-    error: error === undefined ? null : JSON.stringify(error),
-    certificateCa: certificate?.caId ?? null,
-    certificateSerial: certificate?.serial ?? null,
-  };
-}
-
-/** Only `orderWrites` fills the table, so its texts are what the record's type says. */
-function orderFrom(row: Row): OrderRecord {
-  const { replacesCa, replacesSerial, certificateCa, certificateSerial, ...rest } = row;
-  const { endsAt: _e, certificateNotAfter: _n, replacedBy: _r, owner: _o, claimedAt: _c } = rest;
-  const { id, account, directory, tenant, caId, status, authorizations, profile } = rest;
-  const { createdAt, expiresAt } = rest;
-  const error: unknown = rest.error === null ? undefined : JSON.parse(rest.error);
-  const identifiers: unknown = JSON.parse(rest.identifiers);
-  return {
-    id,
-    account,
-    directory,
-    tenant,
-    caId,
-    status,
-    identifiers,
-    authorizations,
-    profile,
-    replaces: nameOf(replacesCa, replacesSerial),
-    createdAt,
-    expiresAt,
-    error,
-    certificate: nameOf(certificateCa, certificateSerial),
-  } as OrderRecord; // See above.
-}
-
-const nameOf = (caId: string | null, serial: string | null) =>
-  caId === null || serial === null ? undefined : { caId, serial };

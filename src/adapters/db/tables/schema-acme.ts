@@ -48,7 +48,7 @@ function accountsTable(k: Kit) {
     (t) => [
       k.unique("acme_accounts_key").on(t.directory, t.thumbprint),
       k.index("acme_accounts_spki").on(t.spkiSha256),
-      k.index("acme_accounts_paging").on(t.createdAt, t.id),
+      k.index("acme_accounts_listing").on(t.tenant, t.status, t.createdAt, t.id),
       k.index("acme_accounts_eab").on(t.eabId, t.status, t.id).where(sql`eab_id is not null`),
     ],
   );
@@ -134,11 +134,11 @@ function ordersTable(k: Kit) {
     },
     (t) => [
       k.index("acme_orders_account").on(t.account, t.createdAt, t.id),
-      k.index("acme_orders_paging").on(t.createdAt, t.id, t.tenant, t.caId),
+      k.index("acme_orders_listing").on(t.tenant, t.caId, t.createdAt, t.id),
       // Almost all that are old are valid, and not in it.
       k
         .index("acme_orders_open")
-        .on(t.status, t.createdAt, t.id, t.account)
+        .on(t.status, t.createdAt, t.id, t.account, t.tenant, t.caId, t.expiresAt)
         .where(sql`status <> 'valid'`),
       k.index("acme_orders_end").on(t.endsAt),
       // Ends grow as orders do and serials are random, each a page of its own.
@@ -215,7 +215,7 @@ function challengesTable(k: Kit) {
     (t) => [
       k
         .index("acme_challenges_due")
-        .on(t.nextAt, t.id, t.account)
+        .on(t.nextAt, t.id, t.account, t.leaseUntil, t.owner)
         .where(sql`status = 'processing'`),
     ],
   );

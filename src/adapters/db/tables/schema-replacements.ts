@@ -48,11 +48,11 @@ export function replacementTables(k: Kit) {
       k.index("acme_replacement_items_certificate").on(t.caId, t.serial),
       k
         .index("acme_replacement_items_left")
-        .on(t.replacement, t.serial)
+        .on(t.replacement, t.serial, t.caId)
         .where(sql`revoked_at is null`),
       k
         .index("acme_replacement_items_replaced")
-        .on(t.replacement, t.serial)
+        .on(t.replacement, t.serial, t.caId)
         .where(sql`revoked_at is null and replaced_at is not null`),
     ],
   );

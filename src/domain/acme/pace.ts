@@ -1,0 +1,75 @@
+/**
+ * Keeps to the bound of a plan: however clients come, no second sees more of its replacements made
+ * than it says.
+ */
+
+import { refuse } from "#core/problems.ts";
+import type { Later } from "#domain/ports.ts";
+
+/** A plan, as far as its pace is concerned. */
+export interface Paced {
+  readonly id: string;
+  /** Above 0. */
+  readonly perSecond: number;
+}
+
+/** The paces of all plans, in this process; each replica keeps its own. */
+export class Pace {
+  readonly #later: Later;
+  readonly #plans = new Map<string, Places>();
+  #halted = false;
+
+  constructor(later: Later) {
+    this.#later = later;
+  }
+
+  /**
+   * Does the work when the plan has a place for it, first come first served. A place is taken from
+   * before the work until a second after it, so that no second, wherever it begins, has more in it
+   * than there are places. Refuses `rate_limited` where too many wait already, and `shutting_down`.
+   */
+  async within<T>({ id, perSecond }: Paced, work: () => Promise<T>): Promise<T> {
+    const places = this.#plans.get(id) ?? { taken: 0, waiting: [] };
+    this.#plans.set(id, places);
+    const most = Math.max(1, Math.floor(perSecond));
+    if (this.#halted) throw refuse("shutting_down", { retry_after: 5 });
+    if (places.taken < most) places.taken++;
+    else if (places.waiting.length < most * waitSeconds) await turnIn(places);
+    else throw refuse("rate_limited", { tier: "replacement", retry_after: waitSeconds });
+    try {
+      return await work();
+    } finally {
+      this.#later((most / perSecond) * 1000 + timerMs, () => this.#free(id, places));
+    }
+  }
+
+  /** Lets nobody in any more; who waits is refused `shutting_down`. */
+  halt(): void {
+    this.#halted = true;
+    for (const { waiting } of this.#plans.values()) {
+      for (const { give } of waiting.splice(0)) give(refuse("shutting_down", { retry_after: 5 }));
+    }
+  }
+
+  #free(id: string, places: Places): void {
+    const next = places.waiting.shift();
+    // Whoever waited longest takes the place over.
+    if (next !== undefined) next.give();
+    else if (--places.taken === 0) this.#plans.delete(id);
+  }
+}
+
+interface Places {
+  taken: number;
+  readonly waiting: { readonly give: (refusal?: Error) => void }[];
+}
+
+const turnIn = ({ waiting }: Places): Promise<void> =>
+  new Promise((resolve, reject) => {
+    waiting.push({ give: (refusal) => (refusal === undefined ? resolve() : reject(refusal)) });
+  });
+
+/** As long as a client is kept, before it is told to come again. */
+const waitSeconds = 10;
+/** Timers may be early by one. */
+const timerMs = 5;

@@ -1,0 +1,149 @@
+/** What the schedule does for planned replacements: revokes what is replaced, and ends plans. */
+
+import { addSeconds } from "#core/time.ts";
+import { assert } from "#core/problems.ts";
+import { nextTurn } from "#core/turns.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { Origin } from "#domain/actor.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Revoker } from "#domain/revocation/revoke.ts";
+import { systemOrigin } from "#domain/revocation/system-origin.ts";
+import { certificateState } from "#domain/revocation/transitions.ts";
+import type { Store } from "#domain/store.ts";
+import { factsOf, note } from "./replacements.ts";
+import type { ReplacementItem, ReplacementRecord } from "./replacement-store.ts";
+
+export interface ReplacementWorkDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly revoker: Pick<Revoker, "revoke">;
+}
+
+/** Works on plans, whichever replica has made them. */
+export class ReplacementWork {
+  readonly #deps: ReplacementWorkDeps;
+  #halted = false;
+
+  constructor(deps: ReplacementWorkDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Revokes what is to be revoked by now, and ends the plans that are through; of several replicas
+   * one does. What a crash leaves half done is done by the next run.
+   */
+  async run(): Promise<void> {
+    const { store } = this.#deps;
+    if (!(await store.read.replacements.any())) return;
+    await store.exclusively("acme-replace", async () => {
+      await this.#forgetAbandoned();
+      const failures: unknown[] = [];
+      for (const plan of await store.read.replacements.running()) {
+        if (this.#halted) return;
+        // One whose CA cannot be written must not keep the others from their end.
+        await this.#work(plan).catch((error: unknown) => failures.push(error));
+      }
+      if (failures.length > 0) throw failures[0];
+    });
+  }
+
+  /** Begins nothing further. */
+  halt(): void {
+    this.#halted = true;
+  }
+
+  /** A plan that never came to run is none. */
+  async #forgetAbandoned(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const before = addSeconds(clock.now(), -planningSeconds);
+    for (const { id } of await store.read.replacements.abandoned(before)) {
+      await store.atomically((tx) => tx.replacements.endReplacement(id, "canceled"));
+    }
+  }
+
+  async #work(plan: ReplacementRecord): Promise<void> {
+    const { store, clock } = this.#deps;
+    const over = clock.now() >= plan.end;
+    if (plan.revoke !== undefined) await this.#revokeDue(plan, plan.revoke, over);
+    const at = clock.now();
+    await store.atomically(async (tx) => {
+      const counts = await tx.replacements.counts(plan.id);
+      const { total, replaced, revoked } = counts;
+      const through = plan.revoke === undefined ? over || replaced === total : revoked === total;
+      if (!through || !(await tx.replacements.endReplacement(plan.id, "finished"))) return;
+      const detail = factsOf({ ...plan, ...counts });
+      await note(tx, "acme.replace.finish", { origin: plannedBy(plan), record: plan, detail, at });
+    });
+  }
+
+  /** Those that are replaced; with `all` the rest too. */
+  async #revokeDue(plan: ReplacementRecord, reason: RevocationReason, all: boolean): Promise<void> {
+    const { store } = this.#deps;
+    const issuers = new Map<string, CaRecord>();
+    while (!this.#halted && (await this.#isRunning(plan))) {
+      const due = await store.read.replacements.unrevoked(plan.id, all, sliceMax);
+      if (due.length === 0) return;
+      for (let at = 0; at < due.length; at += atOnce) {
+        // Together, because they share the commit.
+        await Promise.all(
+          due.slice(at, at + atOnce).map(async (item) => {
+            const ca = issuers.get(item.caId) ?? (await store.read.cas.byId(item.caId));
+            assert(ca !== undefined, "a CA with certificates stays");
+            issuers.set(item.caId, ca);
+            await this.#revoke(plan, ca, item, reason);
+          }),
+        );
+        await nextTurn();
+      }
+    }
+  }
+
+  /** Somebody may have called it off since the last slice. */
+  async #isRunning({ id }: ReplacementRecord): Promise<boolean> {
+    return (await this.#deps.store.read.replacements.replacement(id))?.state === "running";
+  }
+
+  /**
+   * An item is replaced in the unit that commits what replaces it, so this never comes first. One
+   * that somebody else has revoked, or that has expired, needs no more.
+   */
+  async #revoke(
+    plan: ReplacementRecord,
+    ca: CaRecord,
+    { caId, serial }: ReplacementItem,
+    reason: RevocationReason,
+  ): Promise<void> {
+    const { store, clock, revoker } = this.#deps;
+    const names = [{ caId, serial }];
+    const found = await store.read.certificates.bySerial(caId, serial);
+    const state = found && certificateState(found, clock.now());
+    if (state === "good" || state === "held") {
+      const done = await revoker.revoke(
+        {
+          ca,
+          serial,
+          origin: plannedBy(plan),
+          mayManageCa: false,
+          bulkOp: plan.id,
+          also: (tx, at) => tx.replacements.noteRevoked(plan.id, names, at),
+        },
+        reason,
+      );
+      if (done.status === "revoked") return;
+    }
+    const at = clock.now();
+    await store.atomically((tx) => tx.replacements.noteRevoked(plan.id, names, at));
+  }
+}
+
+/** The schedule acts, in the name of whoever has planned it. */
+function plannedBy({ createdBy }: ReplacementRecord): Origin {
+  const system = systemOrigin("acme.replace");
+  return { ...system, principal: { ...system.principal, name: createdBy } };
+}
+
+/** Far longer than any plan takes to be made. */
+const planningSeconds = 3600;
+const sliceMax = 500;
+const atOnce = 32;

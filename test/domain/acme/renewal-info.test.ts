@@ -1,0 +1,135 @@
+/** When clients are told to renew, beside what the windows themselves are: plans, and what is urgent. */
+
+import { beforeEach, expect, test } from "bun:test";
+
+import { certId } from "#core/acme/renewal.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
+import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { parseSubjectKeyIdentifier } from "#core/x509/extensions.ts";
+import { Directories } from "#domain/acme/directories.ts";
+import { Inventory } from "#domain/acme/inventory.ts";
+import { RenewalInfo } from "#domain/acme/renewal-info.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
+import * as make from "#test/support/stores/acme-records.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
+
+let world: SmallCa;
+let record: CertificateRecord;
+
+beforeEach(async () => {
+  world = await smallCa();
+  record = await world.issue();
+});
+
+/** What ARI tells about the certificate now. */
+async function told() {
+  const { store, clock, ca } = world;
+  const acme = {
+    enabled: true,
+    base_url: "https://acme.test",
+    directory_path: "/acme",
+    ca_id: ca.id as string,
+    ca_label: undefined,
+    profile: "server",
+    require_eab: false,
+    profiles: {},
+    directories: {},
+    renewal_window_days: 0,
+    renewal_window_width_hours: 0,
+    renewal_poll_hours: 6,
+    renewal_explanation_url: undefined,
+  };
+  const config = () => ({ acme }) as never; // Nothing else of it is asked for here.
+  const directories = new Directories({ store, config });
+  const inventory = new Inventory(store);
+  const info = new RenewalInfo({ store, clock, config, directories, inventory });
+  const [directory] = directories.all();
+  if (directory === undefined) throw new Error("one directory is served");
+  const certificate = parseCertificate(ca.certificate ?? new Uint8Array());
+  const keyId = extensionOf(certificate, oids.subjectKeyIdentifier)?.value ?? new Uint8Array();
+  return await info.of(directory, certId(parseSubjectKeyIdentifier(keyId), record.serial));
+}
+
+async function plan(startSeconds: number, seconds: number) {
+  const start = addSeconds(world.clock.now(), startSeconds);
+  // The later one is the one that counts.
+  const plan = make.replacement({ createdAt: instant(startSeconds) });
+  const { caId, serial } = record;
+  const own = { caId, serial, start, end: addSeconds(start, seconds) };
+  await world.store.atomically(async (tx) => {
+    await tx.replacements.addReplacement(plan);
+    await tx.replacements.addItems([make.item(plan.id, own)]);
+  });
+  return { plan, start: own.start, end: own.end };
+}
+
+async function supersede() {
+  const { store, ca, addCa } = world;
+  const successor = await addCa({ lineage: ca });
+  await store.atomically((tx) => tx.cas.supersede(ca.id, successor.id, undefined));
+}
+
+const hurry = () => {
+  const now = world.clock.now();
+  return { start: addSeconds(now, -3600), end: now, retryAfterSeconds: 3600 };
+};
+
+test("a plan pulls the window to its own, and clients ask soon enough to see it", async () => {
+  const { start, end } = await plan(3600, 4800);
+  expect(await told()).toMatchObject({ start, end, retryAfterSeconds: 1200 });
+});
+
+test("a plan that is called off leaves the usual window", async () => {
+  const usual = await told();
+  const { plan: made } = await plan(3600, 4800);
+  await world.store.atomically((tx) => tx.replacements.endReplacement(made.id, "canceled"));
+  expect(await told()).toEqual(usual);
+});
+
+test("a plan never lets a certificate wait longer than usual, or past its end", async () => {
+  const usual = await told();
+  const early = await plan(59 * secondsPerDay, 60 * secondsPerDay);
+  expect(await told()).toMatchObject({ start: early.start, end: usual.end });
+  await plan(80 * secondsPerDay, 4800);
+  expect(await told()).toEqual(usual);
+});
+
+test("a superseded issuer hurries its certificates, but for those of a plan", async () => {
+  await supersede();
+  expect(await told()).toMatchObject(hurry());
+  const { start, end } = await plan(3600, 4800);
+  expect(await told()).toMatchObject({ start, end });
+});
+
+test("what is revoked or held is hurried, whatever is planned for it", async () => {
+  await plan(3600, 4800);
+  const request = {
+    ca: world.ca,
+    serial: record.serial,
+    origin: rootOrigin,
+    mayManageCa: true,
+  };
+  await world.revoker.suspend(request);
+  expect(await told()).toMatchObject(hurry());
+  await world.revoker.release(request);
+  expect((await told()).start).toBeGreaterThan(world.clock.now());
+  await world.revoker.revoke(request, "superseded");
+  expect(await told()).toMatchObject(hurry());
+});
+
+test("a key that was blocked is hurried, whatever is planned for it", async () => {
+  record = await world.issue({ facts: { spkiSha256: "ab".repeat(32) } });
+  await plan(3600, 4800);
+  const blocked = {
+    id: "blocked",
+    spkiSha256: record.spkiSha256,
+    tenant: undefined,
+    reason: "leaked",
+    source: "api",
+    createdBy: "root",
+    createdAt: instant(0),
+  } as const;
+  await world.store.atomically((tx) => tx.keyChecks.block(blocked));
+  expect(await told()).toMatchObject(hurry());
+});

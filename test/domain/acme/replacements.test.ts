@@ -1,0 +1,299 @@
+/** Planned replacements: what a plan finds, how it is spread, what is revoked, and how it ends. */
+
+import { beforeEach, describe, expect, test } from "bun:test";
+
+import type { CaId, Serial } from "#core/ids.ts";
+import type { Selection } from "#core/policy/selection.ts";
+import { addSeconds, type Instant, wholeSecond } from "#core/time.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
+import { ReplacementWork } from "#domain/acme/replacement-work.ts";
+import { type ReplacementOrder, Replacements } from "#domain/acme/replacements.ts";
+import { expectRefusal } from "#test/support/expect-refusal.ts";
+import { seededRandom } from "#test/support/ports.ts";
+import * as make from "#test/support/stores/acme-records.ts";
+import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
+
+const everything: Selection = { includeExpired: false };
+
+let world: SmallCa;
+let rate: IssuanceRate;
+let replacements: Replacements;
+let work: ReplacementWork;
+
+beforeEach(async () => {
+  world = await smallCa();
+  rate = new IssuanceRate();
+  const { store, clock } = world;
+  replacements = new Replacements({ store, clock, random: seededRandom(), rate });
+  work = new ReplacementWork({ store, clock, revoker: world.revoker });
+});
+
+/** A certificate that an account has got, or with `by: "hand"` one that nobody comes for. */
+async function issued(
+  facts: { readonly ca?: CaRecord; readonly by?: "hand"; readonly profile?: string } = {},
+): Promise<Serial> {
+  const { ca = world.ca, by, profile = "server" } = facts;
+  const { serial, caId, notAfter } = await world.issue({ ca, profile });
+  if (by === "hand") return serial;
+  const ready = { status: "ready", expiresAt: addSeconds(world.clock.now(), 60) } as const;
+  const { order } = await make.ordered(world.store, [{ status: "valid" }], ready);
+  await world.store.atomically(async (tx) => {
+    await tx.acme.claimOrder(order.id, world.clock.now());
+    const certificate = { caId, serial, notAfter };
+    await tx.acme.settleOrder(order.id, { status: "valid", certificate });
+  });
+  return serial;
+}
+
+const many = (count: number) => Promise.all(Array.from({ length: count }, () => issued()));
+
+const orderOf = (facts: Partial<ReplacementOrder> = {}): ReplacementOrder => ({
+  selection: everything,
+  all: true,
+  start: undefined,
+  end: addSeconds(world.clock.now(), 3600),
+  revoke: undefined,
+  perSecond: undefined,
+  ...facts,
+});
+
+const planned = (facts: Partial<ReplacementOrder> = {}, ca = world.ca) =>
+  replacements.plan(rootOrigin, ca, orderOf(facts));
+
+const itemsOf = ({ id }: { readonly id: string }) => world.store.read.replacements.items(id, 1000);
+
+const comes = (serial: Serial, ca: CaId = world.ca.id) =>
+  world.store.atomically((tx) =>
+    tx.replacements.noteReplaced({ caId: ca, serial }, world.clock.now()),
+  );
+
+const statusOf = async (serial: Serial, ca: CaId = world.ca.id) =>
+  (await world.store.read.certificates.bySerial(ca, serial))?.status;
+
+const eventsOf = (action: string) =>
+  [...world.store.state.events.values()].filter((event) => event.action === action);
+
+describe("what a plan has", () => {
+  test("the good certificates that accounts have got; the others are counted", async () => {
+    const meant = await many(3);
+    await issued({ by: "hand" });
+    const revoked = await issued();
+    await world.revoker.revoke(
+      { ca: world.ca, serial: revoked, origin: rootOrigin, mayManageCa: true },
+      "superseded",
+    );
+    const plan = await planned();
+    expect(plan).toMatchObject({ state: "running", total: 3, replaced: 0, notByAcme: 1 });
+    expect((await itemsOf(plan)).map(({ serial }) => serial)).toEqual([...meant].sort());
+  });
+
+  test("no more than its selection means", async () => {
+    const wanted = await issued({ profile: "mail" });
+    const [named] = await many(2);
+    const byProfile = await planned({ selection: { ...everything, profile: "mail" } });
+    expect((await itemsOf(byProfile)).map(({ serial }) => serial)).toEqual([wanted]);
+    const serials = [named ?? wanted];
+    const byName = await planned({ selection: { ...everything, serials } });
+    expect((await itemsOf(byName)).map(({ serial }) => serial)).toEqual(serials);
+  });
+
+  test("nothing that has expired", async () => {
+    await many(2);
+    world.clock.step(100 * 86_400);
+    await issued();
+    expect((await planned()).total).toBe(1);
+  });
+
+  test("of a lineage what the CA and those before it have signed, never what came after", async () => {
+    const first = await issued();
+    world.clock.advance(1);
+    const successor = await world.addCa({ lineage: world.ca });
+    const second = await issued({ ca: successor });
+    const ofOld = await planned({}, world.ca);
+    expect((await itemsOf(ofOld)).map(({ serial }) => serial)).toEqual([first]);
+    const ofNew = await planned({}, successor);
+    expect((await itemsOf(ofNew)).map(({ serial }) => serial)).toEqual([first, second].sort());
+  });
+
+  test("those whose client had come before it, which count as replaced", async () => {
+    const [old] = await many(2);
+    await world.store.atomically((tx) =>
+      tx.acme.markReplaced({ caId: world.ca.id, serial: old ?? ("1" as Serial) }, "order"),
+    );
+    expect(await planned()).toMatchObject({ total: 2, replaced: 1 });
+  });
+});
+
+describe("how it is spread", () => {
+  test("each certificate has a window of its own in the time, so many a second at most", async () => {
+    await many(40);
+    const plan = await planned({ end: addSeconds(world.clock.now(), 60), perSecond: 2 });
+    const items = await itemsOf(plan);
+    const begun = new Map<Instant, number>();
+    for (const { start, end } of items) {
+      expect(start >= plan.start && end <= plan.end && end > start).toBe(true);
+      begun.set(start, (begun.get(start) ?? 0) + 1);
+    }
+    expect(Math.max(...begun.values())).toBeLessThanOrEqual(2);
+    expect(items).toHaveLength(40);
+  });
+
+  test("too short a time is refused with the least, which then suffices", async () => {
+    await many(100);
+    const start = world.clock.now();
+    const short = orderOf({ end: addSeconds(start, 40), perSecond: 2 });
+    const facts = { least_seconds: 66, per_second: 2 };
+    await expectRefusal(replacements.look(world.ca, short), "replacement_too_fast", facts);
+    const refused = replacements.plan(rootOrigin, world.ca, short);
+    await expectRefusal(refused, "replacement_too_fast", facts);
+    expect((await world.store.read.replacements.running()).length).toBe(0);
+    const enough = { end: addSeconds(wholeSecond(start), 66), perSecond: 2 };
+    expect((await planned(enough)).total).toBe(100);
+  });
+
+  test("the bound is half of what was seen, a careful one while nothing was, or what is asked", async () => {
+    expect((await planned()).perSecond).toBe(5);
+    for (let at = 0; at < 10; at++) rate.made(at * 1000, at * 1000 + 20);
+    expect((await planned()).perSecond).toBe(25);
+    for (let at = 0; at < 80; at++) rate.made(20_000, 20_100);
+    expect((await planned()).perSecond).toBe(40);
+    expect((await planned({ perSecond: 700 })).perSecond).toBe(700);
+  });
+
+  test("a look changes nothing and says what a plan would find", async () => {
+    await many(3);
+    const found = await replacements.look(world.ca, orderOf());
+    expect(found).toMatchObject({ total: 3, replaced: 0, notByAcme: 0, leastSeconds: 30 });
+    expect(world.store.state.replacements.size).toBe(0);
+  });
+
+  test("everything is revoked only where that is said", async () => {
+    const order = orderOf({ all: false, revoke: "superseded" });
+    await expectRefusal(replacements.look(world.ca, order), "empty_selection", {});
+    expect((await planned({ all: false })).total).toBe(0);
+  });
+});
+
+describe("what the schedule does", () => {
+  test("what was replaced is revoked, for the plan and its maker, and what was not stays", async () => {
+    const [came, other] = await many(2);
+    if (came === undefined || other === undefined) throw new Error("two were issued");
+    const plan = await planned({ revoke: "superseded" });
+    await work.run();
+    expect([await statusOf(came), await statusOf(other)]).toEqual(["good", "good"]);
+    await comes(came);
+    await work.run();
+    await work.run();
+    expect([await statusOf(came), await statusOf(other)]).toEqual(["revoked", "good"]);
+    const [event, ...more] = eventsOf("cert.revoke");
+    expect(more).toEqual([]);
+    expect(event).toMatchObject({ actor: "system:acme.replace", actorName: "root" });
+    expect(event?.detail).toContain(`reason=superseded bulk_op=${plan.id}`);
+    expect(await replacements.progress(plan)).toMatchObject({ replaced: 1, revoked: 1 });
+  });
+
+  test("at the end the rest is revoked too, and the plan is finished, once", async () => {
+    const serials = await many(5);
+    const plan = await planned({ revoke: "cessationOfOperation" });
+    world.clock.step(3601);
+    await Promise.all([work.run(), work.run()]);
+    await work.run();
+    for (const serial of serials) expect(await statusOf(serial)).toBe("revoked");
+    const counts = { state: "finished", total: 5, replaced: 0, revoked: 5 };
+    expect(await replacements.progress(plan)).toMatchObject(counts);
+    expect(eventsOf("cert.revoke")).toHaveLength(5);
+    const [event, ...more] = eventsOf("acme.replace.finish");
+    expect(more).toEqual([]);
+    expect(event?.detail).toContain("planned=5 replaced=0 revoked=5");
+  });
+
+  test("without a reason nothing is revoked, and the end tells how many have not come", async () => {
+    const [came, other] = await many(2);
+    if (came === undefined || other === undefined) throw new Error("two were issued");
+    const plan = await planned();
+    await comes(came);
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("running");
+    world.clock.step(3601);
+    await work.run();
+    expect(await replacements.progress(plan)).toMatchObject({ state: "finished", replaced: 1 });
+    expect([await statusOf(came), await statusOf(other)]).toEqual(["good", "good"]);
+  });
+
+  test("a plan is finished as soon as everybody has come", async () => {
+    const serials = await many(2);
+    const [told, revoking] = [await planned(), await planned({ revoke: "superseded" })];
+    for (const serial of serials) await comes(serial);
+    await work.run();
+    for (const plan of [told, revoking]) {
+      expect((await replacements.progress(plan)).state).toBe("finished");
+    }
+  });
+
+  test("what somebody else has revoked keeps its reason, and the plan ends all the same", async () => {
+    const [serial = "1" as Serial] = await many(1);
+    const plan = await planned({ revoke: "superseded" });
+    const by = { ca: world.ca, serial, origin: rootOrigin, mayManageCa: true };
+    await world.revoker.revoke(by, "keyCompromise");
+    world.clock.step(3601);
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("finished");
+    const { reason } = (await world.store.read.certificates.bySerial(world.ca.id, serial)) ?? {};
+    expect(reason).toBe("keyCompromise");
+  });
+
+  test("what has expired is not revoked any more", async () => {
+    const [serial = "1" as Serial] = await many(1);
+    const plan = await planned({ revoke: "superseded" });
+    world.clock.step(100 * 86_400);
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("finished");
+    expect(eventsOf("cert.revoke")).toEqual([]);
+    expect(await statusOf(serial)).toBe("good");
+  });
+
+  test("a plan whose making a crash has cut short is called off, when nobody makes it any more", async () => {
+    const plan = make.replacement({ state: "planning", createdAt: world.clock.now() });
+    await world.store.atomically((tx) => tx.replacements.addReplacement(plan));
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("planning");
+    world.clock.step(3601);
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("canceled");
+  });
+
+  test("halted, it begins nothing", async () => {
+    const [serial = "1" as Serial] = await many(1);
+    await planned({ revoke: "superseded" });
+    await comes(serial);
+    work.halt();
+    await work.run();
+    expect(await statusOf(serial)).toBe("good");
+  });
+});
+
+test("a plan that is called off revokes nothing more, and is over once", async () => {
+  const [serial = "1" as Serial] = await many(1);
+  const plan = await planned({ revoke: "superseded" });
+  expect(await replacements.cancel(rootOrigin, plan)).toBe(true);
+  expect(await replacements.cancel(rootOrigin, plan)).toBe(false);
+  world.clock.step(3601);
+  await work.run();
+  expect(await statusOf(serial)).toBe("good");
+  expect(await world.store.read.replacements.plannedFor({ caId: world.ca.id, serial })).toBe(
+    undefined,
+  );
+  expect(eventsOf("acme.replace.cancel")).toHaveLength(1);
+  expect(eventsOf("acme.replace.finish")).toHaveLength(0);
+});
+
+test("a plan is told of with what it was asked and what it found", async () => {
+  await many(2);
+  await issued({ by: "hand" });
+  await planned({ revoke: "superseded", selection: { ...everything, profile: "server" } });
+  const [event] = eventsOf("acme.replace.plan");
+  expect(event?.detail).toBe(
+    'filter="profile=server" from=2026-06-01T12:00:00.000000Z to=2026-06-01T13:00:00.000000Z per_second=5 reason=superseded planned=2 not_by_acme=1 replaced=0 revoked=0',
+  );
+});
