@@ -17,6 +17,7 @@ export const scenarioNames = {
   ocsp: "OCSP in turns with its floors",
   gates: "what lint, key checks and CAA cost",
   access: "what authentication and authorization cost",
+  acme: "orders of ACME beside plain issues, nonces beside OCSP, a million old orders",
   bulk: "a bulk issue of ten thousand",
   "bulk-revocation": "a bulk revocation of a hundred thousand",
   crl: "CRLs of a million entries",
@@ -73,7 +74,7 @@ const declared = {
   rows: {
     type: "string",
     valueHint: "n",
-    description: "Certificates in `starts` and `inventory`: 1000000.",
+    description: "Certificates in `starts` and `inventory`, old orders in `acme`: 1000000.",
   },
   json: { type: "boolean", description: "Print one JSON document and nothing else." },
   help: { type: "boolean", description: "Print this help." },

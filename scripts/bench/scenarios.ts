@@ -2,6 +2,7 @@
 
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { access } from "./access.ts";
+import { acme } from "./acme.ts";
 import { answers } from "./answers.ts";
 import type { ScenarioName } from "./arguments.ts";
 import { backup } from "./backup.ts";
@@ -45,6 +46,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   ocsp: { byItself: false, run: answers },
   gates: { byItself: true, run: gates },
   access: { byItself: true, run: access },
+  acme: { byItself: true, run: acme },
   bulk: { byItself: true, run: (bench) => bulk(bench) },
   "bulk-revocation": { byItself: true, run: (bench) => bulkRevocation(bench) },
   crl: { byItself: true, run: (bench) => crls(bench) },

@@ -151,16 +151,18 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
-    ...replacementHandlers({
-      store,
-      clock,
-      profiles,
-      ...parts.acme,
-      config: deps.inForce,
-    }),
-    ...acmeOverview({ store, clock, ...parts.acme }),
-    ...acmeCredentialHandlers({ clock, ...parts.acme }),
-    ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),
+    ...acmeOperations(deps),
+  };
+}
+
+/** What operators see and do of ACME. */
+function acmeOperations({ store, clock, parts, inForce: config }: HandlerDeps) {
+  const { acme, profiles } = parts;
+  return {
+    ...replacementHandlers({ store, clock, profiles, ...acme, config }),
+    ...acmeOverview({ store, clock, ...acme }),
+    ...acmeCredentialHandlers({ clock, ...acme }),
+    ...acmeGuideHandlers({ store, config, ...acme }),
   };
 }
 

@@ -1,0 +1,142 @@
+/** A client of ACME that costs the machine as little as it can, and what its orders took. */
+
+import { sign } from "node:crypto";
+
+import { element, integer, oid, sequence, setOf, bitString } from "#core/asn1/der.ts";
+import { oids } from "#core/asn1/oids.ts";
+import { encodeExtensions, subjectAltName } from "#core/x509/extensions.ts";
+import { encodeName } from "#core/x509/names.ts";
+import { newKey, type SigningKey, signed } from "#test/support/acme/keys.ts";
+import type { BenchWorld } from "./acme-world.ts";
+
+/** One account, which sends one request after the other. */
+export class BenchClient {
+  readonly #world: BenchWorld;
+  readonly #key: SigningKey = newKey();
+  readonly #subscriber: SigningKey = newKey();
+  #kid: string | undefined;
+  #nonce: string | undefined;
+
+  private constructor(world: BenchWorld) {
+    this.#world = world;
+  }
+
+  /** With an account of its own. */
+  static async start(world: BenchWorld): Promise<BenchClient> {
+    const client = new BenchClient(world);
+    const { location } = await client.#post("/new-account", {});
+    client.#kid = location;
+    return client;
+  }
+
+  /** The URL of its account. */
+  get account(): string {
+    return this.#kid ?? "";
+  }
+
+  /** An order from beginning to end; gives the milliseconds it took. */
+  async order(): Promise<number> {
+    const world = this.#world;
+    const name = world.name();
+    const csr = this.#csr(name);
+    const begun = performance.now();
+    const identifiers = [{ type: "dns", value: name }];
+    const { body: order, location } = await this.#post("/new-order", { identifiers });
+    await this.#prove(String(order.authorizations?.[0]));
+    await this.#settled(location);
+    const { body: done } = await this.#post(String(order.finalize), { csr });
+    await this.#post(String(done.certificate), undefined);
+    const took = performance.now() - begun;
+    world.forget(name);
+    return took;
+  }
+
+  async #prove(authorization: string): Promise<void> {
+    const { body } = await this.#post(authorization, undefined);
+    const [challenge] = body.challenges ?? [];
+    if (challenge === undefined) throw new Error(`${authorization} has no challenge`);
+    const { token, url } = challenge;
+    const fetched = this.#world.shown(token, `${token}.${this.#key.thumbprint}`);
+    await this.#post(url, {});
+    await fetched;
+  }
+
+  /** Until the order is ready: the proof was fetched, so it is a matter of milliseconds. */
+  async #settled(order: string): Promise<void> {
+    for (;;) {
+      const { body } = await this.#post(order, undefined);
+      if (body.status === "ready") return;
+      if (body.status !== "pending") throw new Error(JSON.stringify(body));
+      await Bun.sleep(lookMs);
+    }
+  }
+
+  async #post(path: string, payload: unknown): Promise<{ body: Told; location: string }> {
+    const url = path.startsWith("https:") ? path : `${this.#world.base}/acme${path}`;
+    const who = this.#kid === undefined ? { jwk: this.#key.jwk } : { kid: this.#kid };
+    const nonce = this.#nonce ?? (await this.#fresh());
+    const message = signed(this.#key, { alg: "ES256", ...who, nonce, url }, payload);
+    const answer = await Bun.fetch(url, {
+      method: "POST",
+      body: JSON.stringify(message),
+      headers: { "content-type": "application/jose+json" },
+      tls: { rejectUnauthorized: false },
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${text}`);
+    this.#nonce = answer.headers.get("replay-nonce") ?? undefined;
+    // As RFC 8555 §7.1 describes it.
+    const body = text.startsWith("{") ? (JSON.parse(text) as Told) : {};
+    return { body, location: answer.headers.get("location") ?? "" };
+  }
+
+  async #fresh(): Promise<string> {
+    const tls = { rejectUnauthorized: false };
+    const answer = await Bun.fetch(`${this.#world.base}/acme/new-nonce`, { tls });
+    return answer.headers.get("replay-nonce") ?? "";
+  }
+
+  /** RFC 2986, base64url. */
+  #csr(name: string): string {
+    const { publicKey, privateKey } = this.#subscriber.pair;
+    const extensions = [subjectAltName([{ kind: "dns", value: name }], false)];
+    const wanted = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
+    const spki = new Uint8Array(publicKey.export({ format: "der", type: "spki" }));
+    const info = sequence(integer(0), encodeName([]).der, spki, element(0xa0, wanted));
+    const algorithm = sequence(oid(ecdsaWithSha256));
+    const signature = new Uint8Array(sign("sha256", info, privateKey));
+    return Buffer.from(sequence(info, algorithm, bitString(signature))).toString("base64url");
+  }
+}
+
+/** What was asked of clients at the same time. */
+export interface Orders {
+  readonly perSecond: number;
+  /** Milliseconds of each. */
+  readonly took: readonly number[];
+}
+
+/** So many clients order for some seconds, one order after the other each. */
+export async function ordering(clients: readonly BenchClient[], seconds: number): Promise<Orders> {
+  const took: number[] = [];
+  const begun = performance.now();
+  const end = begun + seconds * 1000;
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() < end) took.push(await client.order());
+    }),
+  );
+  return { perSecond: took.length / ((performance.now() - begun) / 1000), took };
+}
+
+/** Members of any resource. */
+interface Told {
+  readonly status?: string;
+  readonly authorizations?: readonly string[];
+  readonly finalize?: string;
+  readonly certificate?: string;
+  readonly challenges?: readonly { readonly token: string; readonly url: string }[];
+}
+
+const ecdsaWithSha256 = "1.2.840.10045.4.3.2";
+const lookMs = 5;
