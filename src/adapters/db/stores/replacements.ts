@@ -1,6 +1,6 @@
 /** Planned replacements in the database. */
 
-import { and, asc, desc, eq, gt, inArray, isNull, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 
 import { provenIdentifier } from "#core/acme/identifiers.ts";
 import type { Serial } from "#core/ids.ts";
@@ -109,10 +109,8 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
   const { replacements: r, replacementItems: i } = t;
   const insert = inserter(connection, r);
   const insertItems = bulkInserter(connection, i);
-  const add = (column: "total" | "replaced" | "revoked") =>
-    changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
-  const revoke = changer(connection, revoking[connection.dialect]);
-  const [addTotal, addReplaced, addRevoked] = [add("total"), add("replaced"), add("revoked")];
+  const addTotal = adding(connection, "total");
+  const addReplaced = adding(connection, "replaced");
   return {
     addReplacement: async (plan) => {
       const nothing = { total: 0, replaced: 0, revoked: 0 };
@@ -136,51 +134,80 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
       const started = db.update(r).set({ state: "running" }).where(planned);
       return (await started.returning({ id: r.id })).length === 1;
     },
-    noteReplaced: async ({ caId, serial }, at) => {
-      const open = db.select({ id: r.id }).from(r).where(inArray(r.state, openStates));
-      const its = and(eq(i.caId, caId), eq(i.serial, serial), isNull(i.replacedAt));
-      const changed = await db
-        .update(i)
-        .set({ replacedAt: at })
-        .where(and(its, inArray(i.replacement, open)))
-        .returning({ replacement: i.replacement });
-      for (const { replacement } of changed) await addReplaced([1, replacement]);
-    },
-    noteRevoked: async (id, certificates, at) => {
-      const named = new Map<string, string[]>();
-      for (const { caId, serial } of certificates) {
-        const serials = named.get(caId);
-        if (serials === undefined) named.set(caId, [serial]);
-        else serials.push(serial);
-      }
-      for (const [caId, serials] of named) {
-        for (let from = 0; from < serials.length; from += rowsAtOnce) {
-          const piece = serials.slice(from, from + rowsAtOnce);
-          const changed = await revoke([at, textList(piece), id, caId]);
-          await addRevoked([changed, id]);
-          if (connection.dialect === "sqlite") await breath();
-        }
-      }
-    },
+    noteReplaced: replacedOf(connection),
+    noteRevoked: revokedOf(connection),
     endReplacement: async (id, state) => {
       const open = and(eq(r.id, id), inArray(r.state, openStates));
       const ended = db.update(r).set({ state }).where(open).returning({ id: r.id });
       return (await ended).length === 1;
     },
-    pruneItems: async (before, limit) => {
-      const over = and(inArray(r.state, ["finished", "canceled"]), lt(r.end, before));
-      const plans = await db.select({ id: r.id }).from(r).where(over);
-      let gone = 0;
-      for (const { id } of plans) {
-        const some = db.select({ serial: i.serial }).from(i).where(eq(i.replacement, id));
-        const serials = (await some.limit(limit - gone)).map(({ serial }) => serial);
-        if (serials.length === 0) continue;
-        const its = and(eq(i.replacement, id), inTexts(connection, i.serial, serials));
-        gone += (await db.delete(i).where(its).returning({ serial: i.serial })).length;
-        if (gone >= limit) break;
+    pruneItems: pruningOf(connection),
+  };
+}
+
+/** What adds to a figure of a plan, by its id. */
+const adding = (connection: Connection, column: "total" | "replaced" | "revoked") =>
+  changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
+
+function replacedOf(connection: Connection): ReplacementWrites["noteReplaced"] {
+  const [ca, serial] = [placeholder(connection, 1), placeholder(connection, 2)];
+  const open = `select i.replacement from acme_replacement_items i
+join acme_replacements r on r.id = i.replacement
+where i.ca_id = ${ca} and i.serial = ${serial} and i.replaced_at is null and ${isOpen}`;
+  const note = changer(
+    connection,
+    `update acme_replacement_items set replaced_at = %1
+where replacement = %2 and ca_id = %3 and serial = %4`,
+  );
+  const add = adding(connection, "replaced");
+  return async ({ caId, serial: number }, at) => {
+    const rows = connection.rows(open, [caId, number]);
+    for (const [plan] of rows instanceof Promise ? await rows : rows) {
+      const id = String(plan);
+      await note([at, id, caId, number]);
+      await add([1, id]);
+    }
+  };
+}
+
+function revokedOf(connection: Connection): ReplacementWrites["noteRevoked"] {
+  const revoke = changer(connection, revoking[connection.dialect]);
+  const add = adding(connection, "revoked");
+  return async (id, certificates, at) => {
+    const named = new Map<string, string[]>();
+    for (const { caId, serial } of certificates) {
+      const serials = named.get(caId);
+      if (serials === undefined) named.set(caId, [serial]);
+      else serials.push(serial);
+    }
+    for (const [caId, serials] of named) {
+      for (let from = 0; from < serials.length; from += rowsAtOnce) {
+        const piece = serials.slice(from, from + rowsAtOnce);
+        const changed = await revoke([at, textList(piece), id, caId]);
+        await add([changed, id]);
+        if (connection.dialect === "sqlite") await breath();
       }
-      return gone;
-    },
+    }
+  };
+}
+
+/** Items of plans that are over; the plans stay. */
+function pruningOf(connection: Connection): ReplacementWrites["pruneItems"] {
+  const { db, t } = connection;
+  const { replacements: r, replacementItems: i } = t;
+  return async (before, limit) => {
+    const over = and(inArray(r.state, ["finished", "canceled"]), lt(r.end, before));
+    const plans = await db.select({ id: r.id }).from(r).where(over);
+    let gone = 0;
+    for (const { id } of plans) {
+      const some = db.select({ serial: i.serial }).from(i).where(eq(i.replacement, id));
+      const serials = (await some.limit(limit - gone)).map(({ serial }) => serial);
+      if (serials.length === 0) continue;
+      const its = and(eq(i.replacement, id), inTexts(connection, i.serial, serials));
+      gone += (await db.delete(i).where(its).returning({ serial: i.serial })).length;
+      if (gone >= limit) break;
+    }
+    return gone;
   };
 }
 
