@@ -151,15 +151,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
-    ...replacementHandlers({
-      store,
-      clock,
-      profiles,
-      ...parts.acme,
-      config: deps.inForce,
-    }),
-    ...acmeOverview({ store, clock, ...parts.acme }),
-    ...acmeCredentialHandlers({ clock, ...parts.acme }),
+    ...acmeOperators(deps),
     ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),
   };
 }
@@ -192,6 +184,16 @@ function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
       }),
     admitAccount: deps.admitAccount,
   });
+}
+
+/** What operators see and do of ACME. */
+function acmeOperators({ store, clock, parts, inForce }: HandlerDeps) {
+  const { acme, profiles } = parts;
+  return {
+    ...acmeOverview({ store, clock, ...acme }),
+    ...acmeCredentialHandlers({ clock, ...acme }),
+    ...replacementHandlers({ store, clock, profiles, ...acme, config: inForce }),
+  };
 }
 
 function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {

@@ -1,7 +1,7 @@
 /**
- * The rehearsal of a mass replacement: the clients of a thousand certificates are told to come, come
- * by themselves, and what they had is revoked behind them. REHEARSAL_SECONDS says how long they are
- * given; 120 is what an operator would say.
+ * The rehearsal of a mass replacement: the clients of a thousand certificates are told to come,
+ * come by themselves, and what they had is revoked behind them. REHEARSAL_SECONDS says how long
+ * they are given; 120 is what an operator would say.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

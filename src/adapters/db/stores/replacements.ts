@@ -1,6 +1,6 @@
 /** Planned replacements in the database. */
 
-import { and, asc, desc, eq, gt, inArray, isNull, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 
 import { provenIdentifier } from "#core/acme/identifiers.ts";
 import type { Serial } from "#core/ids.ts";
@@ -106,13 +106,10 @@ function unrevokedOf(connection: Connection): ReplacementReads["unrevoked"] {
 /** The changes of a unit. */
 export function replacementWrites(connection: Connection): ReplacementWrites {
   const { db, t } = connection;
-  const { replacements: r, replacementItems: i } = t;
+  const r = t.replacements;
   const insert = inserter(connection, r);
-  const insertItems = bulkInserter(connection, i);
-  const add = (column: "total" | "replaced" | "revoked") =>
-    changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
-  const revoke = changer(connection, revoking[connection.dialect]);
-  const [addTotal, addReplaced, addRevoked] = [add("total"), add("replaced"), add("revoked")];
+  const insertItems = bulkInserter(connection, t.replacementItems);
+  const [addTotal, addReplaced] = [adding(connection, "total"), adding(connection, "replaced")];
   return {
     addReplacement: async (plan) => {
       const nothing = { total: 0, replaced: 0, revoked: 0 };
@@ -136,51 +133,76 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
       const started = db.update(r).set({ state: "running" }).where(planned);
       return (await started.returning({ id: r.id })).length === 1;
     },
-    noteReplaced: async ({ caId, serial }, at) => {
-      const open = db.select({ id: r.id }).from(r).where(inArray(r.state, openStates));
-      const its = and(eq(i.caId, caId), eq(i.serial, serial), isNull(i.replacedAt));
-      const changed = await db
-        .update(i)
-        .set({ replacedAt: at })
-        .where(and(its, inArray(i.replacement, open)))
-        .returning({ replacement: i.replacement });
-      for (const { replacement } of changed) await addReplaced([1, replacement]);
-    },
-    noteRevoked: async (id, certificates, at) => {
-      const named = new Map<string, string[]>();
-      for (const { caId, serial } of certificates) {
-        const serials = named.get(caId);
-        if (serials === undefined) named.set(caId, [serial]);
-        else serials.push(serial);
-      }
-      for (const [caId, serials] of named) {
-        for (let from = 0; from < serials.length; from += rowsAtOnce) {
-          const piece = serials.slice(from, from + rowsAtOnce);
-          const changed = await revoke([at, textList(piece), id, caId]);
-          await addRevoked([changed, id]);
-          if (connection.dialect === "sqlite") await breath();
-        }
-      }
-    },
+    noteReplaced: notingReplaced(connection),
+    noteRevoked: notingRevoked(connection),
     endReplacement: async (id, state) => {
       const open = and(eq(r.id, id), inArray(r.state, openStates));
       const ended = db.update(r).set({ state }).where(open).returning({ id: r.id });
       return (await ended).length === 1;
     },
-    pruneItems: async (before, limit) => {
-      const over = and(inArray(r.state, ["finished", "canceled"]), lt(r.end, before));
-      const plans = await db.select({ id: r.id }).from(r).where(over);
-      let gone = 0;
-      for (const { id } of plans) {
-        const some = db.select({ serial: i.serial }).from(i).where(eq(i.replacement, id));
-        const serials = (await some.limit(limit - gone)).map(({ serial }) => serial);
-        if (serials.length === 0) continue;
-        const its = and(eq(i.replacement, id), inTexts(connection, i.serial, serials));
-        gone += (await db.delete(i).where(its).returning({ serial: i.serial })).length;
-        if (gone >= limit) break;
+    pruneItems: pruningOf(connection),
+  };
+}
+
+const adding = (connection: Connection, column: "total" | "replaced" | "revoked") =>
+  changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
+
+/** Said with every order that names what it replaces, and nearly always to no plan. */
+function notingReplaced(connection: Connection): ReplacementWrites["noteReplaced"] {
+  const its = "ca_id = %1 and serial = %2 and replaced_at is null";
+  const count = changer(
+    connection,
+    `update acme_replacements set replaced = replaced + 1 where state in ('planning', 'running')
+and id in (select replacement from acme_replacement_items where ${its})`,
+  );
+  const mark = changer(
+    connection,
+    `update acme_replacement_items set replaced_at = %1
+where ca_id = %2 and serial = %3 and replaced_at is null and replacement in
+(select id from acme_replacements where state in ('planning', 'running'))`,
+  );
+  return async ({ caId, serial }, at) => {
+    if ((await count([caId, serial])) > 0) await mark([at, caId, serial]);
+  };
+}
+
+function notingRevoked(connection: Connection): ReplacementWrites["noteRevoked"] {
+  const revoke = changer(connection, revoking[connection.dialect]);
+  const addRevoked = adding(connection, "revoked");
+  return async (id, certificates, at) => {
+    const named = new Map<string, string[]>();
+    for (const { caId, serial } of certificates) {
+      const serials = named.get(caId);
+      if (serials === undefined) named.set(caId, [serial]);
+      else serials.push(serial);
+    }
+    for (const [caId, serials] of named) {
+      for (let from = 0; from < serials.length; from += rowsAtOnce) {
+        const piece = serials.slice(from, from + rowsAtOnce);
+        const changed = await revoke([at, textList(piece), id, caId]);
+        await addRevoked([changed, id]);
+        if (connection.dialect === "sqlite") await breath();
       }
-      return gone;
-    },
+    }
+  };
+}
+
+function pruningOf(connection: Connection): ReplacementWrites["pruneItems"] {
+  const { db, t } = connection;
+  const { replacements: r, replacementItems: i } = t;
+  return async (before, limit) => {
+    const over = and(inArray(r.state, ["finished", "canceled"]), lt(r.end, before));
+    const plans = await db.select({ id: r.id }).from(r).where(over);
+    let gone = 0;
+    for (const { id } of plans) {
+      const some = db.select({ serial: i.serial }).from(i).where(eq(i.replacement, id));
+      const serials = (await some.limit(limit - gone)).map(({ serial }) => serial);
+      if (serials.length === 0) continue;
+      const its = and(eq(i.replacement, id), inTexts(connection, i.serial, serials));
+      gone += (await db.delete(i).where(its).returning({ serial: i.serial })).length;
+      if (gone >= limit) break;
+    }
+    return gone;
   };
 }
 
