@@ -102,10 +102,10 @@ export class BenchClient {
     const extensions = [subjectAltName([{ kind: "dns", value: name }], false)];
     const wanted = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
     const spki = new Uint8Array(publicKey.export({ format: "der", type: "spki" }));
-    const info = sequence(integer(0), encodeName([]).der, spki, element(0xa0, wanted));
+    const request = sequence(integer(0), encodeName([]).der, spki, element(0xa0, wanted));
     const algorithm = sequence(oid(ecdsaWithSha256));
-    const signature = new Uint8Array(sign("sha256", info, privateKey));
-    return Buffer.from(sequence(info, algorithm, bitString(signature))).toString("base64url");
+    const signature = new Uint8Array(sign("sha256", request, privateKey));
+    return Buffer.from(sequence(request, algorithm, bitString(signature))).toString("base64url");
   }
 }
 

@@ -1,4 +1,4 @@
-/** `pkid acme replace`: has the clients of many certificates come for others, and says who has come. */
+/** `pkid acme replace`: has the clients of many certificates come for others, and says who has. */
 
 import { choice, number, pageArgs, toggle, value, word } from "#cli/args.ts";
 import type { Answer, Client } from "#cli/client.ts";

@@ -2,7 +2,8 @@
 
 /**
  * Two cheap looks at the same thing: what one order after the other would come to, by the usual
- * time of one, and the most that came in any second. Either is less than what it could do.
+ * time that the certificate of one takes, and the most that came in any second. Either is less than
+ * what it could do.
  */
 export class IssuanceRate {
   /** Milliseconds that the last ones took. */
@@ -30,10 +31,12 @@ export class IssuanceRate {
     if (this.#took.length < enough) return undefined;
     const sorted = this.#took.toSorted((a, b) => a - b);
     const usual = sorted[Math.floor(sorted.length / 2)] ?? tookMaxMs;
-    return Math.max(this.#most, 1000 / usual);
+    return Math.max(this.#most, 1000 / (usual * shareOfOrder));
   }
 }
 
+/** A whole order, with its proofs and requests, costs as much as so many certificates. */
+const shareOfOrder = 4;
 const remembered = 64;
 const enough = 8;
 const tookMinMs = 1;

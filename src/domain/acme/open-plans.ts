@@ -61,5 +61,5 @@ export class OpenPlans {
   }
 }
 
-/** How late this replica may learn of a plan; what an order replaces by name is noted in any case. */
+/** How late this replica may learn of a plan; what an order itself replaces is always noted. */
 const lookSeconds = 2;

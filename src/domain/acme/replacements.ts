@@ -248,7 +248,7 @@ function itemsOf(
   let next = placed;
   for (const { serial } of candidates) {
     const replaced = obtained.get(serial);
-    // The rate was reckoned for so many: one whose hold was taken off meanwhile is for another plan.
+    // The rate is for so many: one whose hold was taken off meanwhile is for another plan.
     if (replaced === undefined || (!replaced && next >= coming)) continue;
     const of = { replacement: record.id, caId: ca, serial, revokedAt: undefined };
     const { start, end } = replaced ? record : windowAt(next++, coming, record);

@@ -1,4 +1,4 @@
-/** When clients are told to renew, beside what the windows themselves are: plans, and what is urgent. */
+/** When clients are told to renew: plans, what is urgent, and which of them goes first. */
 
 import { beforeEach, expect, test } from "bun:test";
 
@@ -43,12 +43,12 @@ async function told() {
   const config = () => ({ acme }) as never; // Nothing else of it is asked for here.
   const directories = new Directories({ store, config });
   const inventory = new Inventory(store);
-  const info = new RenewalInfo({ store, clock, config, directories, inventory });
+  const renewal = new RenewalInfo({ store, clock, config, directories, inventory });
   const [directory] = directories.all();
   if (directory === undefined) throw new Error("one directory is served");
   const certificate = parseCertificate(ca.certificate ?? new Uint8Array());
   const keyId = extensionOf(certificate, oids.subjectKeyIdentifier)?.value ?? new Uint8Array();
-  return await info.of(directory, certId(parseSubjectKeyIdentifier(keyId), record.serial));
+  return await renewal.of(directory, certId(parseSubjectKeyIdentifier(keyId), record.serial));
 }
 
 async function plan(startSeconds: number, seconds: number) {

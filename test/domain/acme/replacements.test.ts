@@ -155,7 +155,7 @@ describe("how it is spread", () => {
   test("the bound is half of what was seen, a careful one while nothing was, or what is asked", async () => {
     expect((await planned()).perSecond).toBe(5);
     for (let at = 0; at < 10; at++) rate.made(at * 1000, at * 1000 + 20);
-    expect((await planned()).perSecond).toBe(25);
+    expect((await planned()).perSecond).toBe(6);
     for (let at = 0; at < 80; at++) rate.made(20_000, 20_100);
     expect((await planned()).perSecond).toBe(40);
     expect((await planned({ perSecond: 700 })).perSecond).toBe(700);

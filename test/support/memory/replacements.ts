@@ -3,7 +3,11 @@
 import { coversCa } from "#core/access/principal.ts";
 import type { Identifier } from "#core/acme/identifiers.ts";
 import { assert } from "#core/problems.ts";
-import type { ReplacementItem, ReplacementRecord } from "#domain/acme/replacement-store.ts";
+import type {
+  NewNames,
+  ReplacementItem,
+  ReplacementRecord,
+} from "#domain/acme/replacement-store.ts";
 import type { CertificateName } from "#domain/acme/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
 import { type MemoryState, pageOf, serialKey } from "./state.ts";
@@ -45,16 +49,7 @@ export function replacementReads(state: MemoryState): Reads["replacements"] {
       ),
     any: async () => [...replacements.values()].some(isOpen),
     obtained: obtainedIn(state),
-    covered: async ({ account, identifiers }) => {
-      const names = new Set(identifiers.map(nameOf));
-      return [...state.acmeOrders.values()].flatMap((order) => {
-        const { certificate } = order;
-        if (certificate === undefined || order.account !== account) return [];
-        if (!order.identifiers.every((one) => names.has(nameOf(one)))) return [];
-        const open = openWith(state, certificate);
-        return open.some(({ item }) => item.replacedAt === undefined) ? [certificate] : [];
-      });
-    },
+    covered: async (names) => coveredIn(state, names),
     running: async () =>
       [...replacements.values()]
         .filter(({ state: is }) => is === "running")
@@ -139,6 +134,17 @@ const obtainedIn =
     );
     return new Map(found);
   };
+
+function coveredIn(state: MemoryState, { account, identifiers }: NewNames) {
+  const names = new Set(identifiers.map(nameOf));
+  return [...state.acmeOrders.values()].flatMap((order) => {
+    const { certificate } = order;
+    if (certificate === undefined || order.account !== account) return [];
+    if (!order.identifiers.every((one) => names.has(nameOf(one)))) return [];
+    const open = openWith(state, certificate);
+    return open.some(({ item }) => item.replacedAt === undefined) ? [certificate] : [];
+  });
+}
 
 const runningWith = (state: MemoryState, certificate: CertificateName) =>
   openWith(state, certificate).filter(({ plan }) => plan.state === "running");
