@@ -80,7 +80,7 @@ async function shownTo(
   }
 }
 
-/** The same of TLS 1.2, without a handshake that is finished: certificates are in the clear there. */
+/** The same by TLS 1.2, where certificates are in the clear, of a handshake that ends there. */
 async function shownInTheClear(
   hello: Hello,
   destination: Destination,
