@@ -151,8 +151,18 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
-    ...acmeOperators(deps),
-    ...acmeGuideHandlers({ store, config: deps.inForce, ...parts.acme }),
+    ...acmeOperations(deps),
+  };
+}
+
+/** What operators see and do of ACME. */
+function acmeOperations({ store, clock, parts, inForce: config }: HandlerDeps) {
+  const { acme, profiles } = parts;
+  return {
+    ...replacementHandlers({ store, clock, profiles, ...acme, config }),
+    ...acmeOverview({ store, clock, ...acme }),
+    ...acmeCredentialHandlers({ clock, ...acme }),
+    ...acmeGuideHandlers({ store, config, ...acme }),
   };
 }
 
@@ -184,16 +194,6 @@ function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
       }),
     admitAccount: deps.admitAccount,
   });
-}
-
-/** What operators see and do of ACME. */
-function acmeOperators({ store, clock, parts, inForce }: HandlerDeps) {
-  const { acme, profiles } = parts;
-  return {
-    ...acmeOverview({ store, clock, ...acme }),
-    ...acmeCredentialHandlers({ clock, ...acme }),
-    ...replacementHandlers({ store, clock, profiles, ...acme, config: inForce }),
-  };
 }
 
 function ocspAnswers({ config, clock, metrics, parts }: HandlerDeps) {

@@ -71,7 +71,8 @@ const codeOf = async (answer: Response): Promise<string | undefined> => {
 
 const names = Object.keys(operations) as OperationName[]; // The table's own keys.
 const changes = names
-  .filter((name) => operationOf(name).local !== true && operationOf(name).limit !== "ocsp")
+  // Devices show no credential that a browser would add: what they ask for proves itself.
+  .filter((name) => operationOf(name).local !== true && operationOf(name).speaks === undefined)
   .flatMap((name) => routesOf(operationOf(name)))
   .filter(({ method }) => method !== "GET");
 

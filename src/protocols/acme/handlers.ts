@@ -72,7 +72,7 @@ export function acmeHandlers(deps: AcmeHandlerDeps) {
     "acme.challenge": signed("A challenge, or its response.", door.spending(challenge(deps))),
     "acme.certificate": signed("A chain.", door.account(certificate(deps)), pemChain),
     "acme.certificate.other": signed("Another chain.", door.account(certificate(deps)), pemChain),
-    "acme.revoke": signed("A certificate revoked.", door.either(revoke(deps))),
+    "acme.revoke": signed("A certificate revoked.", door.revocation(revoke(deps))),
     "acme.key_change": signed("Another key for an account.", door.account(keyChange(deps))),
     "acme.renewal_info": said("When to renew.", door.open(renewalInfo(deps)), json),
   };

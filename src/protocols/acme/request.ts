@@ -128,16 +128,18 @@ export class Door {
     });
   }
 
-  /** For requests of either. */
-  either(
+  /** For revocations, by either; nobody who asks often is kept from them (P-7). */
+  revocation(
     answer: (asked: Signed & { readonly by: OfAccount | OfKey }) => Promise<Response>,
   ): PublicHandler {
     return this.#signed(async (signed) => {
       const by =
-        signed.jws.kid === undefined ? await this.#ofKey(signed) : await this.#ofAccount(signed);
+        signed.jws.kid === undefined
+          ? await this.#ofKey(signed)
+          : await this.#ofAccount(signed, uncounted);
       await this.#takeNonce(signed);
       return await answer({ ...signed, by });
-    });
+    }, uncounted);
   }
 
   #asked({ request, path, query, ip, requestId }: PublicRequest): Asked {
@@ -147,11 +149,14 @@ export class Door {
   }
 
   /** Every answer has a nonce for the next request, refusals too (RFC 8555 §6.5). */
-  #signed(answer: (signed: Signed) => Promise<Response>): PublicHandler {
+  #signed(
+    answer: (signed: Signed) => Promise<Response>,
+    counting: Counting = counted,
+  ): PublicHandler {
     return async (request) => {
       const asked = this.#asked(request);
       const nonces = await this.#deps.nonces();
-      const response = await this.#read(asked)
+      const response = await this.#read(asked, counting)
         .then(answer)
         .catch((error: unknown) => {
           if (!(error instanceof Problem)) throw error;
@@ -163,7 +168,7 @@ export class Door {
     };
   }
 
-  async #read(asked: Asked): Promise<Signed> {
+  async #read(asked: Asked, counting: Counting): Promise<Signed> {
     const { request, directory } = asked;
     const type = request.headers.get("content-type") ?? "";
     if (!joseJson.test(type)) {
@@ -176,16 +181,16 @@ export class Door {
     }
     const nonces = await this.#deps.nonces();
     nonces.readable(jws.nonce);
-    await this.#deps.admitDirectory(directory);
+    if (counting === counted) await this.#deps.admitDirectory(directory);
     return { ...asked, jws };
   }
 
-  async #ofAccount(signed: Signed): Promise<OfAccount> {
+  async #ofAccount(signed: Signed, counting: Counting = counted): Promise<OfAccount> {
     if (signed.jws.kid === undefined) {
       throw refuse("acme_malformed", { reason: "this takes a kid" });
     }
     const { account, key } = await this.#deps.accounts.signer(signed.jws, signed.directory);
-    this.#deps.admitAccount(account.id);
+    if (counting === counted) this.#deps.admitAccount(account.id);
     return { ...signed, account, key, origin: acmeOrigin(`acme:${account.id}`, signed.whence) };
   }
 
@@ -218,5 +223,9 @@ function withIndex(response: Response, directory: Directory): Response {
   return response;
 }
 
+/** Whether a request counts against the rates of tenant and account (RATE-1). */
+type Counting = typeof counted | typeof uncounted;
+const counted = "counted";
+const uncounted = "uncounted";
 const joseJson = /^application\/jose\+json[ \t]*(?:;|$)/i;
 const octetsMax = 262_144;

@@ -198,6 +198,27 @@ describe("AC-4: a nonce", () => {
     expect(refusals.sort()).toEqual(["200", "400 badNonce", "400 badNonce", "400 badNonce"]);
   });
 
+  test("makes one order of a message that is sent many times", async () => {
+    const name = world.name();
+    const identifiers = [{ type: "dns", value: name }];
+    const message = await client.message(client.directory.newOrder, { identifiers });
+    const sending = { message: () => message };
+    const sent = [1, 2, 3, 4].map(() => client.post(client.directory.newOrder, {}, sending));
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([201, 400, 400, 400]);
+    const again = await client.post(client.directory.newOrder, {}, sending);
+    expect(refusalOf(again)).toBe("400 badNonce");
+    const { orders } = JSON.parse((await client.post(`${client.kid}/orders`, undefined)).text);
+    expect(orders).toHaveLength(1);
+  });
+
+  test("is used up by an order that is refused", async () => {
+    const nonce = await client.nonce();
+    const refused = await client.newOrder(["not a name"], {}, { nonce });
+    expect(refusalOf(refused)).toBe("400 rejectedIdentifier");
+    expect(refusalOf(await read({ nonce }))).toBe("400 badNonce");
+  });
+
   test("is not used up by a message that its account did not sign", async () => {
     const nonce = await client.nonce();
     expect(refusalOf(await read({ nonce, key: newKey() }))).toBe("403 unauthorized");

@@ -1,4 +1,4 @@
-/** Orders and authorizations: what may be asked for, by whom, and what becomes of it (ORD-1 to ORD-6). */
+/** Orders and authorizations: what may be asked for, and what becomes of it (ORD-1 to ORD-6). */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -159,8 +159,19 @@ export class AcmeClient {
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** Signs and sends; undefined as payload reads (RFC 8555 §6.3). Gives any answer. */
+  /**
+   * Signs and sends; undefined as payload reads (RFC 8555 §6.3). Gives any answer; a sound request
+   * whose nonce was too old is sent once more (§6.5).
+   */
   async post(url: string, payload: unknown, sending: Sending = {}): Promise<Answer> {
+    const answer = await this.#send(url, payload, sending);
+    const { header, message, nonce } = sending;
+    const isSound = header === undefined && message === undefined && nonce === undefined;
+    if (!isSound || refusalOf(answer) !== "400 badNonce") return answer;
+    return await this.#send(url, payload, sending);
+  }
+
+  async #send(url: string, payload: unknown, sending: Sending): Promise<Answer> {
     const message = await this.message(url, payload, sending);
     const said = sending.message?.(message) ?? message;
     const answer = await this.raw(url, {
@@ -333,7 +344,7 @@ export function bodyOf<T>(answer: Answer, url = ""): T {
 /** What an answer refuses with: status and type without its prefix. */
 export function refusalOf(answer: Answer): string {
   const type = answer.headers.get("content-type");
-  if (type !== "application/problem+json") return `${answer.status} ${type}`;
+  if (answer.status < 300 || type !== "application/problem+json") return `${answer.status} ${type}`;
   const problem: ProblemObject = JSON.parse(answer.text);
   return `${answer.status} ${problem.type.replace("urn:ietf:params:acme:error:", "")}`;
 }

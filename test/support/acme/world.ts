@@ -1,6 +1,6 @@
 /**
- * A running pkid that serves ACME over TLS, with a name server and a web server beside it: names are
- * known there and proofs shown as a test wants.
+ * A running pkid that serves ACME over TLS, with a name server and a web server beside it: names
+ * are known there and proofs shown as a test wants.
  */
 
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
