@@ -1,4 +1,4 @@
-/** How the renewal of many certificates is spread over a time: windows of a plan (RFC 9773 §4.2). */
+/** How the renewal of many certificates is spread over a time: windows of plans (RFC 9773 §4.2). */
 
 import { addSeconds, type Instant } from "#core/time.ts";
 

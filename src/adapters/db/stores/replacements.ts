@@ -106,10 +106,11 @@ function unrevokedOf(connection: Connection): ReplacementReads["unrevoked"] {
 /** The changes of a unit. */
 export function replacementWrites(connection: Connection): ReplacementWrites {
   const { db, t } = connection;
-  const r = t.replacements;
+  const { replacements: r, replacementItems: i } = t;
   const insert = inserter(connection, r);
-  const insertItems = bulkInserter(connection, t.replacementItems);
-  const [addTotal, addReplaced] = [adding(connection, "total"), adding(connection, "replaced")];
+  const insertItems = bulkInserter(connection, i);
+  const addTotal = adding(connection, "total");
+  const addReplaced = adding(connection, "replaced");
   return {
     addReplacement: async (plan) => {
       const nothing = { total: 0, replaced: 0, revoked: 0 };
@@ -133,8 +134,8 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
       const started = db.update(r).set({ state: "running" }).where(planned);
       return (await started.returning({ id: r.id })).length === 1;
     },
-    noteReplaced: notingReplaced(connection),
-    noteRevoked: notingRevoked(connection),
+    noteReplaced: replacedOf(connection),
+    noteRevoked: revokedOf(connection),
     endReplacement: async (id, state) => {
       const open = and(eq(r.id, id), inArray(r.state, openStates));
       const ended = db.update(r).set({ state }).where(open).returning({ id: r.id });
@@ -144,31 +145,34 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
   };
 }
 
+/** What adds to a figure of a plan, by its id. */
 const adding = (connection: Connection, column: "total" | "replaced" | "revoked") =>
   changer(connection, `update acme_replacements set ${column} = ${column} + %1 where id = %2`);
 
-/** Said with every order that names what it replaces, and nearly always to no plan. */
-function notingReplaced(connection: Connection): ReplacementWrites["noteReplaced"] {
-  const its = "ca_id = %1 and serial = %2 and replaced_at is null";
-  const count = changer(
-    connection,
-    `update acme_replacements set replaced = replaced + 1 where state in ('planning', 'running')
-and id in (select replacement from acme_replacement_items where ${its})`,
-  );
-  const mark = changer(
+function replacedOf(connection: Connection): ReplacementWrites["noteReplaced"] {
+  const [ca, serial] = [placeholder(connection, 1), placeholder(connection, 2)];
+  const open = `select i.replacement from acme_replacement_items i
+join acme_replacements r on r.id = i.replacement
+where i.ca_id = ${ca} and i.serial = ${serial} and i.replaced_at is null and ${isOpen}`;
+  const note = changer(
     connection,
     `update acme_replacement_items set replaced_at = %1
-where ca_id = %2 and serial = %3 and replaced_at is null and replacement in
-(select id from acme_replacements where state in ('planning', 'running'))`,
+where replacement = %2 and ca_id = %3 and serial = %4`,
   );
-  return async ({ caId, serial }, at) => {
-    if ((await count([caId, serial])) > 0) await mark([at, caId, serial]);
+  const add = adding(connection, "replaced");
+  return async ({ caId, serial: number }, at) => {
+    const rows = connection.rows(open, [caId, number]);
+    for (const [plan] of rows instanceof Promise ? await rows : rows) {
+      const id = String(plan);
+      await note([at, id, caId, number]);
+      await add([1, id]);
+    }
   };
 }
 
-function notingRevoked(connection: Connection): ReplacementWrites["noteRevoked"] {
+function revokedOf(connection: Connection): ReplacementWrites["noteRevoked"] {
   const revoke = changer(connection, revoking[connection.dialect]);
-  const addRevoked = adding(connection, "revoked");
+  const add = adding(connection, "revoked");
   return async (id, certificates, at) => {
     const named = new Map<string, string[]>();
     for (const { caId, serial } of certificates) {
@@ -180,13 +184,14 @@ function notingRevoked(connection: Connection): ReplacementWrites["noteRevoked"]
       for (let from = 0; from < serials.length; from += rowsAtOnce) {
         const piece = serials.slice(from, from + rowsAtOnce);
         const changed = await revoke([at, textList(piece), id, caId]);
-        await addRevoked([changed, id]);
+        await add([changed, id]);
         if (connection.dialect === "sqlite") await breath();
       }
     }
   };
 }
 
+/** Items of plans that are over; the plans stay. */
 function pruningOf(connection: Connection): ReplacementWrites["pruneItems"] {
   const { db, t } = connection;
   const { replacements: r, replacementItems: i } = t;

@@ -176,6 +176,10 @@ async function worked(): Promise<void> {
   }
 }
 
+const ended = { serial: name.serial, notAfter: noon };
+const asked = "SCAN g VIRTUAL TABLE INDEX 1:";
+const identifiers = [{ type: "dns", value: "a.test" }] as const;
+
 const replacements: readonly Work[] = [
   ["the plan of a certificate", () => store.read.replacements.plannedFor(name), [sort]],
   ["what is left to revoke", () => store.read.replacements.unrevoked("a", true, 5)],
@@ -183,6 +187,21 @@ const replacements: readonly Work[] = [
   ["items of a plan", () => store.read.replacements.items("a", 5, "b")],
   ["how far a plan has come", () => store.read.replacements.counts("a")],
   ["what is replaced", within((tx) => tx.replacements.noteReplaced(name, noon))],
+  // The certificates that are asked about.
+  ["what ACME gave", () => store.read.replacements.obtained(name.caId, [ended]), [asked]],
+  // The newest orders of a name.
+  [
+    "what an order covers",
+    () => store.read.replacements.covered({ account: "a", identifiers }),
+    ["SCAN of_name"],
+  ],
+  // Operators make plans, and none is deleted.
+  ["whether a plan is open", () => store.read.replacements.any(), ["SCAN r"]],
+  [
+    "items that go",
+    within((tx) => tx.replacements.pruneItems(noon, 5)),
+    ["SCAN acme_replacements"],
+  ],
   ["what is revoked", within((tx) => tx.replacements.noteRevoked("a", [name], noon))],
 ];
 
