@@ -59,7 +59,7 @@ export interface Operation {
   readonly in?: "query";
 }
 
-/** What is counted together (http-api.md §9). */
+/** What is counted together. */
 export type LimitClass =
   | "ocsp"
   | "crl"

@@ -92,10 +92,10 @@ function planning(deps: Deps) {
     input: planFields,
     output: either(foundShape, planShape),
     refuses: [
-      "feature_disabled",
       "missing_field",
       "conflicting_fields",
       "empty_selection",
+      "feature_disabled",
       "replacement_too_fast",
     ],
     parks: (call, said) => parkedPlan(deps, call, said),

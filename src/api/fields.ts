@@ -34,7 +34,7 @@ export const reasonField = refusing(
 
 /** A time with any offset, or a day, which means its midnight in UTC (API-6). */
 export const timeField = parsed(
-  { type: "string" },
+  { type: "string", examples: ["2027-03-01T00:00:00Z"] },
   (value): Instant => {
     const at = parseTimestampOrDay(value);
     if (at === undefined) throw new WrongValue("must be an RFC 3339 time or a day");

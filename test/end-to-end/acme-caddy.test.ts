@@ -1,4 +1,4 @@
-/** Caddy against the binary: a server that gets, shows and replaces its certificates by itself. */
+/** Caddy against the binary: a web server that gets and shows its certificates by itself. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Power cuts while orders are finalized and names proved: nothing is lost, nothing done twice. */
+/** Power cuts while orders are finalized and proofs looked for: nothing is lost or done twice. */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 

@@ -60,6 +60,11 @@ describe.skipIf(lego === undefined || knotPath === undefined)("lego", () => {
     }
   }, 60_000);
 
+  test("issues by tls-alpn-01, though the key it shows may not sign", async () => {
+    await run(["tls.test"], ["--tls", "--tls.port", `127.0.0.1:${ground.ports.alpn}`], "run");
+    await ground.expectCertified(chainOf("tls.test"), ["tls.test"]);
+  }, 60_000);
+
   test("issues by dns-01 for a wildcard and its name", async () => {
     await run(["*.wild.test", "wild.test"], dns(), "run");
     await ground.expectCertified(chainOf("_.wild.test"), ["*.wild.test", "wild.test"]);

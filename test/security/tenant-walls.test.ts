@@ -107,6 +107,8 @@ const enrolled: readonly OperationName[] = [
   "acme.order.list",
   "acme.authz.list",
 ];
+/** Tried in `api/acme-replacements.test.ts`. */
+const replaced: readonly OperationName[] = ["acme.replace.list"];
 /** Tried where there are requests for approval, in `domain/approvals/four-eyes.test.ts`. */
 const deciding: readonly OperationName[] = ["approval.approve", "approval.transcript"];
 
@@ -120,6 +122,7 @@ test("every operation in any scope is known here, so that none comes to be witho
     ...naming,
     ...reported,
     ...enrolled,
+    ...replaced,
     ...deciding,
   ]);
   expect(inAnyScope.filter((name) => !known.has(name))).toEqual([]);

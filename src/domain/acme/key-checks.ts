@@ -17,7 +17,7 @@ export class AccountKeys {
     this.#deps = deps;
   }
 
-  /** Refuses `acme_bad_public_key` for a key that no certificate could have (behaviour §6.2). */
+  /** Refuses `acme_bad_public_key` for a key that no certificate could have (AC-3). */
   async requireSound({ spki }: AccountKey, tenant: TenantId, now: Instant): Promise<void> {
     const publicKey = parsePublicKey(spki);
     const plan = { publicKey, subject: nobody, sans: [] };

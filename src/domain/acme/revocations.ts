@@ -1,6 +1,6 @@
 /**
  * Revocation by whoever has the right to it: the account that got the certificate, one that holds
- * its names, or its key (protocols.md §1.7; RFC 8555 §7.6).
+ * its names, or its key (RFC 8555 §7.6).
  */
 
 import { DerError } from "#core/asn1/cursor.ts";

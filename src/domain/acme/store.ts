@@ -189,7 +189,7 @@ export interface AcmeReads {
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
   eab(id: string): Promise<EabRecord | undefined>;
-  /** Newest first; `status` as http-api.md §4.18 has it, decided at `now`. */
+  /** Newest first; `status` decided at `now`. */
   eabs(
     filter: {
       readonly reach: Reach;

@@ -1,4 +1,7 @@
-/** Every request of ACME with what answers it (RFC 8555 §7, RFC 9773; protocols.md §1.2). */
+/**
+ * Every request of ACME with what answers it (RFC 8555 §7, RFC 9773). What belongs to an account is
+ * read by signed POST, never by GET (AC-6).
+ */
 
 import { readAccountKey } from "#core/acme/account-keys.ts";
 import { parseInnerJws, payloadObject, type AcmeJws } from "#core/acme/jws.ts";

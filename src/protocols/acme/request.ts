@@ -108,8 +108,8 @@ export class Door {
       } catch (error) {
         if (isBadNonce(error)) throw error;
         await this.#takeNonce(signed).catch((late: unknown) => {
-          // It was taken with what has come to nothing afterwards.
-          if (!isBadNonce(late)) throw late;
+          // It may have been taken with what has come to nothing afterwards.
+          if (!spent || !isBadNonce(late)) throw late;
         });
         throw error;
       }

@@ -1,4 +1,4 @@
-/** When clients are told to renew, and what replaces what (ARI-1 to ARI-4, ORD-4; RFC 9773). */
+/** When clients are told to renew, and what replaces what (ARI-1 to ARI-3, ORD-4; RFC 9773). */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,4 +1,4 @@
-/** Keys of ACME accounts and what they sign, by the words of RFC 7515, 7517, 7518 and 7638. */
+/** Keys of ACME accounts and what they sign, by the words of the RFCs of JSON Web Keys alone. */
 
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 

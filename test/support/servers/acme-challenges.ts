@@ -97,10 +97,18 @@ export interface AlpnCertificate {
   readonly digest: Uint8Array;
   readonly critical?: boolean;
   readonly key?: "ec" | "rsa";
+  /** Of the key; without it, it is for everything. */
+  readonly keyUsage?: string;
 }
 
 /** A self-signed certificate with its key, in PEM. */
-export function alpnCertificate({ names, digest, critical = true, key = "ec" }: AlpnCertificate) {
+export function alpnCertificate({
+  names,
+  digest,
+  critical = true,
+  key = "ec",
+  keyUsage,
+}: AlpnCertificate) {
   using directory = scratchDirectory();
   const at = (name: string) => `${directory.path}/${name}`;
   const kind = key === "ec" ? ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] : ["rsa:2048"];
@@ -118,6 +126,7 @@ export function alpnCertificate({ names, digest, critical = true, key = "ec" }: 
     ...subject,
     "-addext",
     extension,
+    ...(keyUsage === undefined ? [] : ["-addext", `keyUsage=critical,${keyUsage}`]),
   ]);
   return { key: directory.read("key.pem"), cert: directory.read("cert.pem") };
 }

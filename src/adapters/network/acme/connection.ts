@@ -71,7 +71,7 @@ export function startTls(
     const onAbort = () => fail(timeUp("the TLS handshake was not done"));
     if (signal.aborted) return onAbort();
     signal.addEventListener("abort", onAbort);
-    secured.on("error", (error) => fail(new ValidationFault("tls", handshakeWords(error))));
+    secured.on("error", (error) => fail(handshakeFault(error)));
     secured.on("close", () => fail(new ValidationFault("tls", handshakeClosed)));
     secured.on("secureConnect", () => {
       signal.removeEventListener("abort", onAbort);
@@ -118,16 +118,23 @@ function reach({ address, port, signal, seconds }: Try): Promise<Socket | string
 }
 
 /** What the kernel says of a connection, in words without numbers and paths. */
-function connectWords(error: Error): string {
-  const code = "code" in error ? String(error.code) : "";
-  return connectFailures[code] ?? "it cannot be reached";
-}
+const connectWords = (error: Error): string =>
+  connectFailures[codeOf(error)] ?? "it cannot be reached";
 
 /** What TLS says, in words of ours: those of the library name its own source files. */
-function handshakeWords(error: Error): string {
-  const code = "code" in error ? String(error.code) : "";
-  return handshakeFailures[code] ?? "The TLS handshake failed.";
-}
+const handshakeFault = (error: Error): ValidationFault =>
+  new ValidationFault(
+    "tls",
+    handshakeFailures[codeOf(error)] ?? "The TLS handshake failed.",
+    error,
+  );
+
+/** True where the library takes no certificate whose RSA key may not sign (RFC 5280 §4.2.1.3). */
+export const isKeyUsageFault = (error: unknown): boolean =>
+  error instanceof ValidationFault && codeOf(error.cause) === "ERR_SSL_KEY_USAGE_BIT_INCORRECT";
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : "";
 
 // biome-ignore format: the table is read by column.
 const connectFailures: Readonly<Record<string, string>> = {

@@ -7,8 +7,9 @@ export class ValidationFault extends Error {
   override readonly name = "ValidationFault";
   readonly problem: ValidationProblem;
 
-  constructor(type: ValidationProblem["type"], detail: string) {
-    super(detail);
+  /** `cause` is never shown. */
+  constructor(type: ValidationProblem["type"], detail: string, cause?: unknown) {
+    super(detail, { cause });
     this.problem = { type, detail };
   }
 }

@@ -107,6 +107,7 @@ export class NetworkValidators implements Validators {
               addresses: this.#addresses(reach, settings),
               deadline,
               port: settings.tls_alpn01_port,
+              random: this.#deps.random,
             },
           ),
         };

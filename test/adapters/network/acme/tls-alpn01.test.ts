@@ -61,6 +61,13 @@ describe("control is proven", () => {
     },
   );
 
+  test("by a certificate whose key may encrypt and not sign, as some clients make them", async () => {
+    const shown = alpnCertificate({ ...right, key: "rsa", keyUsage: "keyEncipherment" });
+    const server = await startAlpnResponder(shown, { address: "127.0.0.2" });
+    expect(await attempt(server.port)).toEqual(["proved", "127.0.0.2"]);
+    await server.stop();
+  });
+
   test.each([
     ["127.0.0.2", "2.0.0.127.in-addr.arpa"],
     ["::1", `1.${"0.".repeat(31)}ip6.arpa`],
@@ -85,6 +92,7 @@ describe("control is not proven by a certificate", () => {
     ["of an address",               { names: "IP:127.0.0.2" },           "another subject"],
     ["of another account",          { digest: sha256(Buffer.from("x")) }, "another key authorization"],
     ["whose proof is not critical", { critical: false },                 "not critical"],
+    ["that only encrypts, of another account", { key: "rsa", keyUsage: "keyEncipherment", digest: sha256(Buffer.from("x")) }, "another key authorization"],
   ] as const)("%s", async (_what, change, words) => {
     const server = await startAlpnResponder(alpnCertificate({ ...right, ...change }), { address: "127.0.0.2" });
     expect(await attempt(server.port)).toEqual(["incorrectResponse", expect.stringContaining(words)]);
@@ -101,6 +109,15 @@ describe("control is not proven by a certificate", () => {
     });
     expect(await attempt(server.port)).toEqual(["tls", expect.stringContaining("protocol")]);
     await server.stop();
+  });
+
+  test("whose key may not sign, of a server that agrees on no protocol", async () => {
+    const shown = alpnCertificate({ ...right, key: "rsa", keyUsage: "keyEncipherment" });
+    for (const protocols of [[], ["h2"]]) {
+      const server = await startAlpnResponder(shown, { address: "127.0.0.2", protocols });
+      expect((await attempt(server.port))[0]).toBe("tls");
+      await server.stop();
+    }
   });
 
   test("of a server that speaks TLS 1.1 at most", async () => {
