@@ -34,8 +34,11 @@ export class BenchClient {
     return this.#kid ?? "";
   }
 
-  /** An order from beginning to end; gives the milliseconds it took. */
-  async order(): Promise<number> {
+  /**
+   * An order from beginning to end, looked at so long after its proof was fetched; gives the
+   * milliseconds it took.
+   */
+  async order(lookAfterMs: number): Promise<number> {
     const world = this.#world;
     const name = world.name();
     const csr = this.#csr(name);
@@ -43,6 +46,7 @@ export class BenchClient {
     const identifiers = [{ type: "dns", value: name }];
     const { body: order, location } = await this.#post("/new-order", { identifiers });
     await this.#prove(String(order.authorizations?.[0]));
+    await Bun.sleep(lookAfterMs);
     await this.#settled(location);
     const { body: done } = await this.#post(String(order.finalize), { csr });
     await this.#post(String(done.certificate), undefined);
@@ -116,14 +120,21 @@ export interface Orders {
   readonly took: readonly number[];
 }
 
-/** So many clients order for some seconds, one order after the other each. */
-export async function ordering(clients: readonly BenchClient[], seconds: number): Promise<Orders> {
+/**
+ * So many clients order for some seconds, one order after the other each, and look at each so long
+ * after its proof was fetched.
+ */
+export async function ordering(
+  clients: readonly BenchClient[],
+  seconds: number,
+  lookAfterMs: number,
+): Promise<Orders> {
   const took: number[] = [];
   const begun = performance.now();
   const end = begun + seconds * 1000;
   await Promise.all(
     clients.map(async (client) => {
-      while (performance.now() < end) took.push(await client.order());
+      while (performance.now() < end) took.push(await client.order(lookAfterMs));
     }),
   );
   return { perSecond: took.length / ((performance.now() - begun) / 1000), took };

@@ -168,7 +168,7 @@ export class Replacements {
   async #fitting(meant: Meant, time: PlannedTime, order: ReplacementOrder) {
     const { rate, store } = this.#deps;
     const counts = { total: 0, replaced: 0, notByAcme: 0 };
-    for await (const { ca, candidates } of this.#good(meant)) {
+    for await (const { ca, candidates } of this.#good(meant, lookedAtOnce)) {
       const obtained = await store.read.replacements.obtained(ca, candidates);
       counts.total += obtained.size;
       counts.notByAcme += candidates.length - obtained.size;
@@ -187,31 +187,29 @@ export class Replacements {
   async #stage(record: ReplacementRecord, meant: Meant, coming: number): Promise<void> {
     const { store } = this.#deps;
     let placed = 0;
-    for await (const { ca, candidates } of this.#good(meant)) {
-      for (let at = 0; at < candidates.length; at += stagedAtOnce) {
-        const some = candidates.slice(at, at + stagedAtOnce);
-        const { items, next } = await store.atomically(async (tx) => {
-          // Asked in the unit: whoever is replaced after this finds the item.
-          const obtained = await tx.replacements.obtained(ca, some);
-          const told = { record, ca, placed, coming };
-          const made = itemsOf(told, some, obtained);
-          await tx.replacements.addItems(made.items);
-          return made;
-        });
-        placed = next;
-        if (items.length > 0) await nextTurn();
-      }
+    for await (const { ca, candidates } of this.#good(meant, stagedAtOnce)) {
+      const told = { record, ca, placed, coming };
+      placed = await store.atomically(async (tx) => {
+        // Asked in the unit: whoever is replaced after this finds the item.
+        const obtained = await tx.replacements.obtained(ca, candidates);
+        const { items, next } = itemsOf(told, candidates, obtained);
+        await tx.replacements.addItems(items);
+        return next;
+      });
+      await nextTurn();
     }
   }
 
-  /** Those that are good and not expired. */
-  async *#good({ members, selection, upTo }: Meant): AsyncGenerator<Slice> {
+  /** Those that are good and not expired, so many at a time at most. */
+  async *#good({ members, selection, upTo }: Meant, most: number): AsyncGenerator<Slice> {
     const { store, clock } = this.#deps;
     for (const ca of members) {
       for await (const meant of meantSlices(store.read.bulkRevocations, ca, selection, upTo)) {
         const now = clock.now();
         const candidates = meant.filter((one) => certificateState(one, now) === "good");
-        if (candidates.length > 0) yield { ca, candidates };
+        for (let at = 0; at < candidates.length; at += most) {
+          yield { ca, candidates: candidates.slice(at, at + most) };
+        }
       }
     }
   }
@@ -313,4 +311,6 @@ function shareOf(measured: number | undefined): number {
 
 /** Certificates per second that any key store makes, as far as nothing has been seen yet. */
 const unmeasured = 10;
-const stagedAtOnce = 250;
+const lookedAtOnce = 250;
+/** Each lies on pages of its own, and a commit of many of these keeps everybody waiting. */
+const stagedAtOnce = 50;
