@@ -77,7 +77,7 @@ test.each(guarded)("%s: a parked call is done with the input it was made with", 
 });
 
 test("every operation that takes two is tried", () => {
-  expect(guarded.length).toBe(13);
+  expect(guarded.length).toBe(14);
 });
 
 /** What an operation was run with. */
@@ -196,6 +196,8 @@ const pools: Readonly<Record<string, readonly string[]>> = {
   issued_before: times,
   expires_at: times,
   expiry: times,
+  start: times,
+  until: times,
   tenant: ["web"],
   tenant_id: ["web", defaultTenant],
   dns: ["good.example", ".Below.example"],
