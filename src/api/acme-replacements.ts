@@ -72,11 +72,14 @@ export function replacementHandlers(deps: Deps) {
   } satisfies Partial<Record<OperationName, Definition>>;
 }
 
+/** A plan that takes longer outlives the certificates it is about. */
+const daysMax = 365;
+
 const planFields = {
   dry_run: otherwise(flag(), false),
   filter: otherwise(object(predicateFields), noPredicate),
   all: otherwise(flag(), false),
-  within_seconds: optional(integer(planSecondsMin, daysMax() * secondsPerDay)),
+  within_seconds: optional(integer(planSecondsMin, daysMax * secondsPerDay)),
   until: optional(timeField),
   start: optional(timeField),
   revoke: optional(reasonField),
@@ -139,9 +142,9 @@ function orderOf({ clock }: Deps, input: Input<typeof planFields>): ReplacementO
   const from = start === undefined || start < now ? now : start;
   const end = within_seconds === undefined ? until : addSeconds(from, within_seconds);
   if (end === undefined) throw refuse("missing_field", { field: "within_seconds" });
-  const latest = addSeconds(now, 2 * daysMax() * secondsPerDay);
+  const latest = addSeconds(now, 2 * daysMax * secondsPerDay);
   if (end < addSeconds(from, planSecondsMin) || end > latest) {
-    const reason = `must be ${planSecondsMin} seconds to ${daysMax()} days after the start`;
+    const reason = `must be ${planSecondsMin} seconds to ${daysMax} days after the start`;
     throw refuse("invalid_field", {
       field: within_seconds === undefined ? "until" : "start",
       reason,
@@ -224,32 +227,30 @@ const foundShape = shape({
   poll_seconds: count,
 });
 
-const recordShape = shape(recordMembers());
+const recordMembers = {
+  id: words(),
+  ca_id: words(),
+  tenant_id: words(),
+  status: oneOf(replacementStates),
+  filter: words(),
+  start: time,
+  end: time,
+  per_second: decimal(),
+  revoke: optional(reasonText),
+  created_by: words(),
+  created_at: time,
+};
+
+const recordShape = shape(recordMembers);
 
 const planShape = shape({
-  ...recordMembers(),
+  ...recordMembers,
   total: count,
   replaced: count,
   outstanding: count,
   revoked: count,
   not_by_acme: optional(count),
 });
-
-function recordMembers() {
-  return {
-    id: words(),
-    ca_id: words(),
-    tenant_id: words(),
-    status: oneOf(replacementStates),
-    filter: words(),
-    start: time,
-    end: time,
-    per_second: decimal(),
-    revoke: optional(reasonText),
-    created_by: words(),
-    created_at: time,
-  };
-}
 
 function recordJson(record: ReplacementRecord): ValueOf<typeof recordShape> {
   return present<ValueOf<typeof recordShape>>({
@@ -287,8 +288,3 @@ const foundJson = (
   least_seconds: leastSeconds,
   poll_seconds: config().acme.renewal_poll_hours * 3600,
 });
-
-/** A plan that takes longer outlives the certificates it is about. */
-function daysMax(): number {
-  return 365;
-}

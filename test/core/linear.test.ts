@@ -126,15 +126,15 @@ const outcome = (work: () => unknown) => {
 };
 
 const ofAcme: readonly Shape[] = [
-  ...['"a":1,', '"\\\\":"",', '"', '\\"', "{", "[", ":", '"a":{"b":[]},'].map((piece) =>
+  ['"a":1,', '"\\\\":"",', '"', '\\"', "{", "[", ":", '"a":{"b":[]},'].map((piece) =>
     shape(`strict JSON ${piece}`, 6000, (count) => `{${piece.repeat(count)}"z":0}`, readJsonText),
   ),
-  ...["A", "-", "=", " ", "+"].map((piece) =>
+  ["A", "-", "=", " ", "+"].map((piece) =>
     shape(`base64url ${piece}`, 20_000, repeated(piece), (text) =>
       outcome(() => openFlattened({ protected: text, payload: text, signature: text })),
     ),
   ),
-  ...["a.", "*.", "-", "1.", "xn--a.", "ab--."].map((piece) =>
+  ["a.", "*.", "-", "1.", "xn--a.", "ab--."].map((piece) =>
     shape(`ACME name ${piece}`, 6000, repeated(piece), dnsNameFault),
   ),
   shape(
@@ -143,13 +143,13 @@ const ofAcme: readonly Shape[] = [
     (count) => Array.from({ length: count }, (_, at) => ({ type: "dns", value: `${at}_.test` })),
     (value) => outcome(() => readIdentifiers(value, { max: 1e9, allowIp: true })),
   ),
-  ...["a", ".", "a.", "@", "a@"].map((piece) =>
+  ["a", ".", "a.", "@", "a@"].map((piece) =>
     shape(`contact ${piece}`, 20_000, repeated(piece), (text) =>
       outcome(() => readContacts([`mailto:${text}`])),
     ),
   ),
-  ...["A", "."].map((piece) => shape(`certid ${piece}`, 20_000, repeated(piece), readCertId)),
-  ...[" ", "\n", " a"].map((piece) =>
+  ["A", "."].map((piece) => shape(`certid ${piece}`, 20_000, repeated(piece), readCertId)),
+  [" ", "\n", " a"].map((piece) =>
     shape(
       `http-01 body ${JSON.stringify(piece)}`,
       20_000,
@@ -157,7 +157,7 @@ const ofAcme: readonly Shape[] = [
       (body) => httpBodyMatches(body, "a.b"),
     ),
   ),
-];
+].flat();
 
 const shapes: readonly Shape[] = [
   ...ofAcme,

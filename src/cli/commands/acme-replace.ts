@@ -1,29 +1,19 @@
 /** `pkid acme replace`: has the clients of many certificates come for others, and says who has. */
 
-import { choice, number, pageArgs, toggle, value, word } from "#cli/args.ts";
+import { number, pageArgs, toggle, value, word } from "#cli/args.ts";
 import type { Answer, Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { agreed } from "#cli/confirm.ts";
 import { UsageError } from "#cli/failure.ts";
-import { givenFingerprint } from "#cli/key-files.ts";
 import { secondsOf } from "#cli/open-reach.ts";
+import { predicateArgs, predicateOf } from "#cli/predicate.ts";
 import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
-import { readSerials } from "#cli/serials.ts";
 
 const args = {
   ca: caArg,
-  profile: value("Only those of a profile.", "name"),
-  pattern: value("Glob over common name and names: *, ?, [set]; without case.", "glob"),
-  "issued-after": value("Issued at this time or later.", "time"),
-  "issued-before": value("Issued at this time or earlier.", "time"),
-  "serials-file": value("Only the serials of this file, one per line; - for stdin.", "file"),
-  "serial-format": choice("How the file writes them.", "format", ["decimal", "hex"]),
-  "by-public-key": value(
-    "Only those with a key: hex, SHA256:<base64>, or a certificate, request or key file.",
-    "key",
-  ),
+  ...predicateArgs,
   all: toggle("Every certificate; needed with --revoke when nothing else selects."),
   within: value("Time they are spread over, as 24h.", "duration"),
   until: value("The end of that time, instead of --within.", "time"),
@@ -45,7 +35,7 @@ export const acmeReplace: Command = command({
   args,
   run: async (invocation) => {
     const { args: given, client, print, note, globals, io } = invocation;
-    const asked = await membersOf(invocation, await caIdOf(client, given.ca));
+    const asked = await membersOf(invocation);
     const found = await client.untold().askLong("acme.replace.plan", { ...asked, dry_run: true });
     if (given["dry-run"]) return void print(found, facts(found, foundKeys));
     const poll = Number(textAt(found, "poll_seconds"));
@@ -101,25 +91,14 @@ export const acmeReplacementVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
-async function membersOf({ args: given, io, given: isGiven }: Given, id: string) {
-  const file = given["serials-file"];
-  const key = given["by-public-key"];
-  if (isGiven("serial-format") && file === undefined) {
-    throw new UsageError("--serial-format is for --serials-file.");
-  }
+async function membersOf(invocation: Given) {
+  const { args: given, client } = invocation;
   if ((given.within === undefined) === (given.until === undefined)) {
     throw new UsageError("Either --within or --until says how long it may take.");
   }
-  const filter = {
-    profile: given.profile,
-    pattern: given.pattern,
-    issued_after: given["issued-after"],
-    issued_before: given["issued-before"],
-    serials: file === undefined ? undefined : await readSerials(io, file, given["serial-format"]),
-    public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
-  };
+  const filter = await predicateOf(invocation);
   return {
-    id,
+    id: await caIdOf(client, given.ca),
     filter,
     all: given.all || undefined,
     within_seconds: given.within === undefined ? undefined : secondsOf("--within", given.within),

@@ -1,27 +1,17 @@
 /** `pkid revoke bulk`: shows what would be revoked, and revokes it once the number is confirmed. */
 
-import { choice, number, toggle, reason, value } from "#cli/args.ts";
+import { number, toggle, reason, value } from "#cli/args.ts";
 import type { Answer, Client } from "#cli/client.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
 import { Failure, Refusal, UsageError } from "#cli/failure.ts";
-import { givenFingerprint } from "#cli/key-files.ts";
+import { predicateArgs, predicateOf } from "#cli/predicate.ts";
 import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, rowsAt, shellWord, textAt } from "#cli/rows.ts";
-import { readSerials } from "#cli/serials.ts";
 
 const args = {
   ca: caArg,
-  profile: value("Only those of a profile.", "name"),
-  pattern: value("Glob over common name and names: *, ?, [set]; without case.", "glob"),
-  "issued-after": value("Issued at this time or later.", "time"),
-  "issued-before": value("Issued at this time or earlier.", "time"),
-  "serials-file": value("Only the serials of this file, one per line; - for stdin.", "file"),
-  "serial-format": choice("How the file writes them.", "format", ["decimal", "hex"]),
-  "by-public-key": value(
-    "Only those with a key: hex, SHA256:<base64>, or a certificate, request or key file.",
-    "key",
-  ),
+  ...predicateArgs,
   "include-expired": toggle("Also those that have expired."),
   all: toggle("Every certificate of the CA; needed when nothing else selects."),
   reason: reason("keyCompromise"),
@@ -43,11 +33,7 @@ export const revokeBulk: Command = command({
     if (given["dry-run"] && (confirm !== undefined || force)) {
       throw new UsageError("--dry-run excludes --confirm and --force.");
     }
-    if (invocation.given("serial-format") && given["serials-file"] === undefined) {
-      throw new UsageError("--serial-format is for --serials-file.");
-    }
-    const id = await caIdOf(invocation.client, given.ca);
-    const order = await orderOf(invocation, id);
+    const order = await orderOf(invocation);
     if (confirm !== undefined || force) return await execute(invocation, order);
     const plan = await invocation.client.ask("cert.revoke_bulk", { ...order, dry_run: true });
     invocation.print(plan, planText(plan));
@@ -108,18 +94,11 @@ async function revokedSoFar(client: Client, id: string): Promise<number> {
 type Order = Awaited<ReturnType<typeof orderOf>>;
 
 /** What every question about this run says. */
-async function orderOf({ args: given, io }: Bulk, id: string) {
-  const key = given["by-public-key"];
-  const file = given["serials-file"];
-  const filter = {
-    profile: given.profile,
-    pattern: given.pattern,
-    issued_after: given["issued-after"],
-    issued_before: given["issued-before"],
-    serials: file === undefined ? undefined : await readSerials(io, file, given["serial-format"]),
-    include_expired: given["include-expired"] || undefined,
-    public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
-  };
+async function orderOf(invocation: Bulk) {
+  const { args: given, client } = invocation;
+  const include_expired = given["include-expired"] || undefined;
+  const filter = { ...(await predicateOf(invocation)), include_expired };
+  const id = await caIdOf(client, given.ca);
   const { reason, all } = given;
   const batch_size = given["batch-size"];
   return { id, reason, filter, all: all || undefined, batch_size };

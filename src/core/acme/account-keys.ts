@@ -7,9 +7,8 @@ import { bitString, nullElement, oid, sequence, unsignedInteger } from "#core/as
 import { oids } from "#core/asn1/oids.ts";
 import { importPublicKey, sha256, type VerificationKey } from "#core/crypto.ts";
 import { fitOf, type JwsAlgorithm, type KeyKind } from "#core/jose/algorithms.ts";
-import { checkKey, strictKeyChecks } from "#core/policy/key-quality.ts";
+import { weaknessOf } from "#core/policy/key-quality.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
-import { parsePublicKey } from "#core/x509/public-keys.ts";
 
 import { base64urlOctets, base64urlText } from "./base64url.ts";
 import { isMembers, type JsonMembers, readJsonText } from "./strict-json.ts";
@@ -43,7 +42,7 @@ export function readAccountKey(jwk: unknown, algorithm: JwsAlgorithm): AccountKe
   }
   const spki = spkiOf(members);
   if (spki === undefined) throw badKey("its numbers are not spelled as they must be");
-  const fault = checkKey(parsePublicKey(spki), strictKeyChecks, knownOfNone)[0]?.description;
+  const fault = weaknessOf(spki);
   if (fault !== undefined) throw badKey(fault);
   const key = imported(spki);
   if (key === undefined) throw badKey("no signature can be verified with it");
@@ -169,12 +168,3 @@ const curves = {
   "P-384": { octets: 48, curve: oids.p384 },
   "P-521": { octets: 66, curve: oids.p521 },
 } as const;
-/** What a store knows is asked of it elsewhere. */
-const knownOfNone = {
-  prime: false,
-  weak: false,
-  blocked: false,
-  own: false,
-  account: false,
-  duplicate: false,
-};

@@ -1,7 +1,7 @@
 /** Key checks: what makes a public key unfit to be certified, one row per check (KCK-1). */
 
 import { rawKeyOctets } from "#core/x509/algorithms.ts";
-import type { PublicKey } from "#core/x509/public-keys.ts";
+import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
 
 import type { Profile } from "./profile.ts";
 import type { Finding } from "./lint.ts";
@@ -97,6 +97,19 @@ export const strictKeyChecks: Profile["keyChecks"] = {
   detectDuplicates: false,
   minRsaBits: 2048,
 };
+
+/** Why a key is weak by its numbers alone; undefined when it is not. */
+export function weaknessOf(spki: Uint8Array): string | undefined {
+  const facts = {
+    prime: false,
+    weak: false,
+    blocked: false,
+    own: false,
+    account: false,
+    duplicate: false,
+  };
+  return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
+}
 
 function smallModulus(key: PublicKey, { minRsaBits }: Profile["keyChecks"]) {
   const least = Math.max(2048, minRsaBits);

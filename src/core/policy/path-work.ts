@@ -26,8 +26,8 @@ import {
   isSoundPath,
   judgePath,
   type RevocationState,
-  weaknessOf,
 } from "./validate.ts";
+import { weaknessOf } from "./key-quality.ts";
 
 /** Looks for a path from the certificate to the anchor, over those given and our own. */
 export interface PathSearch {

@@ -15,9 +15,8 @@ import { type NameConstraints, parseNameConstraints } from "#core/x509/name-cons
 import { nameText } from "#core/x509/names.ts";
 import { isSelfIssued, isValidAt } from "#core/x509/path.ts";
 import { policyFactsOf, policyFault } from "#core/x509/path-policies.ts";
-import { parsePublicKey } from "#core/x509/public-keys.ts";
 
-import { checkKey, strictKeyChecks } from "./key-quality.ts";
+import { weaknessOf } from "./key-quality.ts";
 import { pathViolations } from "./name-constraints.ts";
 
 /** What can be known of a revocation; `skipped` where nobody wanted to. */
@@ -207,19 +206,6 @@ function weakKey({ path }: JudgedPath): Verdict {
     if (weakness !== undefined) return fails(certificate, `has a weak key: ${weakness}`);
   }
   return passed;
-}
-
-/** Why a key is weak by its numbers alone; undefined when it is not. */
-export function weaknessOf(spki: Uint8Array): string | undefined {
-  const facts = {
-    prime: false,
-    weak: false,
-    blocked: false,
-    own: false,
-    account: false,
-    duplicate: false,
-  };
-  return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
 }
 
 /** The anchor is trusted for its key; nobody relies on the signature it has. */
