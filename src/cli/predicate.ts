@@ -1,4 +1,4 @@
-/** Which certificates of a CA a command is about: the flags that select, and the filter they make. */
+/** Which certificates of a CA a command is about: flags that select, and the filter they make. */
 
 import { choice, type Given, value } from "./args.ts";
 import { UsageError } from "./failure.ts";
