@@ -90,15 +90,14 @@ export async function socketReach(
       "unreachable",
     );
   }
-  // Every socket is called localhost, and a kept connection may be one its server has closed.
-  const own = { unix, keepalive: false };
   const send: Reach["send"] = (method, path, body, more = {}, long = false) => {
     const asked = request(method, body, { ...more }, long ? undefined : timeoutMs);
-    return reaching(unix, () => fetch(`http://localhost${path}`, { ...asked, ...own }));
+    return reaching(unix, () => fetch(`http://localhost${path}`, { ...asked, unix }));
   };
   try {
-    const signal = AbortSignal.timeout(timeoutMs);
-    await (await fetch("http://localhost/healthz", { signal, ...own })).text();
+    await (
+      await fetch("http://localhost/healthz", { unix, signal: AbortSignal.timeout(timeoutMs) })
+    ).text();
   } catch {
     // A socket nobody listens on is what a killed server leaves; the lock decides who may go on.
     return undefined;
