@@ -21,11 +21,20 @@ export type Judge = (
 /** Judges the answers of the instances it is told of, whoever fetches them. */
 export class AnswersWatch {
   readonly #origins = new Set<string>();
+  readonly #sockets = new Set<string>();
   #judge: Judge | undefined;
 
-  /** From now on what comes from this address is judged. */
-  add(origin: string): void {
-    this.#origins.add(origin);
+  /**
+   * From now on what comes from these origins and from this admin socket is judged. The function
+   * it gives ends that: what listens there later is somebody else.
+   */
+  add(origins: readonly string[], adminSocket: string): () => void {
+    for (const origin of origins) this.#origins.add(origin);
+    this.#sockets.add(adminSocket);
+    return () => {
+      for (const origin of origins) this.#origins.delete(origin);
+      this.#sockets.delete(adminSocket);
+    };
   }
 
   /** The same fetch, which throws for what no description allows. */
@@ -36,12 +45,13 @@ export class AnswersWatch {
       const request = input instanceof Request ? input : undefined;
       const url = new URL(request?.url ?? String(input));
       const socket = init !== undefined && "unix" in init ? String(init.unix) : "";
-      const isOurs = this.#origins.has(url.origin) || socket.endsWith("admin.sock");
+      const isLocal = this.#sockets.has(socket);
+      const isOurs = socket === "" ? this.#origins.has(url.origin) : isLocal;
       if (!isOurs) return answer;
       const length = Number(answer.headers.get("content-length") ?? "0");
       if (length === 0 || length > judgedMax) return answer;
       this.#judge ??= judgeOf(describedCatalog());
-      const side = socket.endsWith("admin.sock") ? "local" : "main";
+      const side = isLocal ? "local" : "main";
       const method = init?.method ?? request?.method ?? "GET";
       await this.#judge(side, method, url.pathname, answer.clone());
       return answer;

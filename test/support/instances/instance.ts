@@ -82,7 +82,8 @@ export class Instance {
     const readyMs = performance.now() - started;
     const output = () => out.join("\n");
     const { url = "", public_http = "" } = ready;
-    for (const origin of [url, public_http]) if (origin !== "") answers.add(origin);
+    const origins = [url, public_http].filter((origin) => origin !== "");
+    void child.exited.then(answers.add(origins, join(home, "data", "admin.sock")));
     return new Instance(home, child, logFile, url, public_http, output, readyMs, program);
   }
 

@@ -1,11 +1,10 @@
 /**
- * Run as a process of its own: holds the directory it is given, starts a child, prints the child's
- * pid, and waits.
+ * Run as a process of its own: holds the directory it is given, starts a child, and waits. The
+ * child prints its pid itself: between fork and exec it still holds what its parent holds.
  */
 
 import { holdDirectory } from "#adapters/data-directory.ts";
 
 holdDirectory(String(process.argv[2]));
-const child = Bun.spawn(["sleep", "60"], { stdio: ["ignore", "ignore", "ignore"] });
-console.log(child.pid);
+Bun.spawn(["sh", "-c", "echo $$; exec sleep 60"], { stdio: ["ignore", "inherit", "ignore"] });
 setInterval(() => {}, 1000);
