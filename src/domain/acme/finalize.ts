@@ -22,7 +22,7 @@ import type { Spend } from "./nonces.ts";
 import type { IssuanceRate } from "./issuance-rate.ts";
 import type { OpenPlans } from "./open-plans.ts";
 import { authorizationStatusAt, issuingProfile, type Orders } from "./orders.ts";
-import type { AccountRecord, AuthorizationRecord, CertificateName, OrderRecord } from "./store.ts";
+import type { AccountRecord, AuthorizationFacts, CertificateName, OrderRecord } from "./store.ts";
 
 export interface FinalizationDeps {
   readonly store: Store;
@@ -136,7 +136,7 @@ export class Finalization {
   }
 
   /** FIN-3: everything that was proved is so at this moment. */
-  async #proofs(order: OrderRecord, now: Instant): Promise<readonly AuthorizationRecord[]> {
+  async #proofs(order: OrderRecord, now: Instant): Promise<readonly AuthorizationFacts[]> {
     const proofs = await this.#deps.store.read.acme.authorizations(order.authorizations);
     const lost = proofs.filter((proof) => authorizationStatusAt(proof, now) !== "valid");
     if (lost.length > 0 || proofs.length !== order.identifiers.length) {
@@ -224,7 +224,7 @@ function factsOf(
   directory: Directory,
   account: AccountRecord,
   order: OrderRecord,
-  proofs: readonly AuthorizationRecord[],
+  proofs: readonly AuthorizationFacts[],
 ): CaaFacts {
   const methods = new Map<string, string>();
   for (const [index, { value }] of order.identifiers.entries()) {

@@ -28,6 +28,7 @@ import type { Spend } from "./nonces.ts";
 import type { AcmeSections } from "./sections.ts";
 import type {
   AccountRecord,
+  AuthorizationFacts,
   AuthorizationRecord,
   CertificateName,
   ChallengeRecord,
@@ -374,7 +375,7 @@ export function orderAt(order: OrderRecord, now: Instant): OrderRecord {
 /** RFC 8555 §7.1.6: an authorization that ended without being valid takes its order along. */
 function withLostProof(
   order: OrderRecord,
-  proofs: readonly AuthorizationRecord[],
+  proofs: readonly AuthorizationFacts[],
   now: Instant,
 ): OrderRecord {
   const states = proofs.map((proof) => authorizationStatusAt(proof, now));
@@ -388,7 +389,7 @@ const isOpen = ({ status }: OrderRecord): boolean => status === "pending" || sta
 
 /** What an authorization is called at that moment (RFC 8555 §7.1.6). */
 export const authorizationStatusAt = (
-  { status, expiresAt }: Pick<AuthorizationRecord, "status" | "expiresAt">,
+  { status, expiresAt }: Pick<AuthorizationFacts, "status" | "expiresAt">,
   now: Instant,
 ): AuthorizationRecord["status"] | "expired" =>
   (status === "pending" || status === "valid") && now >= expiresAt ? "expired" : status;

@@ -97,7 +97,8 @@ export const authorizationStates = [
 ] as const;
 export type AuthorizationState = (typeof authorizationStates)[number];
 
-export interface AuthorizationRecord {
+/** An authorization without the ways to prove it. */
+export interface AuthorizationFacts {
   readonly id: string;
   readonly account: string;
   readonly directory: string;
@@ -110,6 +111,9 @@ export interface AuthorizationRecord {
   readonly expiresAt: Instant;
   /** The challenge that proved it. */
   readonly method: ChallengeType | undefined;
+}
+
+export interface AuthorizationRecord extends AuthorizationFacts {
   readonly challenges: readonly ChallengeRecord[];
 }
 
@@ -131,7 +135,7 @@ export interface ChallengeRecord {
 /** A challenge whose proof is to be looked for, taken by this store until its lease ends. */
 export interface ValidationJob {
   readonly challenge: ChallengeRecord;
-  readonly authorization: Omit<AuthorizationRecord, "challenges">;
+  readonly authorization: AuthorizationFacts;
   readonly account: AccountRecord;
 }
 
@@ -208,7 +212,7 @@ export interface AcmeReads {
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** One for each id, in their order. */
-  authorizations(ids: readonly string[]): Promise<readonly AuthorizationRecord[]>;
+  authorizations(ids: readonly string[]): Promise<readonly AuthorizationFacts[]>;
   /**
    * Those of an account that are pending or valid, past their end too, in the order of their names
    * and then of their ids; those behind `after`.

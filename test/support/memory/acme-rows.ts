@@ -3,7 +3,7 @@
 import type { Instant } from "#core/time.ts";
 import type {
   AccountRecord,
-  AuthorizationRecord,
+  AuthorizationFacts,
   ChallengeRecord,
   OrderRecord,
 } from "#domain/acme/store.ts";
@@ -21,10 +21,10 @@ export interface MemoryChallenge extends ChallengeRecord {
   readonly leaseUntil?: Instant | undefined;
 }
 
-/** An authorization without its challenges. */
-export type MemoryAuthorization = Omit<AuthorizationRecord, "challenges"> & {
+/** An authorization with the ids of its challenges. */
+export interface MemoryAuthorization extends AuthorizationFacts {
   readonly challengeIds: readonly string[];
-};
+}
 
 /** A key that an account had. */
 export type MemoryAccountKey = Pick<AccountRecord, "thumbprint" | "spkiSha256">;

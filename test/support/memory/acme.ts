@@ -106,7 +106,13 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       const authorization = challenge && proof(challenge.authorization);
       return authorization && { challenge: plain(challenge), authorization };
     },
-    authorizations: async (ids) => ids.flatMap((id) => proof(id) ?? []),
+    authorizations: async (ids) =>
+      ids.flatMap((id) => {
+        const kept = state.acmeAuthorizations.get(id);
+        if (kept === undefined) return [];
+        const { challengeIds: _c, ...facts } = kept;
+        return facts;
+      }),
     openAuthorizations: async (account, limit, after) => {
       const open = all()
         .filter((one) => one.account === account)

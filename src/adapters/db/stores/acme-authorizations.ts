@@ -2,7 +2,12 @@
 
 import { and, asc, eq, gt, gte, or, sql } from "drizzle-orm";
 
-import type { AcmeReads, AcmeWrites, AuthorizationRecord } from "#domain/acme/store.ts";
+import type {
+  AcmeReads,
+  AcmeWrites,
+  AuthorizationFacts,
+  AuthorizationRecord,
+} from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
@@ -19,10 +24,9 @@ import { challengeFrom, rowOf as challengeRow } from "./acme-challenge-rows.ts";
 export function authorizationReads(
   connection: Connection,
 ): Pick<AcmeReads, "authorization" | "authorizations" | "openAuthorizations" | "validFor"> {
-  const listed = listedOf(connection);
   return {
-    authorization: async (id) => (await listed([id]))[0],
-    authorizations: listed,
+    authorization: byIdOf(connection),
+    authorizations: listedOf(connection),
     openAuthorizations: openOf(connection),
     validFor: validOf(connection),
   };
@@ -144,14 +148,19 @@ lease_until = null where status = 'processing' and ${isAmong(connection, "id", i
   };
 }
 
+function byIdOf(connection: Connection): AcmeReads["authorization"] {
+  const find = selector(connection, connection.t.acmeAuthorizations, "where id = %1");
+  const withChallenges = challengesOf(connection);
+  return async (id) => (await withChallenges(await find([id])))[0];
+}
+
 function listedOf(connection: Connection): AcmeReads["authorizations"] {
   const named = isAmong(connection, "id", "%1");
   const find = selector(connection, connection.t.acmeAuthorizations, `where ${named}`);
-  const withChallenges = challengesOf(connection);
   return async (ids) => {
     if (ids.length === 0) return [];
-    const found = await withChallenges(await find([textList(ids)]));
-    const byId = new Map(found.map((one) => [one.id, one]));
+    const found = await find([textList(ids)]);
+    const byId = new Map(found.map((row) => [row.id, authorizationFrom(row)]));
     return ids.flatMap((id) => byId.get(id) ?? []);
   };
 }
@@ -176,13 +185,13 @@ export function challengesOf(
 }
 
 /** Only the writes of these stores fill the table, so its texts are what the record's type says. */
-export function authorizationFrom(row: Row): Omit<AuthorizationRecord, "challenges"> {
+export function authorizationFrom(row: Row): AuthorizationFacts {
   const { identifierType, identifier, challenges: _c, ordered: _o, method, ...facts } = row;
   return {
     ...facts,
     identifier: { type: identifierType, value: identifier },
     method: method ?? undefined,
-  } as Omit<AuthorizationRecord, "challenges">; // See above.
+  } as AuthorizationFacts; // See above.
 }
 
 /** Of what was proved again and again only the newest is of use. */
