@@ -207,7 +207,8 @@ test("a socket that no listener is configured for stops the start, which says so
 test("two replicas are replaced one after the other, behind a balancer that asks whether they are ready, without a failed request", async () => {
   const database = { driver: "postgres", dsn: await server.createDatabase() };
   const open = { enabled: true, address: "127.0.0.1:0" };
-  const config = { database, server: { public_http: open, shutdown_delay_seconds: 1 } };
+  // Long beside a look of the balancer and beside a request, on whatever machine.
+  const config = { database, server: { public_http: open, shutdown_delay_seconds: 5 } };
   const home = newHome();
   writeConfig(home, config);
   expect((await runCli(home, ["migrate"])).code).toBe(0);

@@ -14,7 +14,7 @@ export class Balancer {
   readonly #targets = new Map<string, Target>();
   readonly #ready = new Set<string>();
   readonly #sockets = new Set<Socket>();
-  readonly #watch: Timer;
+  #closed = false;
   #turn = 0;
 
   static open(lookMs: number): Promise<Balancer> {
@@ -26,7 +26,7 @@ export class Balancer {
   private constructor(lookMs: number, listening: () => void) {
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#pass(socket));
     this.#server.listen(0, "127.0.0.1", listening);
-    this.#watch = setInterval(() => void this.#look(), lookMs);
+    void this.#watch(lookMs);
   }
 
   get port(): number {
@@ -41,9 +41,17 @@ export class Balancer {
   }
 
   close(): void {
-    clearInterval(this.#watch);
+    this.#closed = true;
     this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** One look after the other: what an earlier one has seen is not told after a later one. */
+  async #watch(lookMs: number): Promise<void> {
+    while (!this.#closed) {
+      await this.#look();
+      await Bun.sleep(lookMs);
+    }
   }
 
   async #look(): Promise<void> {
