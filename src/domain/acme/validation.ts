@@ -68,13 +68,7 @@ export class Validation {
   async run(): Promise<void> {
     const now = this.#deps.clock.now();
     const due = [...this.#due].filter((at) => at <= now);
-    const swept = this.#sweptAt !== undefined && now < addSeconds(this.#sweptAt, sweepSeconds);
-    if (
-      this.#halted ||
-      this.#free() <= 0 ||
-      (due.length === 0 && swept && now >= (this.#sweptAt ?? 0))
-    )
-      return;
+    if (this.#free() <= 0 || (due.length === 0 && !this.#isSweepDue(now))) return;
     this.#sweptAt = now;
     // Others stay: what is to be tried again later is due later.
     for (const at of due) this.#due.delete(at);
@@ -85,6 +79,12 @@ export class Validation {
   async halt(): Promise<void> {
     this.#halted = true;
     await Promise.all(this.#underWay.values());
+  }
+
+  /** What others have left is looked for now and then, and when the clock was set back. */
+  #isSweepDue(now: Instant): boolean {
+    const at = this.#sweptAt;
+    return at === undefined || now < at || now >= addSeconds(at, sweepSeconds);
   }
 
   #note(at: Instant): void {
