@@ -8,19 +8,11 @@ import { caId, defaultTenant, tenantId } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
 import { Replacements } from "#domain/acme/replacements.ts";
-import type { OperationName } from "#operations";
 import { seededRandom } from "#test/support/ports.ts";
 import { replacement } from "#test/support/stores/acme-records.ts";
-import { callOf, jsonOf, mountedRows, openPipeline } from "#test/support/worlds/asking.ts";
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { type BindingWorld, bindingWorld } from "#test/support/worlds/binding.ts";
-import {
-  admin,
-  type Json,
-  type Question,
-  refusal,
-  somebody,
-} from "#test/support/worlds/governed-world.ts";
-import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { admin, asker, refusal, somebody } from "#test/support/worlds/governed-world.ts";
 
 const webAuditor = somebody("erin", { default: ["auditor"] });
 const labAdmin = somebody("dave", { lab: ["admin"] });
@@ -28,7 +20,7 @@ const mine = replacement({ id: "mine", caId: caId("i1"), tenant: defaultTenant }
 const foreign = replacement({ id: "foreign", caId: caId("l1"), tenant: tenantId("lab") });
 
 let world: BindingWorld;
-let ask: (operation: OperationName, who: Principal, question?: Question) => Promise<Json>;
+let ask: ReturnType<typeof asker>;
 
 beforeEach(async () => {
   world = await bindingWorld();
@@ -40,16 +32,10 @@ beforeEach(async () => {
   const replacements = new Replacements({ store, clock, random: seededRandom(), rate });
   const config = () => current as never; // Of which only `acme` is asked for.
   const profiles = () => new ProfileSet([]);
-  const mounted = mountedRows(replacementHandlers({ ...world, config, profiles, replacements }));
-  const perform = openPipeline(world);
-  ask = async (operation, who, { path = {}, query = {}, body = {} } = {}) => {
-    const row = mounted.get(operation);
-    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
-    const asked = { path, query: new URLSearchParams(query), body: async () => body };
-    const call = callOf(row, { origin: { ...rootOrigin, principal: who }, ...asked });
-    const answer = jsonOf(await perform(call));
-    return JSON.parse(JSON.stringify(answer.body)) as Json; // Of the shape of the operation.
-  };
+  ask = asker(
+    openPipeline(world),
+    replacementHandlers({ ...world, config, profiles, replacements }),
+  );
 });
 
 const idsFor = async (who: Principal) =>

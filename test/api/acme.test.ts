@@ -10,19 +10,10 @@ import { addSeconds, instant, timestamp } from "#core/time.ts";
 import { Accounts } from "#domain/acme/accounts.ts";
 import { Orders } from "#domain/acme/orders.ts";
 import type { AuthorizationRecord, OrderRecord } from "#domain/acme/store.ts";
-import type { OperationName } from "#operations";
 import { noon, tenant } from "#test/support/stores/records.ts";
-import { callOf, jsonOf, mountedRows, openPipeline } from "#test/support/worlds/asking.ts";
+import { openPipeline } from "#test/support/worlds/asking.ts";
 import { account, type BindingWorld, bindingWorld } from "#test/support/worlds/binding.ts";
-import { asDescribed } from "#test/support/worlds/described-codes.ts";
-import {
-  admin,
-  type Json,
-  type Question,
-  refusal,
-  somebody,
-} from "#test/support/worlds/governed-world.ts";
-import { rootOrigin } from "#test/support/worlds/issuance.ts";
+import { admin, asker, refusal, somebody } from "#test/support/worlds/governed-world.ts";
 
 const webAdmin = somebody("carol", { default: ["admin"] });
 const webAuditor = somebody("erin", { default: ["auditor"] });
@@ -30,34 +21,25 @@ const labAdmin = somebody("dave", { lab: ["admin"] });
 const issuer = somebody("ivan", ["issuer"]);
 
 let world: BindingWorld;
-let ask: ReturnType<typeof asker>;
+let ask: ReturnType<typeof operatorsOf>;
 beforeEach(async () => {
   world = await bindingWorld({ configured: { "by-file": Buffer.alloc(32, 1) } });
-  ask = asker(world);
+  ask = operatorsOf(world);
 });
 
-/** Asks as a client in JSON does. */
-function asker(of: BindingWorld) {
+/** What operators ask of it. */
+function operatorsOf(of: BindingWorld) {
   const deps = {
     ...of,
     // Ending asks for store and clock alone.
     accounts: new Accounts(of as never),
     orders: new Orders(of as never),
   };
-  const mounted = mountedRows({ ...acmeOverview(deps), ...acmeCredentialHandlers(deps) });
-  const perform = openPipeline(of);
-  return async (operation: OperationName, who: Principal, question: Question = {}) => {
-    const { path = {}, query = {}, body } = question;
-    const row = mounted.get(operation);
-    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
-    const asked = { path, query: new URLSearchParams(query), body: async () => body };
-    const origin = { ...rootOrigin, principal: who };
-    const call = callOf(row, { origin, ...asked });
-    const answer = jsonOf(await asDescribed(row, perform(call)));
-    const { output } = row.definition;
-    if ("read" in output) output.read(JSON.parse(JSON.stringify(answer.body)));
-    return { http: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
-  };
+  return asker(
+    openPipeline(of),
+    { ...acmeOverview(deps), ...acmeCredentialHandlers(deps) },
+    "http",
+  );
 }
 
 const body = { name: "web", dns_suffixes: ["example.test"] };

@@ -5,22 +5,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type AcmeClient, type Order, refusalOf } from "#test/support/acme/client.ts";
 import { newCsr } from "#test/support/acme/csr.ts";
 import { newKey } from "#test/support/acme/keys.ts";
-import { AcmeWorld } from "#test/support/acme/world.ts";
+import { AcmeWorld, asksForCaa } from "#test/support/acme/world.ts";
 import { caa } from "#test/support/servers/dns-server.ts";
 
-const careful = {
-  name: "careful",
-  key_usages: ["digitalSignature"],
-  ext_key_usages: ["serverAuth"],
-  max_validity_days: 90,
-  caa: { mode: "enforce" },
-};
 let world: AcmeWorld;
 let client: AcmeClient;
 beforeAll(async () => {
   world = await AcmeWorld.start({
     acme: { profile: "careful" },
-    config: { caa: { identifier: "ca.example.net", cache_ttl_seconds: 0 }, profiles: [careful] },
+    config: { caa: { identifier: "ca.example.net", cache_ttl_seconds: 0 }, profiles: [asksForCaa] },
   });
   client = await world.client();
 }, 30_000);

@@ -11,7 +11,7 @@ import {
   refusalOf,
 } from "#test/support/acme/client.ts";
 import { newCsr } from "#test/support/acme/csr.ts";
-import { AcmeWorld } from "#test/support/acme/world.ts";
+import { AcmeWorld, asksForCaa } from "#test/support/acme/world.ts";
 import {
   alpnCertificate,
   startAlpnResponder,
@@ -22,13 +22,6 @@ import { freePort } from "#test/support/servers/free-port.ts";
 import { txt } from "#test/support/worlds/validation.ts";
 
 const issuer = "ca.example.net";
-const checksCaa = {
-  name: "careful",
-  key_usages: ["digitalSignature"],
-  ext_key_usages: ["serverAuth"],
-  max_validity_days: 90,
-  caa: { mode: "enforce" },
-};
 let world: AcmeWorld;
 let client: AcmeClient;
 let alpnPort: number;
@@ -43,7 +36,7 @@ beforeAll(async () => {
       challenge_types: ["http-01", "dns-01", "tls-alpn-01", "dns-account-01"],
       profiles: { careful: { description: "Asks for CAA.", profile: "careful" } },
     },
-    config: { caa: { identifier: issuer, cache_ttl_seconds: 0 }, profiles: [checksCaa] },
+    config: { caa: { identifier: issuer, cache_ttl_seconds: 0 }, profiles: [asksForCaa] },
   });
   client = await world.client();
 }, 30_000);

@@ -26,6 +26,15 @@ export interface AcmeWorldOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** The profile `careful`, whose issues ask for the CAA records of the names. */
+export const asksForCaa = {
+  name: "careful",
+  key_usages: ["digitalSignature"],
+  ext_key_usages: ["serverAuth"],
+  max_validity_days: 90,
+  caa: { mode: "enforce" },
+};
+
 /** A server with all that its clients need. */
 export class AcmeWorld {
   private constructor(

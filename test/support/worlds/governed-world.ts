@@ -32,6 +32,7 @@ import { Retirement } from "#domain/hierarchy/retire.ts";
 import { Revoker } from "#domain/revocation/revoke.ts";
 import { Tenants } from "#domain/tenants/tenants.ts";
 import type { Answering } from "#http/catalog.ts";
+import type { Perform } from "#domain/access/perform.ts";
 import type { OperationName } from "#operations";
 import { noon, tenant } from "#test/support/stores/records.ts";
 import { caRequest, issuanceWorld, rootOrigin, type WorldOptions } from "./issuance.ts";
@@ -91,16 +92,7 @@ export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
     ...grantHandlers({ store, granting }),
   };
   const perform = openPipeline({ ...world, grants });
-  const mounted = mountedRows(handlers);
-  const ask = async (operation: OperationName, who: Principal, question: Question = {}) => {
-    const { path = {}, query = {}, body } = question;
-    const row = mounted.get(operation);
-    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
-    const asked = { path, query: new URLSearchParams(query), body: async () => received(body) };
-    const origin = { ...rootOrigin, principal: who };
-    const answer = jsonOf(await asDescribed(row, perform(callOf(row, { origin, ...asked }))));
-    return { status: answer.status, ...JSON.parse(JSON.stringify(answer.body)) } as Json;
-  };
+  const ask = asker(perform, handlers);
   for (const id of ["web", "lab"]) await foundTenant(world, id);
   const ca = async (label: string) => {
     const found = await store.read.cas.byLabel(label);
@@ -122,6 +114,32 @@ async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string):
   const parent = await world.authorities.initRoot(rootOrigin, tenantId(id), request);
   const below = caRequest({ label: `${id}-issuing` });
   await world.authorities.issueIntermediate(rootOrigin, parent, below);
+}
+
+/**
+ * Asks as clients in JSON do; gives the members of the answer, which are as the definition says, and
+ * the status of HTTP under `statusName` where no member is called so.
+ */
+export function asker(
+  perform: Perform,
+  handlers: Readonly<Partial<Record<OperationName, Answering>>>,
+  statusName: "status" | "http" = "status",
+) {
+  const mounted = mountedRows(handlers);
+  return async (operation: OperationName, who: Principal, question: Question = {}) => {
+    const { path = {}, query = {}, body } = question;
+    const row = mounted.get(operation);
+    if (row === undefined) throw new Error(`nothing answers ${operation} here`);
+    const asked = { path, query: new URLSearchParams(query), body: async () => received(body) };
+    const origin = { ...rootOrigin, principal: who };
+    const { status, body: told } = jsonOf(
+      await asDescribed(row, perform(callOf(row, { origin, ...asked }))),
+    );
+    const members = received(told) as object;
+    const { output } = row.definition;
+    if ("read" in output) output.read(members);
+    return { [statusName]: status, ...members } as Json;
+  };
 }
 
 /** A body as it arrives: members that are undefined are not sent. */
