@@ -117,8 +117,8 @@ async function foundTenant(world: ReturnType<typeof issuanceWorld>, id: string):
 }
 
 /**
- * Asks as clients in JSON do; gives the members of the answer, which are as the definition says, and
- * the status of HTTP under `statusName` where no member is called so.
+ * Asks as clients in JSON do; gives the members of the answer, which are as the definition says,
+ * and the status of HTTP under `statusName` where no member is called so.
  */
 export function asker(
   perform: Perform,
