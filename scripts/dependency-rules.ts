@@ -31,7 +31,7 @@ const table: Readonly<Record<string, Layer>> = {
   protocols:   { layers: ["core", "operations", "domain", "http"],                 packages: ["hono", ...asn1],           runtime: false },
   adapters:    { layers: ["core", "operations", "domain", "config"],               packages: [],                          runtime: true  },
   cli:         { layers: ["core", "operations", "domain", "config", "app", "api"], packages: ["citty"],                   runtime: true  },
-  web:         { layers: ["core", "operations", "api"],                            packages: ["preact"],                  runtime: false },
+  web:         { layers: ["core", "operations", "api"],                            packages: ["preact", "@simplewebauthn/browser", "reflect-metadata", ...asn1], runtime: false },
   main:        { layers: ["core", "cli", "app", "adapters/keys"],                  packages: [],                          runtime: true  },
 };
 

@@ -12,13 +12,21 @@ export interface Refusal {
   readonly code: string;
   readonly sentence: string;
   readonly requestId: string;
-  /** What is to be confirmed with a passkey first, where that is what was missing. */
-  readonly operation?: string;
+  /** What the refusal says beside its sentence: `field`, `operation`, `retry_after`, … */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+/** An operation that takes two, stored until somebody else has approved it. */
+export interface Parked {
+  readonly approvalId: string;
+  readonly required: number;
+  readonly sentence: string;
 }
 
 export type Reply<Answer> =
-  | { readonly answered: true; readonly answer: Answer }
-  | { readonly answered: false; readonly refusal: Refusal };
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | { readonly kind: "parked"; readonly parked: Parked }
+  | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /** What proves who asks: an API token, or the session whose cookie only the browser knows. */
 export type Credential =
@@ -43,9 +51,10 @@ export async function ask<Name extends keyof Answers>(
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
   const reply = await askOnce(name, members, credential, signal);
-  if (reply.answered || reply.refusal.code !== "step_up_required") return reply;
+  if (reply.kind !== "refused" || reply.refusal.code !== "step_up_required") return reply;
   if (credential?.kind !== "session") return reply;
-  if (!(await credential.confirm(reply.refusal.operation ?? name))) return reply;
+  const { operation } = reply.refusal.facts;
+  if (!(await credential.confirm(typeof operation === "string" ? operation : name))) return reply;
   // The time of the first attempt went by while the person confirmed.
   return askOnce(name, members, credential, AbortSignal.timeout(30_000));
 }
@@ -71,17 +80,57 @@ async function askOnce<Name extends keyof Answers>(
     signal,
   });
   const told: unknown = await response.json().catch(() => undefined);
+  const parked = response.status === 202 ? parkedIn(told) : undefined;
+  if (parked !== undefined) return { kind: "parked", parked };
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
   if (response.ok || (name === "health.ready" && response.status === 503)) {
     // The server's answers are held against their shapes by its tests; `Answers` is those shapes.
-    return { answered: true, answer: told as Answers[Name] };
+    return { kind: "answered", answer: told as Answers[Name] };
   }
   const refusal = refusalOf(response.status, told);
   // A passkey that was not accepted ends no session.
   const ended = refusal.status === 401 && refusal.code !== "step_up_failed";
   if (ended && credential?.kind === "session") credential.onEnd();
-  return { answered: false, refusal };
+  return { kind: "refused", refusal };
 }
+
+/**
+ * A document as the server sends it (PEM, DER, a transcript), or the refusal. For what a link
+ * cannot ask: a token goes in a header.
+ */
+export async function fetched(
+  path: string,
+  credential: Credential | undefined,
+  signal: AbortSignal,
+): Promise<Reply<Blob>> {
+  const response = await fetch(path, {
+    headers: { "x-requested-with": "pkid-console", ...proof(credential, "GET") },
+    credentials: credential?.kind === "session" ? "same-origin" : "omit",
+    signal,
+  });
+  if (response.ok) return { kind: "answered", answer: await response.blob() };
+  const told: unknown = await response.json().catch(() => undefined);
+  if (response.status === 401 && credential?.kind === "session") credential.onEnd();
+  return { kind: "refused", refusal: refusalOf(response.status, told) };
+}
+
+/** The refusal of a server that does not answer at all. */
+export async function replied<Answer>(asked: Promise<Reply<Answer>>): Promise<Reply<Answer>> {
+  try {
+    return await asked;
+  } catch {
+    // `fetch` fails without saying why; the only thing known is that no answer came.
+    return { kind: "refused", refusal: noAnswer };
+  }
+}
+
+export const noAnswer: Refusal = {
+  status: 0,
+  code: "no_answer",
+  sentence: "The server does not answer.",
+  requestId: "",
+  facts: {},
+};
 
 /** The address of an operation that is read, for links. */
 export const addressOf = <Name extends OperationName>(
@@ -89,8 +138,11 @@ export const addressOf = <Name extends OperationName>(
   members?: Questions[Name],
 ): string => askedOf(operationOf(name), members ?? {}).path;
 
-/** A cookie changes nothing without the session's token; reading needs none. */
-function proof(credential: Credential | undefined, method: string): Record<string, string> {
+/**
+ * The credential as headers of a request. A cookie changes nothing without the session's token;
+ * reading needs none.
+ */
+export function proof(credential: Credential | undefined, method: string): Record<string, string> {
   switch (credential?.kind) {
     case undefined:
       return {};
@@ -109,15 +161,26 @@ const aboutCookies: ReadonlySet<OperationName> = new Set([
 ]);
 
 function refusalOf(status: number, body: unknown): Refusal {
-  // Read member by member below, so nothing is believed about a body that is not an error.
-  const said = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
-  const word = (value: unknown, otherwise: string) =>
-    typeof value === "string" ? value : otherwise;
+  const { error, code, request_id, ...facts } = membersOf(body);
   return {
     status,
-    code: word(said.code, "unreadable"),
-    sentence: word(said.error, `The server answered ${status} without saying why.`),
-    requestId: word(said.request_id, ""),
-    ...(typeof said.operation === "string" ? { operation: said.operation } : {}),
+    code: word(code, "unreadable"),
+    sentence: word(error, `The server answered ${status} without saying why.`),
+    requestId: word(request_id, ""),
+    facts,
   };
 }
+
+function parkedIn(body: unknown): Parked | undefined {
+  const { approval_id, required_approvals, message } = membersOf(body);
+  if (typeof approval_id !== "string") return undefined;
+  const required = typeof required_approvals === "number" ? required_approvals : 1;
+  return { approvalId: approval_id, required, sentence: word(message, "Waits for approval.") };
+}
+
+const membersOf = (body: unknown): Readonly<Record<string, unknown>> =>
+  // Read member by member by the callers, so nothing is believed about a body of another kind.
+  typeof body === "object" && body !== null ? (body as Readonly<Record<string, unknown>>) : {};
+
+const word = (value: unknown, otherwise: string): string =>
+  typeof value === "string" ? value : otherwise;

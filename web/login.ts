@@ -2,18 +2,21 @@
 
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { replied } from "#web/ui/asked.tsx";
-import { ask, type Credential } from "./api.ts";
+import { ask, type Credential, replied } from "./api.ts";
 
 export type Caller = Answers["auth.me"];
 /** What a login and a live session both tell. */
 export type OpenedSession = Answers["auth.login_password"];
 
-/** `unknown` until the server has said whether the browser has a session. */
+/**
+ * `unknown` until the server has said whether the browser has a session; `lost` keeps who it was,
+ * so that what was typed stays until the same person is back.
+ */
 export type LoginState =
   | { readonly kind: "unknown" }
-  | { readonly kind: "out"; readonly notice: string | undefined }
-  | { readonly kind: "in"; readonly caller: Caller; readonly credential: Credential };
+  | { readonly kind: "out" }
+  | { readonly kind: "in"; readonly caller: Caller; readonly credential: Credential }
+  | { readonly kind: "lost"; readonly caller: Caller; readonly credential: Credential };
 
 export interface Login {
   readonly state: LoginState;
@@ -29,36 +32,40 @@ export interface Login {
 export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
   const [endsAt, setEndsAt] = useState<number>();
-  const out = useCallback((notice?: string) => {
+  const lost = useCallback(() => {
     setEndsAt(undefined);
-    setState({ kind: "out", notice });
+    setState((was) => (was.kind === "in" ? { ...was, kind: "lost" } : was));
   }, []);
   const opened = useCallback(
     ({ user, csrf_token, expires_at }: OpenedSession) => {
-      const onEnd = () => out(ended);
-      const credential = { kind: "session", csrfToken: csrf_token, onEnd, confirm } as const;
+      const credential = { kind: "session", csrfToken: csrf_token, onEnd: lost, confirm } as const;
       setEndsAt(Date.parse(expires_at));
       setState({ kind: "in", caller: user, credential });
     },
-    [out, confirm],
+    [lost, confirm],
   );
   useEffect(() => {
     const stop = new AbortController();
     void replied(ask("auth.session", {}, undefined, stop.signal)).then((reply) => {
       if (stop.signal.aborted) return;
-      if (reply.answered) opened(reply.answer);
-      else out();
+      if (reply.kind === "answered") opened(reply.answer);
+      else setState({ kind: "out" });
     });
     return () => stop.abort();
-  }, [opened, out]);
+  }, [opened]);
   useEffect(() => {
     if (endsAt === undefined) return;
-    const timer = setTimeout(() => out(ended), Math.min(endsAt - Date.now(), longestTimer));
+    const timer = setTimeout(lost, Math.min(endsAt - Date.now(), longestTimer));
     return () => clearTimeout(timer);
-  }, [endsAt, out]);
+  }, [endsAt, lost]);
   const apiTokenGiven = (token: string, caller: Caller) =>
     setState({ kind: "in", caller, credential: { kind: "token", token } });
-  const logOut = () => void leave(state).then((left) => left && out());
+  const logOut = () =>
+    void leave(state).then((left) => {
+      if (!left) return;
+      setEndsAt(undefined);
+      setState({ kind: "out" });
+    });
   return { state, opened, apiTokenGiven, logOut };
 }
 
@@ -68,12 +75,9 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
  */
 async function leave(state: LoginState): Promise<boolean> {
   if (state.kind !== "in" || state.credential.kind === "token") return true;
-  const reply = await replied(
-    ask("auth.logout", {}, state.credential, AbortSignal.timeout(10_000)),
-  );
-  return reply.answered;
+  const asked = ask("auth.logout", {}, state.credential, AbortSignal.timeout(10_000));
+  return (await replied(asked)).kind === "answered";
 }
 
-const ended = "Your session has ended.";
 /** A longer timer of a browser ends at once. */
 const longestTimer = 2_147_483_647;

@@ -4,6 +4,8 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { applyLook } from "#web/frame/look.tsx";
 
+applyLook();
 const mount = document.getElementById("console");
 if (mount !== null) render(<App />, mount);

@@ -1,10 +1,7 @@
-/**
- * The browser's half of the two ceremonies: octets in base64url to and from what
- * `navigator.credentials` takes and gives.
- */
+/** The browser's half of the two passkey ceremonies. */
 
-import { ask, type Credential, type Refusal } from "./api.ts";
-import { replied } from "#web/ui/asked.tsx";
+import { startAuthentication, startRegistration } from "@simplewebauthn/browser";
+import { ask, type Credential, type Refusal, replied } from "./api.ts";
 
 /** Has the browser make a passkey and registers it; gives the refusal when that came to nothing. */
 export async function registerPasskey(
@@ -12,106 +9,66 @@ export async function registerPasskey(
   credential: Credential,
 ): Promise<Refusal | undefined> {
   const begun = await replied(ask("webauthn.register_begin", {}, credential, soon()));
-  if (!begun.answered) return begun.refusal;
-  const { challenge, user, excludeCredentials, pubKeyCredParams, rp, ...rest } = begun.answer;
+  if (begun.kind !== "answered") return refusalIn(begun);
+  const { pubKeyCredParams, excludeCredentials, ...rest } = begun.answer;
   const made = await answered(() =>
-    navigator.credentials.create({
-      publicKey: {
+    startRegistration({
+      optionsJSON: {
         ...rest,
-        rp,
-        challenge: octets(challenge),
-        user: { ...user, id: octets(user.id) },
         pubKeyCredParams: [...pubKeyCredParams],
-        excludeCredentials: excludeCredentials.map(withOctets),
+        excludeCredentials: [...excludeCredentials],
       },
     }),
   );
-  if (made === "known") return known;
-  if (!(made?.response instanceof AuthenticatorAttestationResponse)) return abandoned;
-  const { clientDataJSON, attestationObject } = made.response;
-  const members = {
-    name,
-    id: text(made.rawId),
-    clientDataJSON: text(clientDataJSON),
-    attestationObject: text(attestationObject),
-  };
-  const ended = await replied(ask("webauthn.register", members, credential, soon()));
-  return ended.answered ? undefined : ended.refusal;
+  if (!made.done) return made.refusal;
+  const { id, response } = made.value;
+  const { clientDataJSON, attestationObject } = response;
+  const members = { name, id, clientDataJSON, attestationObject };
+  return refusalIn(await replied(ask("webauthn.register", members, credential, soon())));
 }
 
-/** Has a passkey sign and steps the session up; gives the refusal when that came to nothing. */
+/** Has the person confirm with one of their passkeys; gives the refusal when they did not. */
 export async function stepUp(credential: Credential): Promise<Refusal | undefined> {
   const begun = await replied(ask("webauthn.step_up_begin", {}, credential, soon()));
-  if (!begun.answered) return begun.refusal;
-  const { challenge, allowCredentials, ...rest } = begun.answer;
-  const signed = await answered(() =>
-    navigator.credentials.get({
-      publicKey: {
-        ...rest,
-        challenge: octets(challenge),
-        allowCredentials: allowCredentials.map(withOctets),
-      },
-    }),
+  if (begun.kind !== "answered") return refusalIn(begun);
+  const { allowCredentials, ...rest } = begun.answer;
+  const made = await answered(() =>
+    startAuthentication({ optionsJSON: { ...rest, allowCredentials: [...allowCredentials] } }),
   );
-  if (signed === "known") return abandoned;
-  if (!(signed?.response instanceof AuthenticatorAssertionResponse)) return abandoned;
-  const { clientDataJSON, authenticatorData, signature } = signed.response;
-  const members = {
-    id: text(signed.rawId),
-    clientDataJSON: text(clientDataJSON),
-    authenticatorData: text(authenticatorData),
-    signature: text(signature),
-  };
-  const ended = await replied(ask("webauthn.step_up", members, credential, soon()));
-  return ended.answered ? undefined : ended.refusal;
+  if (!made.done) return made.refusal;
+  const { id, response } = made.value;
+  const { clientDataJSON, authenticatorData, signature } = response;
+  const members = { id, clientDataJSON, authenticatorData, signature };
+  return refusalIn(await replied(ask("webauthn.step_up", members, credential, soon())));
 }
 
-/**
- * A browser throws when the person cancels, waits too long, or has no such authenticator, and does
- * not say which; but it says when the authenticator holds one of those passkeys already (WebAuthn
- * Level 3 §5.1.3 step 21).
- */
-async function answered(
-  asked: () => Promise<MaybeCredential | null>,
-): Promise<PublicKeyCredential | "known" | undefined> {
+type Made<Value> =
+  | { readonly done: true; readonly value: Value }
+  | { readonly done: false; readonly refusal: Refusal };
+
+async function answered<Value>(asked: () => Promise<Value>): Promise<Made<Value>> {
   try {
-    const given = await asked();
-    return given instanceof PublicKeyCredential ? given : undefined;
+    return { done: true, value: await asked() };
   } catch (error) {
-    return error instanceof DOMException && error.name === "InvalidStateError"
-      ? "known"
-      : undefined;
+    // A browser does not say whether the person cancelled, waited too long or has no such
+    // authenticator; but it says when one is registered already (WebAuthn Level 3 §5.1.3 step 21).
+    const isKnown = error instanceof Error && error.name === "InvalidStateError";
+    return { done: false, refusal: isKnown ? known : abandoned };
   }
 }
 
-type MaybeCredential = Awaited<ReturnType<CredentialsContainer["get"]>>;
+const refusalIn = (reply: Awaited<ReturnType<typeof ask>>): Refusal | undefined =>
+  reply.kind === "refused" ? reply.refusal : undefined;
 
-const withOctets = ({ type, id }: { readonly type: "public-key"; readonly id: string }) => ({
-  type,
-  id: octets(id),
+const ownRefusal = (sentence: string): Refusal => ({
+  status: 0,
+  code: "no_passkey",
+  sentence,
+  requestId: "",
+  facts: {},
 });
-
-function octets(base64url: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"));
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
-}
-
-function text(bytes: ArrayBuffer): string {
-  const binary = Array.from(new Uint8Array(bytes), (octet) => String.fromCharCode(octet)).join("");
-  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-}
-
-const soon = () => AbortSignal.timeout(30_000);
-
-const known: Refusal = {
-  status: 0,
-  code: "no_passkey",
-  requestId: "",
-  sentence: "This authenticator is already registered; it holds one of your passkeys.",
-};
-const abandoned: Refusal = {
-  status: 0,
-  code: "no_passkey",
-  requestId: "",
-  sentence: "The browser gave no answer of a passkey.",
-};
+const known = ownRefusal(
+  "This authenticator is already registered; it holds one of your passkeys.",
+);
+const abandoned = ownRefusal("The browser gave no answer of a passkey.");
+const soon = (): AbortSignal => AbortSignal.timeout(30_000);

@@ -20,6 +20,8 @@ export async function buildConsole(folder: string): Promise<string[]> {
     entrypoints: [page],
     target: "browser",
     minify: true,
+    // What a page needs alone is loaded when the page is opened.
+    splitting: true,
     publicPath: "/console/",
     naming: {
       entry: "[dir]/[name].[ext]",

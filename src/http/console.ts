@@ -21,11 +21,20 @@ export function consolePages(folder: string = builtConsole()): ConsolePages {
         return new Response(null, { status: 302, headers: { location: prefix } });
       }
       if (!path.startsWith(prefix)) return undefined;
-      const file = files.get(path.slice(prefix.length) || "index.html");
+      const file = files.get(isPage(path) ? "index.html" : path.slice(prefix.length));
       return file && answer(request, file);
     },
   };
 }
+
+/**
+ * Pages have real paths, so that a link can be copied and reloaded; which of them there are only
+ * the console knows, and all of them are the one file. No name of a file is one of them.
+ */
+const isPage = (path: string): boolean =>
+  /^\/console\/(?!assets\/|assets$)([a-z-]+(\/[\w%:~@!$&'()*+,;=-][\w.%:~@!$&'()*+,;=-]*)*)?$/.test(
+    path,
+  ) && !/%2e%2e|%2f|%5c/i.test(path);
 
 /** Where the build puts the console: inside the binary beside the code, else in dist. */
 function builtConsole(): string {
@@ -112,7 +121,11 @@ const types: Readonly<Record<string, string>> = {
 
 const prefix = "/console/";
 
-/** Nothing inline, nothing from elsewhere; `style-src` has no exception either. */
+/**
+ * Nothing inline, nothing from elsewhere, and no text of the page ever becomes a script: what would
+ * make one throws (Trusted Types).
+ */
 const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+  "connect-src 'self'; font-src 'self'; form-action 'self'; frame-ancestors 'none'; " +
+  "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'";

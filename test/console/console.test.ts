@@ -1,14 +1,17 @@
 /** Holds the built console against what a strict content security policy and a cache need. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import fc from "fast-check";
 import { consolePages } from "#http/console.ts";
 import { buildConsole } from "#scripts/lib/console.ts";
 import { addressOf } from "#web/api.ts";
-import { hashOf, parseRoute } from "#web/routes.ts";
+import { hrefOf, hrefWith, parseAddress } from "#web/address.ts";
+import { FrameReader } from "#web/feed.ts";
+import { pages as consolePagesTable } from "#web/routes.tsx";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-console-"));
 let paths: string[] = [];
@@ -25,9 +28,11 @@ const ask = (path: string, headers: Record<string, string> = {}, method = "GET")
 describe("the built console", () => {
   test("has one page, and assets named by their content", () => {
     expect(paths.filter((path) => !path.startsWith("assets/"))).toEqual(["index.html"]);
-    expect(paths.filter((path) => /^assets\/index-[a-z0-9]{8}\.(js|css)$/.test(path))).toHaveLength(
-      2,
+    const assets = paths.filter((path) => path.startsWith("assets/"));
+    expect(assets.filter((path) => !/^assets\/[a-z-]+-[a-z0-9]{8}\.(js|css)$/.test(path))).toEqual(
+      [],
     );
+    expect(assets.length).toBeGreaterThan(consolePagesTable.length);
   });
 
   test("has nothing inline and fetches nothing from elsewhere", () => {
@@ -41,11 +46,25 @@ describe("the built console", () => {
     );
   });
 
-  test("keeps the token out of every storage of the browser", () => {
-    for (const path of paths) {
-      const text = readFileSync(join(folder, path), "utf8");
-      expect(text).not.toMatch(/localStorage|sessionStorage|indexedDB|document\.cookie/);
-    }
+  test("keeps nothing in the browser but how it looks and where one was", () => {
+    const keeping = paths
+      .filter((path) => path.endsWith(".js"))
+      .map((path) => readFileSync(join(folder, path), "utf8"))
+      .flatMap((text) => [...text.matchAll(/"pkid\.[a-z]+"/g)].map(([key]) => key));
+    expect([...new Set(keeping)].sort()).toEqual([
+      '"pkid.density"',
+      '"pkid.return"',
+      '"pkid.theme"',
+    ]);
+    const web = join(import.meta.dir, "../../web");
+    const stores = readdirSync(web, { recursive: true, encoding: "utf8" })
+      .filter((path) => /\.tsx?$/.test(path))
+      .filter((path) =>
+        /localStorage|sessionStorage|indexedDB|document\.cookie/.test(
+          readFileSync(join(web, path), "utf8"),
+        ),
+      );
+    expect(stores).toEqual(["remembered.ts"]);
   });
 });
 
@@ -107,8 +126,19 @@ describe("the console is served", () => {
       "/console/../console/",
       "/console/index.html.br",
     ];
-    for (const path of [...strangers, "/console/%2e%2e/etc/passwd", "/other"]) {
-      expect(ask(path)).toBeUndefined();
+    for (const path of [...strangers, "/console/%2e%2e/etc/passwd", "/console/a/..", "/other"]) {
+      expect([path, ask(path)]).toEqual([path, undefined]);
+    }
+  });
+
+  test("at every address of a page, as the same file", async () => {
+    const page = await ask("/console/")?.text();
+    for (const path of [
+      "/console/events",
+      "/console/certificates/0b1c-d2/123",
+      "/console/a/%C3%BC",
+    ]) {
+      expect(await ask(path)?.text()).toBe(page ?? "");
     }
   });
 
@@ -127,11 +157,55 @@ describe("the console's addresses", () => {
   });
 
   test("survive the way into the address bar and back", () => {
-    for (const id of ["root", "ü/%#?"]) {
-      expect(parseRoute(hashOf({ page: "ca", id }))).toEqual({ page: "ca", id });
+    for (const segment of ["root", "ü/%#?"]) {
+      const { pathname, search } = new URL(hrefOf(["a", segment], { q: segment }), "https://pkid");
+      expect(parseAddress(pathname, search)).toEqual({
+        path: ["a", segment],
+        query: { q: segment },
+      });
     }
-    expect(parseRoute("#/cas")).toEqual({ page: "cas" });
-    expect(parseRoute("#/unknown/%zz")).toEqual({ page: "status" });
-    expect(parseRoute("#/cas/%zz")).toEqual({ page: "ca", id: "%zz" });
+    expect(parseAddress("/console/", "")).toEqual({ path: [], query: {} });
+    expect(parseAddress("/console/a/%zz", "")).toEqual({ path: ["a", "%zz"], query: {} });
+  });
+
+  test("begin at the first page again when what selects rows changes", () => {
+    const address = { path: ["events"], query: { action: "cert.*", cursor: "x", page: "3" } };
+    expect(hrefWith(address, { actor: "root" })).toBe("/console/events?action=cert.*&actor=root");
+    expect(hrefWith(address, { dialog: "export" })).toBe(
+      "/console/events?action=cert.*&cursor=x&page=3&dialog=export",
+    );
+    expect(hrefWith(address, { action: undefined })).toBe("/console/events");
+  });
+
+  test("name one page each, by a segment and a key of its own", () => {
+    for (const member of ["segment", "key", "name"] as const) {
+      const values = consolePagesTable.map((row) => row[member]);
+      expect(new Set(values).size).toBe(values.length);
+    }
+  });
+});
+
+describe("the reader of the live feed", () => {
+  test("takes frames as they were, however the stream was cut", () => {
+    const text =
+      'retry: 3000\n: connected\n\nid: 7\nevent: audit\ndata: {"seq":7}\n\n: heartbeat\n\n' +
+      'event: lag\ndata: {"dropped":2}\n\n';
+    const octets = new TextEncoder().encode(text);
+    fc.assert(
+      fc.property(fc.array(fc.nat(octets.length)), (cuts) => {
+        const reader = new FrameReader();
+        const ends = [...cuts, octets.length].sort((a, b) => a - b);
+        let at = 0;
+        const frames = ends.flatMap((end) => {
+          const part = octets.subarray(at, end);
+          at = end;
+          return [...reader.frames(part)];
+        });
+        expect(frames).toEqual([
+          { id: "7", event: "audit", text: '{"seq":7}' },
+          { id: undefined, event: "lag", text: '{"dropped":2}' },
+        ]);
+      }),
+    );
   });
 });

@@ -1,96 +1,117 @@
-/**
- * Shows what an operation answers: waiting, refused with the reason, or the answer; lists grow page
- * by page.
- */
+/** Asks an operation and shows what it answers: waiting, refused with the reason, or the answer. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
-import type { ListEnvelope } from "#api/pages.ts";
-import { ask, type Credential, type Refusal, type Reply } from "#web/api.ts";
+import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
+import { hrefOf } from "#web/address.ts";
+import { actionsIn, useConsole, useLive } from "#web/console.ts";
+import { Copy } from "./copy.tsx";
+
+export interface Asking<Name extends keyof Answers> {
+  /** What came last; it stays while the same or something else is asked, so that nothing jumps. */
+  readonly reply: Reply<Answers[Name]> | undefined;
+  readonly busy: boolean;
+  readonly refresh: () => void;
+}
+
+/**
+ * Asks again when the members change, when `refresh` is called, and when one of the `live` actions
+ * is seen in the feed. Nothing is asked while `members` is undefined.
+ */
+export function useAsked<Name extends keyof Answers>(
+  name: Name,
+  members: Questions[Name] | undefined,
+  live: readonly string[] = [],
+): Asking<Name> {
+  const { credential } = useConsole();
+  const [reply, setReply] = useState<Reply<Answers[Name]>>();
+  const [busy, setBusy] = useState(true);
+  const [round, setRound] = useState(0);
+  const refresh = useCallback(() => setRound((count) => count + 1), []);
+  useLive(live.length === 0 ? undefined : actionsIn(live), refresh);
+  const key = JSON.stringify(members);
+  useEffect(() => {
+    if (members === undefined) return;
+    const stop = new AbortController();
+    setBusy(true);
+    void replied(ask(name, members, credential, stop.signal)).then((come) => {
+      if (stop.signal.aborted) return;
+      setReply(come);
+      setBusy(false);
+    });
+    return () => stop.abort();
+    // `key` stands for the members: a caller builds a new object each time it draws.
+  }, [name, key, credential, round]);
+  return { reply, busy, refresh };
+}
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
   readonly members?: Questions[Name];
-  readonly credential: Credential | undefined;
-  readonly children: (answer: Answers[Name]) => ComponentChildren;
+  readonly live?: readonly string[];
+  readonly children: (answer: Answers[Name], refresh: () => void) => ComponentChildren;
 }
 
-/** Asks once for each operation, its members and credential it is given. */
+/** The same as a place on a page. */
 export function Asked<Name extends keyof Answers>(props: AskedProps<Name>) {
-  const { name, members = {}, credential, children } = props;
-  const [reply, setReply] = useState<Reply<Answers[Name]>>();
-  const key = JSON.stringify(members);
-  useEffect(() => {
-    const stop = new AbortController();
-    setReply(undefined);
-    void replied(ask(name, members, credential, stop.signal)).then((come) => {
-      if (!stop.signal.aborted) setReply(come);
-    });
-    return () => stop.abort();
-    // `key` stands for the members: a caller builds a new object each time it draws.
-  }, [name, key, credential]);
-  if (reply === undefined) return <p class="quiet">Asking…</p>;
-  return reply.answered ? children(reply.answer) : <Refused refusal={reply.refusal} />;
+  const { name, members = {}, live, children } = props;
+  const { reply, refresh } = useAsked(name, members, live);
+  if (reply === undefined) return <Waiting />;
+  if (reply.kind === "answered") return children(reply.answer, refresh);
+  return <Outcome reply={reply} />;
+}
+
+export const Waiting = () => (
+  <p class="quiet" role="status">
+    Asking…
+  </p>
+);
+
+/** What became of something that was asked for, unless it was answered: that the page shows. */
+export function Outcome({ reply }: { readonly reply: Reply<unknown> | undefined }) {
+  if (reply?.kind === "refused") return <Refused refusal={reply.refusal} />;
+  if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} />;
+  return null;
 }
 
 /** A refusal as the server put it, with the id under which the log knows it. */
 export function Refused({ refusal }: { readonly refusal: Refusal }) {
+  const { sentence, code, requestId, facts } = refusal;
+  const reason = typeof facts.reason === "string" ? ` ${facts.reason}` : "";
   return (
-    <p class="bad" role="alert">
-      {refusal.sentence} <code>{refusal.code}</code>
-      {refusal.requestId !== "" && <span class="quiet"> (request {refusal.requestId})</span>}
-    </p>
+    <div class="notice bad" role="alert">
+      <p>
+        <span aria-hidden="true">✕ </span>
+        {sentence}
+        {reason}
+        {typeof facts.field === "string" && <span> ({facts.field})</span>}
+      </p>
+      <p class="quiet small">
+        <code>{code}</code>
+        {requestId !== "" && (
+          <>
+            {" · request "}
+            <Copy text={requestId} name="request id" />
+          </>
+        )}
+      </p>
+    </div>
   );
 }
 
-/** The refusal of a server that does not answer at all. */
-export async function replied<Answer>(asked: Promise<Reply<Answer>>): Promise<Reply<Answer>> {
-  try {
-    return await asked;
-  } catch {
-    // `fetch` fails without saying why; the only thing known is that no answer came.
-    const sentence = "The server does not answer.";
-    return { answered: false, refusal: { status: 0, code: "no_answer", sentence, requestId: "" } };
-  }
-}
-
-type ListName = {
-  [Name in keyof Answers]: Answers[Name] extends ListEnvelope<unknown> ? Name : never;
-}[keyof Answers];
-
-interface PagesProps<Name extends ListName> {
-  readonly name: Name;
-  readonly members?: Questions[Name];
-  readonly credential: Credential | undefined;
-  readonly children: (answer: Answers[Name]) => ComponentChildren;
-}
-
-/** A collection one page at a time, with a way on and a way back to the newest. */
-export function Pages<Name extends ListName>({ members, ...rest }: PagesProps<Name>) {
-  const [cursor, setCursor] = useState("");
-  const page = { limit: 50, ...(cursor === "" ? {} : { cursor }) };
-  const paged = { ...members, ...page } as Questions[Name]; // Every collection takes both.
+function WaitsForApproval({ parked }: { readonly parked: Parked }) {
   return (
-    <Asked name={rest.name} members={paged} credential={rest.credential}>
-      {(answer) => (
-        <>
-          {rest.children(answer)}
-          <p>
-            <button type="button" disabled={cursor === ""} onClick={() => setCursor("")}>
-              Newest
-            </button>{" "}
-            <button
-              type="button"
-              disabled={!answer.has_more}
-              onClick={() => setCursor(answer.next_cursor)}
-            >
-              Older
-            </button>{" "}
-            <span class="quiet">{answer.total} in all</span>
-          </p>
-        </>
-      )}
-    </Asked>
+    <div class="notice warn" role="status">
+      <p>
+        <span aria-hidden="true">◔ </span>
+        {parked.sentence}{" "}
+        {parked.required === 1 ? "One other person" : `${parked.required} other people`} must
+        approve it.
+      </p>
+      <p>
+        <a href={hrefOf(["approvals", parked.approvalId])}>Open the request</a>
+      </p>
+    </div>
   );
 }

@@ -1,10 +1,11 @@
 /** Asks the person to confirm with a passkey what the server will not do without. */
 
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useRef, useState } from "preact/hooks";
 import type { Credential, Refusal } from "#web/api.ts";
+import { hrefOf } from "#web/address.ts";
 import { stepUp } from "#web/passkeys.ts";
-import { hashOf } from "#web/routes.ts";
 import { Refused } from "./asked.tsx";
+import { Dialog } from "./layers.tsx";
 
 interface Asking {
   readonly operation: string;
@@ -34,39 +35,36 @@ interface StepUpDialogProps {
   readonly credential: Credential;
 }
 
-/** A modal window; closing it is a no. */
+/** A modal window; closing it is a no, and what was typed under it stays. */
 export function StepUpDialog({ asking, credential }: StepUpDialogProps) {
-  const window = useRef<HTMLDialogElement>(null);
   const [refusal, setRefusal] = useState<Refusal>();
-  useEffect(() => window.current?.showModal(), []);
   const attempt = async () => {
     const refused = await stepUp(credential);
     if (refused === undefined) asking.settle(true);
     else setRefusal(refused);
   };
   return (
-    <dialog ref={window} aria-labelledby="step-up" onClose={() => asking.settle(false)}>
-      <h2 id="step-up">Confirm with your passkey</h2>
+    <Dialog title="Confirm with your passkey" onClose={() => asking.settle(false)}>
       <p>
         The server wants to know that it is you before it does <code>{asking.operation}</code>.
       </p>
       {refusal && <Refused refusal={refusal} />}
       {refusal?.code === "no_credential" && (
         <p>
-          <a href={hashOf({ page: "passkeys" })} onClick={() => asking.settle(false)}>
+          <a href={hrefOf(["people", "passkeys"])} onClick={() => asking.settle(false)}>
             Add a passkey
           </a>{" "}
           first.
         </p>
       )}
-      <p>
-        <button type="button" onClick={() => void attempt()}>
-          Confirm
-        </button>{" "}
-        <button type="button" onClick={() => asking.settle(false)}>
+      <div class="buttons">
+        <button type="button" class="button plain" onClick={() => asking.settle(false)}>
           Cancel
         </button>
-      </p>
-    </dialog>
+        <button type="button" class="button primary" onClick={() => void attempt()}>
+          Confirm
+        </button>
+      </div>
+    </Dialog>
   );
 }

@@ -4,52 +4,68 @@
  */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { addressOf, ask, type Refusal } from "#web/api.ts";
-import type { Caller, OpenedSession } from "#web/login.ts";
-import { Asked, Refused, replied } from "./asked.tsx";
+import { addressOf, ask, type Refusal, type Reply, replied } from "#web/api.ts";
+import type { Caller, Login, OpenedSession } from "#web/login.ts";
+import { rememberReturn } from "#web/remembered.ts";
+import { Outcome, Refused } from "#web/ui/asked.tsx";
 
 type LoginWays = Answers["auth.config"];
 
-interface LogInProps {
-  /** Why one is here, when one was logged in before. */
-  readonly notice: string | undefined;
-  readonly onSession: (session: OpenedSession) => void;
-  readonly onApiToken: (token: string, caller: Caller) => void;
+interface SignInProps {
+  readonly login: Pick<Login, "opened" | "apiTokenGiven">;
+  /** Over the page one was on, whose session has ended. */
+  readonly again?: boolean;
 }
 
 /** Hands over a session the server has opened, or a token it has accepted. */
-export function LogIn({ notice, onSession, onApiToken }: LogInProps) {
-  return (
+export function SignIn({ login, again = false }: SignInProps) {
+  const [reply, setReply] = useState<Reply<LoginWays>>();
+  useEffect(() => {
+    if (!again) document.title = "Log in · pkid";
+    const stop = new AbortController();
+    void replied(ask("auth.config", {}, undefined, stop.signal)).then((come) => {
+      if (!stop.signal.aborted) setReply(come);
+    });
+    return () => stop.abort();
+  }, [again]);
+  const ways = reply?.kind === "answered" ? reply.answer : undefined;
+  const inside = (
     <>
-      <h1>Log in</h1>
-      {notice !== undefined && <p role="status">{notice}</p>}
-      <Asked name="auth.config" credential={undefined}>
-        {(ways) => (
-          <>
-            <AtProvider ways={ways} />
-            <ByPassword ways={ways} onSession={onSession} />
-          </>
-        )}
-      </Asked>
+      <Outcome reply={reply} />
+      {ways && <AtProvider ways={ways} />}
+      {ways && <ByPassword ways={ways} onSession={login.opened} />}
       <details>
         <summary>Use an API token</summary>
-        <ByApiToken onApiToken={onApiToken} />
+        <ByApiToken onApiToken={login.apiTokenGiven} />
       </details>
     </>
+  );
+  if (again) return inside;
+  return (
+    <main class="sign-in">
+      <p class="mark">pkid</p>
+      <h1>Log in</h1>
+      {inside}
+    </main>
   );
 }
 
 /**
- * A link and no request of our own: the browser goes to the provider and comes back with a cookie.
+ * A link and no request of our own: the browser goes to the provider and comes back with a cookie,
+ * to where one was.
  */
 function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly ways: LoginWays }) {
   if (!oidc_login_enabled) return null;
   const provider = issuer_url !== undefined && URL.canParse(issuer_url) && new URL(issuer_url).host;
   return (
     <p>
-      <a class="button" href={addressOf("auth.login")}>
+      <a
+        class="button primary"
+        href={addressOf("auth.login")}
+        onClick={() => rememberReturn(location.pathname + location.search)}
+      >
         Log in with {provider || "your provider"}
       </a>
     </p>
@@ -58,7 +74,8 @@ function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly way
 
 type PasswordLogin = "auth.login_ldap" | "auth.login_password";
 
-interface ByPasswordProps extends Pick<LogInProps, "onSession"> {
+interface ByPasswordProps {
+  readonly onSession: (session: OpenedSession) => void;
   readonly ways: LoginWays;
 }
 
@@ -73,8 +90,8 @@ function ByPassword({ ways: { password_login, ldap_login }, onSession }: ByPassw
   const submit = async () => {
     const asked = ask(keeper, { username, password }, undefined, AbortSignal.timeout(30_000));
     const reply = await replied(asked);
-    if (reply.answered) onSession(reply.answer);
-    else setRefusal(reply.refusal);
+    if (reply.kind === "answered") onSession(reply.answer);
+    else if (reply.kind === "refused") setRefusal(reply.refusal);
   };
   if (!password_login && !ldap_login) return null;
   return (
@@ -120,14 +137,18 @@ function ByPassword({ ways: { password_login, ldap_login }, onSession }: ByPassw
   );
 }
 
-function ByApiToken({ onApiToken }: Pick<LogInProps, "onApiToken">) {
+interface ByApiTokenProps {
+  readonly onApiToken: (token: string, caller: Caller) => void;
+}
+
+function ByApiToken({ onApiToken }: ByApiTokenProps) {
   const [token, setApiToken] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
   const submit = async () => {
     const credential = { kind: "token", token } as const;
     const reply = await replied(ask("auth.me", {}, credential, AbortSignal.timeout(10_000)));
-    if (reply.answered) onApiToken(token, reply.answer);
-    else setRefusal(reply.refusal);
+    if (reply.kind === "answered") onApiToken(token, reply.answer);
+    else if (reply.kind === "refused") setRefusal(reply.refusal);
   };
   return (
     <>
@@ -163,7 +184,9 @@ function Form({ onSubmit, refusal, children }: FormProps) {
     <>
       <form onSubmit={submit}>
         {children}
-        <button type="submit">Log in</button>
+        <button type="submit" class="button primary">
+          Log in
+        </button>
       </form>
       {refusal && <Refused refusal={refusal} />}
     </>

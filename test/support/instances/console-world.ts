@@ -1,0 +1,169 @@
+/**
+ * The console as people have it: the compiled binary, a real browser, and what tests of every page
+ * look at: the accessibility tree, axe, complaints, pictures.
+ */
+
+import { expect } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+
+import { expectGolden } from "#test/support/golden.ts";
+import { openBrowser } from "./browser.ts";
+import { Instance, newHome } from "./instance.ts";
+
+export interface Visit {
+  readonly page: Page;
+  /** Errors of scripts and what the policy kept out: empty at the end of every test. */
+  readonly complaints: string[];
+  readonly close: () => Promise<void>;
+}
+
+export interface Look {
+  readonly theme?: "light" | "dark";
+  readonly width?: 1280 | 360;
+}
+
+/** One instance and one browser for the tests of a file. */
+export class ConsoleWorld {
+  readonly instance: Instance;
+  readonly browser: Browser;
+  #session: Awaited<ReturnType<BrowserContext["storageState"]>> | undefined;
+
+  private constructor(instance: Instance, browser: Browser) {
+    this.instance = instance;
+    this.browser = browser;
+  }
+
+  /** Starts the binary with root's password and what else the configuration says. */
+  static async start(
+    config: Readonly<Record<string, unknown>> = {},
+    home: string = newHome(),
+  ): Promise<ConsoleWorld> {
+    const settings = { root_user: { password: rootPassword }, ...config };
+    const [instance, browser] = await Promise.all([
+      Instance.start({ home, config: settings }),
+      openBrowser(),
+    ]);
+    return new ConsoleWorld(instance, browser);
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    await this.instance.dispose();
+  }
+
+  get origin(): string {
+    return `https://localhost:${new URL(this.instance.url).port}`;
+  }
+
+  /** A fresh profile at an address of the console, signed out. */
+  async stranger(path: string, { theme = "light", width = 1280 }: Look = {}): Promise<Visit> {
+    return this.#visit(path, { theme, width });
+  }
+
+  /** The same with root's session, which is opened once for the file. */
+  async root(path: string, { theme = "light", width = 1280 }: Look = {}): Promise<Visit> {
+    this.#session ??= await this.#signedIn();
+    return this.#visit(path, { theme, width }, this.#session);
+  }
+
+  async #signedIn() {
+    const { page, close } = await this.#visit("/console/", {});
+    await signIn(page);
+    const state = await page.context().storageState();
+    await close();
+    return state;
+  }
+
+  async #visit(
+    path: string,
+    { theme = "light", width = 1280 }: Look,
+    session?: Awaited<ReturnType<BrowserContext["storageState"]>>,
+  ): Promise<Visit> {
+    const context = await this.browser.newContext({
+      ignoreHTTPSErrors: true,
+      colorScheme: theme,
+      viewport: { width, height: 800 },
+      // Times and pictures are the same wherever the tests run.
+      timezoneId: "UTC",
+      locale: "en-GB",
+      reducedMotion: "reduce",
+      permissions: ["clipboard-read", "clipboard-write"],
+      ...(session === undefined ? {} : { storageState: session }),
+    });
+    const page = await context.newPage();
+    page.setDefaultTimeout(15_000);
+    const complaints: string[] = [];
+    page.on("pageerror", (error) => complaints.push(error.message));
+    page.on("console", (message) => {
+      const text = message.text();
+      if (/Content Security Policy|Refused to|TrustedScript|TrustedHTML/i.test(text)) {
+        complaints.push(text);
+      }
+    });
+    await page.goto(this.origin + path);
+    return { page, complaints, close: () => context.close() };
+  }
+}
+
+/** On the page of somebody who is out. */
+export async function signIn(page: Page, name = "root", password = rootPassword): Promise<void> {
+  await page.getByLabel("User name").fill(name);
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Log in" }).first().click();
+  await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+}
+
+/**
+ * No violation of WCAG 2.2 AA that axe-core can see, of the whole page as it is now, in both
+ * themes.
+ */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(axeSource());
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    const found = await page.evaluate(axeRun);
+    expect({ theme, found }).toEqual({ theme, found: [] });
+  }
+}
+
+/**
+ * The accessibility tree of the page, or of a part, as the golden `console/<name>.yml` has it; what
+ * differs from run to run is put as `…`.
+ */
+export async function expectTree(page: Page, name: string, part = "main"): Promise<void> {
+  const tree = await page.locator(part).first().ariaSnapshot();
+  expectGolden(`console/${name}.yml`, `${settled(tree)}\n`);
+}
+
+/** Keeps a picture as an artefact, where `PKID_SCREENSHOTS` names a folder for it. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  const folder = process.env.PKID_SCREENSHOTS;
+  if (folder === undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+}
+
+/** Times, digests, identifiers, serials and counts of days are of this run alone. */
+const settled = (tree: string): string =>
+  tree
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "…")
+    .replace(/\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?( UTC)?/g, "…")
+    .replace(/SHA256:[\w+/=-]{43,44}/g, "…")
+    .replace(/\b([0-9a-f]{4} ){2,}[0-9a-f]{2,4}\b/g, "…")
+    .replace(/\b[0-9a-f]{4} [0-9a-f]{4}…/g, "…")
+    .replace(/\b\d{20,}\b/g, "…")
+    .replace(/\b[0-9a-f]{32,}\b/g, "…")
+    .replace(/localhost:\d+/g, "localhost:…")
+    .replace(/in \d+ (days|hours|minutes)|\d+ (days|hours|minutes|seconds) ago|\bnow\b/g, "…");
+
+const axeSource = (): string =>
+  readFileSync(join(import.meta.dir, "../../../node_modules/axe-core/axe.min.js"), "utf8");
+
+const axeRun = `axe.run(document, {
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}).then(({ violations }) => violations.map(({ id, nodes }) =>
+  [id, ...nodes.slice(0, 5).map(({ target, failureSummary }) => target.join(" ") + ": " + failureSummary)]))`;
+
+export const rootPassword = "correct horse battery staple";

@@ -1,0 +1,81 @@
+/** What every part of the console knows: who is there, how to ask, what is live, where one is. */
+
+import { createContext } from "preact";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import type { Address } from "./address.ts";
+import type { Credential } from "./api.ts";
+import type { Feed, FeedEvent, FeedState } from "./feed.ts";
+import type { Caller } from "./login.ts";
+
+export type Tenant = Answers["tenant.list"]["items"][number];
+
+export interface Console {
+  readonly caller: Caller;
+  readonly credential: Credential;
+  readonly feed: Feed;
+  readonly address: Address;
+  /** Those the caller has a role in; empty until they are known. */
+  readonly tenants: readonly Tenant[];
+  readonly logOut: () => void;
+}
+
+export const ConsoleContext = createContext<Console | undefined>(undefined);
+
+/** For whatever is drawn within the frame, where somebody is logged in. */
+export function useConsole(): Console {
+  const known = useContext(ConsoleContext);
+  if (known === undefined) throw new Error("nobody is logged in here");
+  return known;
+}
+
+export const useAddress = (): Address => useConsole().address;
+
+/** How the feed is. */
+export function useFeedState(): FeedState {
+  const { feed } = useConsole();
+  const [state, setState] = useState(feed.state);
+  useEffect(() => feed.listen({ onState: setState }), [feed]);
+  return state;
+}
+
+/**
+ * Calls back when events come that `concerns`, and when some may have been missed; many at a time
+ * are one call, at most twice a second.
+ */
+export function useLive(
+  concerns: ((event: FeedEvent) => boolean) | undefined,
+  onChange: () => void,
+): void {
+  const { feed } = useConsole();
+  const latest = useRef({ concerns, onChange });
+  latest.current = { concerns, onChange };
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const soon = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        latest.current.onChange();
+      }, 500);
+    };
+    const leave = feed.listen({
+      onEvents: (events) => {
+        const { concerns } = latest.current;
+        if (concerns !== undefined && events.some(concerns)) soon();
+      },
+      onGap: soon,
+    });
+    return () => {
+      clearTimeout(timer);
+      leave();
+    };
+  }, [feed]);
+}
+
+/** Events whose action is one of these or stands in one of these groups (`cert.*`). */
+export const actionsIn =
+  (actions: readonly string[]) =>
+  ({ action }: FeedEvent): boolean =>
+    actions.some((one) =>
+      one.endsWith("*") ? action.startsWith(one.slice(0, -1)) : action === one,
+    );

@@ -1,0 +1,153 @@
+/**
+ * The live feed of audit events in the browser: one stream for the whole console, which goes on
+ * behind the last event it has told when the connection was lost.
+ */
+
+import type { Answers } from "#api/answers.ts";
+import { type Credential, proof } from "./api.ts";
+
+export type FeedEvent = Answers["event.list"]["items"][number];
+
+/** `off`: this caller may not read events, so nothing moves by itself. */
+export type FeedState = "connecting" | "live" | "lost" | "off";
+
+export interface FeedListener {
+  /** New events, oldest first, each once. */
+  readonly onEvents?: (events: readonly FeedEvent[]) => void;
+  /** Events went by that will not be told: whoever shows a list asks for it again. */
+  readonly onGap?: () => void;
+  readonly onState?: (state: FeedState) => void;
+}
+
+/** Reads the stream from when it is made until it is closed. */
+export class Feed {
+  readonly #credential: Credential;
+  readonly #listeners = new Set<FeedListener>();
+  readonly #stop = new AbortController();
+  #state: FeedState = "connecting";
+  #lastId: string | undefined;
+
+  constructor(credential: Credential) {
+    this.#credential = credential;
+    void this.#run();
+  }
+
+  get state(): FeedState {
+    return this.#state;
+  }
+
+  /** Told from now on, until the function that is given back is called. */
+  listen(listener: FeedListener): () => void {
+    this.#listeners.add(listener);
+    listener.onState?.(this.#state);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#listeners.clear();
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.#stop.signal.aborted; failures++) {
+      const begun = performance.now();
+      const over = await this.#read().catch(() => false);
+      if (over || this.#stop.signal.aborted) return;
+      this.#becomes("lost");
+      // A stream that lived is asked for again at once; one that does not come, ever more slowly.
+      if (performance.now() - begun > 10_000) failures = 0;
+      await paused(Math.min(500 * 2 ** failures, 15_000), this.#stop.signal);
+    }
+  }
+
+  /** One connection until it ends; true when there is to be no other. */
+  async #read(): Promise<boolean> {
+    const after = this.#lastId === undefined ? {} : { "last-event-id": this.#lastId };
+    const response = await fetch("/api/events/stream", {
+      headers: { "x-requested-with": "pkid-console", ...proof(this.#credential, "GET"), ...after },
+      credentials: this.#credential.kind === "session" ? "same-origin" : "omit",
+      signal: this.#stop.signal,
+    });
+    if (response.status === 401 && this.#credential.kind === "session") this.#credential.onEnd();
+    if (response.status === 401 || response.status === 403 || response.status === 404) {
+      await response.body?.cancel();
+      this.#becomes("off");
+      return true;
+    }
+    if (!response.ok || response.body === null) {
+      await response.body?.cancel();
+      return false;
+    }
+    this.#becomes("live");
+    const reader = new FrameReader();
+    for await (const octets of response.body) {
+      for (const frame of reader.frames(octets)) this.#take(frame);
+      this.#deliver();
+    }
+    return false;
+  }
+
+  readonly #come: FeedEvent[] = [];
+
+  #take({ id, event, text }: Frame): void {
+    if (id !== undefined) this.#lastId = id;
+    // What the server sends is held against its shape by its tests.
+    if (event === "audit") this.#come.push(JSON.parse(text) as FeedEvent);
+    if (event === "lag") for (const { onGap } of this.#listeners) onGap?.();
+  }
+
+  #deliver(): void {
+    const events = this.#come.splice(0);
+    if (events.length > 0) for (const { onEvents } of this.#listeners) onEvents?.(events);
+  }
+
+  #becomes(state: FeedState): void {
+    if (state === this.#state) return;
+    // What was missed while nobody listened is replayed by the server, so no list is asked again.
+    this.#state = state;
+    for (const { onState } of this.#listeners) onState?.(state);
+  }
+}
+
+interface Frame {
+  readonly id: string | undefined;
+  readonly event: string;
+  readonly text: string;
+}
+
+/** Takes a stream of server-sent events apart (WHATWG HTML §9.2.6), however it was cut. */
+export class FrameReader {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  /** The frames that these octets complete. */
+  frames(octets: Uint8Array): readonly Frame[] {
+    const parts = (this.#rest + this.#decoder.decode(octets, { stream: true })).split(/\r?\n\r?\n/);
+    this.#rest = parts.pop() ?? "";
+    return parts.flatMap((part) => frameOf(part) ?? []);
+  }
+}
+
+function frameOf(text: string): Frame | undefined {
+  const members = new Map<string, string[]>();
+  for (const line of text.split(/\r?\n/)) {
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    if (name !== "") members.set(name, [...(members.get(name) ?? []), value]);
+  }
+  const lines = members.get("data");
+  if (lines === undefined) return undefined;
+  return {
+    id: members.get("id")?.at(-1),
+    event: members.get("event")?.at(-1) ?? "message",
+    text: lines.join("\n"),
+  };
+}
+
+const paused = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

@@ -1,0 +1,23 @@
+/** What runs here, where it is described, and the command that shows what the page shows. */
+
+import { hrefOf } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import type { PageRow } from "#web/routes.tsx";
+import { useAsked } from "#web/ui/asked.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+
+/** Below every page. */
+export function Footer({ page }: { readonly page: PageRow | undefined }) {
+  const address = useAddress();
+  const { reply } = useAsked("health.live_api", {});
+  const version = reply?.kind === "answered" ? reply.answer.build.version : "";
+  return (
+    <footer class="bottom">
+      <span>pkid {version}</span>
+      <span>{location.host}</span>
+      <a href={hrefOf(["manual"])}>Documentation</a>
+      <a href="/docs">HTTP interface</a>
+      {page && <Copy text={page.pkid(address)} name="command" />}
+    </footer>
+  );
+}

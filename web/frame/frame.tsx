@@ -1,0 +1,182 @@
+/** The frame around every page: search, what is live, where one can go, and who one is. */
+
+import type { FunctionComponent } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { hrefOf } from "#web/address.ts";
+import { ask, replied } from "#web/api.ts";
+import { type Console, ConsoleContext, type Tenant, useFeedState } from "#web/console.ts";
+import { type PageProps, type PageRow, pageOf, pages } from "#web/routes.tsx";
+import { Waiting } from "#web/ui/asked.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { Bell } from "./bell.tsx";
+import { Footer } from "./footer.tsx";
+import { useKeyboard } from "./keyboard.tsx";
+import { LookSwitches } from "./look.tsx";
+import { SearchBox } from "./search.tsx";
+
+type FrameProps = Omit<Console, "tenants">;
+
+/** For a caller who is logged in. */
+export function Frame({ caller, credential, feed, address, logOut }: FrameProps) {
+  const [tenants, setTenants] = useState<readonly Tenant[]>([]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const asked = ask("tenant.list", { limit: 500 }, credential, stop.signal);
+    void replied(asked).then((reply) => {
+      if (reply.kind === "answered" && !stop.signal.aborted) setTenants(reply.answer.items);
+    });
+    return () => stop.abort();
+  }, [credential]);
+  const known: Console = useMemo(
+    () => ({ caller, credential, feed, address, tenants, logOut }),
+    [caller, credential, feed, address, tenants, logOut],
+  );
+  const page = pageOf(address);
+  return (
+    <ConsoleContext.Provider value={known}>
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <TopBar known={known} />
+      <div class="columns">
+        <SideBar current={page} tenant={address.query.tenant} />
+        <main id="main" tabIndex={-1}>
+          {page === undefined ? <NoPage /> : <Loaded page={page} rest={address.path.slice(1)} />}
+        </main>
+      </div>
+      <Footer page={page} />
+    </ConsoleContext.Provider>
+  );
+}
+
+function TopBar({ known: { caller, tenants, address, logOut } }: { readonly known: Console }) {
+  const help = useKeyboard();
+  return (
+    <header class="top">
+      <a class="mark" href={hrefOf([])}>
+        pkid
+      </a>
+      {tenants.length > 1 && <TenantChoice tenants={tenants} chosen={address.query.tenant} />}
+      <SearchBox />
+      <Live />
+      <Bell />
+      <LookSwitches />
+      <button type="button" class="button plain" aria-label="Keyboard help" onClick={help.show}>
+        ?
+      </button>
+      <span class="caller">{caller.name ?? caller.sub}</span>
+      <button type="button" class="button plain" onClick={logOut}>
+        Log out
+      </button>
+      {help.dialog}
+    </header>
+  );
+}
+
+interface TenantChoiceProps {
+  readonly tenants: readonly Tenant[];
+  readonly chosen: string | undefined;
+}
+
+/** The tenant whose things the lists show; a link for each, so that it is in the address. */
+function TenantChoice({ tenants, chosen }: TenantChoiceProps) {
+  const { slug } = tenants.find(({ id, slug }) => id === chosen || slug === chosen) ?? {};
+  return (
+    <details class="menu">
+      <summary>{slug ?? "All tenants"}</summary>
+      <ul>
+        <li>
+          <a href={hrefOf([])}>All tenants</a>
+        </li>
+        {tenants.map((tenant) => (
+          <li key={tenant.id}>
+            <a href={hrefOf([], { tenant: tenant.slug })}>{tenant.name || tenant.slug}</a>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Live() {
+  const state = useFeedState();
+  const [sign, tone, words] = liveWords[state];
+  return (
+    <span class={`live ${tone}`} role="status">
+      <span aria-hidden="true">{sign}</span> {words}
+    </span>
+  );
+}
+
+const liveWords = {
+  connecting: ["◌", "quiet", "connecting"],
+  live: ["●", "good", "live"],
+  lost: ["○", "bad", "connection lost"],
+  off: ["–", "quiet", "not live"],
+} as const;
+
+interface SideBarProps {
+  readonly current: PageRow | undefined;
+  readonly tenant: string | undefined;
+}
+
+function SideBar({ current, tenant }: SideBarProps) {
+  return (
+    <nav class="side" aria-label="Pages">
+      {pages.map(({ segment, name }) => (
+        <a
+          key={segment}
+          href={hrefOf(segment === "" ? [] : [segment], { tenant })}
+          aria-current={current?.segment === segment ? "page" : undefined}
+        >
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+interface LoadedProps {
+  readonly page: PageRow;
+  readonly rest: readonly string[];
+}
+
+/** A page's file is asked for when the page is first opened. */
+function Loaded({ page, rest }: LoadedProps) {
+  const [drawn, setDrawn] = useState<{ page: PageRow; Page: FunctionComponent<PageProps> }>();
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    let current = true;
+    page.load().then(
+      (Page) => current && setDrawn({ page, Page }),
+      // After an upgrade the files of the page that is open are gone.
+      () => current && setFailed(true),
+    );
+    return () => {
+      current = false;
+    };
+  }, [page]);
+  if (failed) {
+    return (
+      <p class="notice warn" role="alert">
+        This page could not be loaded; pkid may have been upgraded.{" "}
+        <button type="button" class="button plain" onClick={() => location.reload()}>
+          Load it again
+        </button>
+      </p>
+    );
+  }
+  if (drawn?.page !== page) return <Waiting />;
+  return <drawn.Page rest={rest} />;
+}
+
+function NoPage() {
+  return (
+    <>
+      <Heading name="There is no such page" />
+      <p>
+        <a href={hrefOf([])}>Go to the overview</a>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,69 @@
+/** Buttons that say what they do, and why they cannot be pressed where one may not. */
+
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { type Operation, type OperationName, operations } from "#operations";
+import { type Right, useRight, type Where } from "#web/rights.ts";
+
+interface ActionProps {
+  /** What it does; whether one may is read off the table of operations. */
+  readonly operation: OperationName;
+  readonly where?: Where;
+  /** A link to the address that opens its dialog or page, or a function. */
+  readonly href?: string;
+  readonly onClick?: () => void;
+  readonly look?: "plain" | "primary" | "danger";
+  /** Said when the state of the thing itself forbids it: "is revoked already". */
+  readonly unless?: string | undefined;
+  readonly children: ComponentChildren;
+}
+
+/** A button, or a link that looks like one; disabled with its reason beside it. */
+export function Action(props: ActionProps) {
+  const { operation, where = {}, href, onClick, look = "plain", unless, children } = props;
+  const may = useRight(operation, where);
+  const right: Right = unless === undefined ? may : { allowed: false, reason: unless };
+  const reasonId = useId();
+  if (!right.allowed) {
+    return (
+      <span class="action">
+        <button type="button" class={`button ${look}`} disabled aria-describedby={reasonId}>
+          {children}
+        </button>
+        <span id={reasonId} class="reason">
+          {right.reason}
+        </span>
+      </span>
+    );
+  }
+  if (href !== undefined) {
+    return (
+      <a class={`button ${look}`} href={href}>
+        {children}
+      </a>
+    );
+  }
+  return (
+    <button type="button" class={`button ${look}`} onClick={onClick}>
+      {children}
+    </button>
+  );
+}
+
+/** Said before something is sent that may need a second person or a passkey. */
+export function Gates({ operation }: { readonly operation: OperationName }) {
+  const row: Operation = operations[operation];
+  return (
+    <>
+      {row.takesTwo !== undefined && (
+        <p class="quiet small">
+          Where <code>{row.takesTwo}</code> is guarded, this becomes a request that somebody else
+          must approve.
+        </p>
+      )}
+      {row.stepUp !== undefined && (
+        <p class="quiet small">You may be asked to confirm it with your passkey.</p>
+      )}
+    </>
+  );
+}

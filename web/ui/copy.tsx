@@ -1,0 +1,74 @@
+/** A text that one click copies, and serials and fingerprints in groups that eyes can follow. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { CopySign } from "./icon.tsx";
+
+interface CopyProps {
+  /** What is copied. */
+  readonly text: string;
+  /** What it is, for those who do not see it: "serial", "request id". */
+  readonly name: string;
+  /** What is shown; the text itself when left out. */
+  readonly children?: ComponentChildren;
+}
+
+/** Shows the text and copies it when clicked. */
+export function Copy({ text, name, children }: CopyProps) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = () => void copyText(text).then(setCopied);
+  return (
+    <button type="button" class="copy mono" title={`Copy ${name}`} onClick={copy}>
+      {children ?? text}
+      <span class="sign" aria-hidden="true">
+        {copied ? "✓" : <CopySign />}
+      </span>
+      <span class="unseen" role="status">
+        {copied ? `${name} copied` : ""}
+      </span>
+      <span class="unseen">, copy {name}</span>
+    </button>
+  );
+}
+
+/** A serial in hexadecimal, as other tools show it; the decimal of the wire is copied. */
+export const Serial = ({ serial, short = false }: { serial: string; short?: boolean }) => {
+  const groups = grouped(serialHex(serial));
+  if (short) return <span class="mono">{groups.slice(0, 9)}…</span>;
+  return (
+    <Copy text={serial} name="serial">
+      {groups}
+    </Copy>
+  );
+};
+
+/** A fingerprint or digest in groups. */
+export const Fingerprint = ({ text, name = "fingerprint" }: { text: string; name?: string }) => (
+  <Copy text={text} name={name}>
+    {text.startsWith("SHA256:") ? text : grouped(text.replaceAll(":", ""))}
+  </Copy>
+);
+
+/** The octets of a decimal serial in lower-case hexadecimal, an even number of digits. */
+export function serialHex(serial: string): string {
+  if (!/^\d{1,50}$/.test(serial)) return serial;
+  const hex = BigInt(serial).toString(16);
+  return hex.length % 2 === 0 ? hex : `0${hex}`;
+}
+
+const grouped = (hex: string): string => hex.replace(/(.{4})(?=.)/g, "$1 ");
+
+async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // A page that is not in front may not write there; the text can be selected by hand.
+    return false;
+  }
+}

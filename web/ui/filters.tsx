@@ -1,0 +1,121 @@
+/** Filters of a list as chips: each is a member of the address, taken away by one click. */
+
+import { useState } from "preact/hooks";
+import { hrefWith, visit } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+
+export interface Filter {
+  /** The member of the query, and of the operation. */
+  readonly name: string;
+  readonly label: string;
+  /** What can be chosen; free text or a day where left out. */
+  readonly choices?: readonly Choice[];
+  readonly kind?: "text" | "day";
+  /** May not be taken away: a list that needs one. */
+  readonly required?: boolean;
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** The chips of what is set, and a way to set another. */
+export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
+  const address = useAddress();
+  const [adding, setAdding] = useState<string>();
+  const set = filters.filter(({ name }) => address.query[name] !== undefined);
+  const open = filters.filter(({ name }) => address.query[name] === undefined);
+  const chosen = filters.find(({ name }) => name === adding);
+  const apply = (name: string, value: string) => {
+    setAdding(undefined);
+    visit(hrefWith(address, { [name]: value }));
+  };
+  return (
+    <fieldset class="chips">
+      <legend class="unseen">Filters</legend>
+      {set.map(({ name, label, choices, required }) => (
+        <span key={name} class="chip">
+          {label}: {wordOf(choices, address.query[name] ?? "")}
+          {!required && (
+            <a href={hrefWith(address, { [name]: undefined })}>
+              <span aria-hidden="true">×</span>
+              <span class="unseen">Remove {label}</span>
+            </a>
+          )}
+        </span>
+      ))}
+      {chosen && <Value filter={chosen} onApply={(value) => apply(chosen.name, value)} />}
+      {!chosen && open.length > 0 && (
+        <select
+          class="chip"
+          aria-label="Add a filter"
+          value=""
+          onChange={({ currentTarget }) => setAdding(currentTarget.value)}
+        >
+          <option value="">+ filter</option>
+          {open.map(({ name, label }) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      )}
+    </fieldset>
+  );
+}
+
+interface ValueProps {
+  readonly filter: Filter;
+  readonly onApply: (value: string) => void;
+}
+
+function Value({ filter: { label, choices, kind = "text" }, onApply }: ValueProps) {
+  const [value, setValue] = useState("");
+  if (choices !== undefined) {
+    return (
+      <select
+        class="chip"
+        aria-label={label}
+        ref={focused}
+        value=""
+        onChange={({ currentTarget }) => onApply(currentTarget.value)}
+      >
+        <option value="">{label}…</option>
+        {choices.map((choice) => (
+          <option key={choice.value} value={choice.value}>
+            {choice.label}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    onApply(value);
+  };
+  const control = {
+    "aria-label": label,
+    ref: focused,
+    value,
+    onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+      setValue(currentTarget.value),
+  };
+  return (
+    <form class="chip" onSubmit={submit}>
+      {kind === "day" ? (
+        <input type="date" {...control} />
+      ) : (
+        <input type="text" placeholder={label} {...control} />
+      )}
+      <button type="submit" class="button plain">
+        Apply
+      </button>
+    </form>
+  );
+}
+
+const focused = (control: HTMLElement | null): void => control?.focus();
+
+const wordOf = (choices: readonly Choice[] | undefined, value: string): string =>
+  choices?.find((choice) => choice.value === value)?.label ?? value;

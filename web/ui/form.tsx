@@ -1,0 +1,118 @@
+/** Forms: fields with labels and their own faults, one thing sent at a time, nothing typed lost. */
+
+import type { ComponentChildren } from "preact";
+import { useCallback, useId, useState } from "preact/hooks";
+import type { Answers, Questions } from "#api/answers.ts";
+import { ask, type Reply, replied } from "#web/api.ts";
+import { useConsole } from "#web/console.ts";
+import { Outcome } from "./asked.tsx";
+
+export interface Sending<Name extends keyof Answers> {
+  readonly reply: Reply<Answers[Name]> | undefined;
+  readonly busy: boolean;
+  /** Sends it, unless something is under way; gives the answer where there is one. */
+  readonly send: (members: Questions[Name]) => Promise<Answers[Name] | undefined>;
+  readonly forget: () => void;
+}
+
+/** Sends an operation when told to; a long one has ten minutes. */
+export function useSend<Name extends keyof Answers>(name: Name): Sending<Name> {
+  const { credential } = useConsole();
+  const [reply, setReply] = useState<Reply<Answers[Name]>>();
+  const [busy, setBusy] = useState(false);
+  const send = async (members: Questions[Name]) => {
+    if (busy) return undefined;
+    setBusy(true);
+    const asked = ask(name, members, credential, AbortSignal.timeout(600_000));
+    const come = await replied(asked);
+    setReply(come);
+    setBusy(false);
+    return come.kind === "answered" ? come.answer : undefined;
+  };
+  const forget = useCallback(() => setReply(undefined), []);
+  return { reply, busy, send, forget };
+}
+
+interface FieldProps {
+  readonly label: string;
+  /** The member of the operation, so that a refusal that names it is shown here. */
+  readonly member?: string;
+  readonly reply?: Reply<unknown> | undefined;
+  readonly hint?: ComponentChildren;
+  /** Draws the control with these attributes on it. */
+  readonly children: (control: ControlAttributes) => ComponentChildren;
+}
+
+interface ControlAttributes {
+  readonly id: string;
+  readonly "aria-describedby": string;
+  readonly "aria-invalid": boolean;
+}
+
+/** A label, its control, what helps to fill it in, and what is wrong with it. */
+export function Field({ label, member, reply, hint, children }: FieldProps) {
+  const id = useId();
+  const fault = member === undefined ? undefined : faultOf(reply, member);
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, "aria-describedby": `${id}-said`, "aria-invalid": fault !== undefined })}
+      <p id={`${id}-said`} class={fault === undefined ? "quiet small" : "bad small"}>
+        {fault ?? hint}
+      </p>
+    </div>
+  );
+}
+
+interface SendFormProps {
+  readonly onSend: () => void;
+  readonly busy: boolean;
+  readonly reply: Reply<unknown> | undefined;
+  /** The words of the button: what it does. */
+  readonly does: string;
+  readonly look?: "primary" | "danger";
+  readonly disabled?: boolean;
+  readonly onCancel?: (() => void) | undefined;
+  readonly children?: ComponentChildren;
+}
+
+/** A form with its outcome above the buttons. What destroys is never the default of a key. */
+export function SendForm(props: SendFormProps) {
+  const { onSend, busy, reply, does, look = "primary", disabled = false, onCancel } = props;
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    if (look !== "danger" && !busy && !disabled) onSend();
+  };
+  return (
+    <form onSubmit={submit} aria-busy={busy}>
+      {props.children}
+      <Outcome reply={reply} />
+      <div class="buttons">
+        {onCancel && (
+          <button type="button" class="button plain" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+        <button
+          type={look === "danger" ? "button" : "submit"}
+          class={`button ${look}`}
+          disabled={busy || disabled}
+          onClick={look === "danger" ? onSend : undefined}
+        >
+          {busy ? "Working…" : does}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function faultOf(reply: Reply<unknown> | undefined, member: string): string | undefined {
+  if (reply?.kind !== "refused") return undefined;
+  const { facts, sentence } = reply.refusal;
+  const named = typeof facts.field === "string" ? facts.field : facts.parameter;
+  if (typeof named !== "string") return undefined;
+  if (named !== member && !named.startsWith(`${member}.`) && !named.startsWith(`${member}[`)) {
+    return undefined;
+  }
+  return typeof facts.reason === "string" ? `${sentence} ${facts.reason}` : sentence;
+}

@@ -1,0 +1,78 @@
+/** What lies beside a list or over a page: the panel of a row, and dialogs. */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { hrefWith, visit } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+
+interface PanelProps {
+  readonly title: ComponentChildren;
+  /** Where closing it leads. */
+  readonly closeHref: string;
+  readonly actions?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** Beside the list, or a page of its own where there is no room; `Esc` closes it. */
+export function Panel({ title, closeHref, actions, children }: PanelProps) {
+  const id = useId();
+  return (
+    <aside class="panel" aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <a class="button plain" href={closeHref} data-escape="">
+          <span aria-hidden="true">×</span>
+          <span class="unseen">Close the panel</span>
+        </a>
+      </header>
+      {actions && <div class="buttons">{actions}</div>}
+      {children}
+    </aside>
+  );
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly wide?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A modal window; `Esc` and the cross close it. */
+export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
+  const window = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const back = document.activeElement;
+    window.current?.showModal();
+    return () => {
+      if (back instanceof HTMLElement) back.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={window}
+      class={wide ? "wide" : undefined}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="button plain" aria-label="Close" onClick={onClose}>
+          <span aria-hidden="true">×</span>
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+/** The dialog that the address names by `dialog=…`, and how it is closed. */
+export function useDialog(): { readonly open: string | undefined; readonly close: () => void } {
+  const address = useAddress();
+  const close = () => visit(hrefWith(address, { dialog: undefined }));
+  return { open: address.query.dialog, close };
+}
