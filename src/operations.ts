@@ -199,7 +199,9 @@ export const operations = {
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
 
   // watching
-  "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", limit: "exempt" },
+  "config.show":           { route: "GET /api/config",                                   needs: "ca:manage", on: "platform" },
+  "job.list":              { route: "GET /api/jobs",                                     needs: "ca:manage", on: "platform" },
   "monitor.expiring":      { route: "GET /api/monitor/expiring",                         needs: "read", on: "any" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
   "canary.run":            { route: "POST /api/canary:run",                              needs: "issue", on: "platform", writes: true, action: "canary.probe", grows: true, limit: "admin_sign" },
@@ -210,7 +212,7 @@ export const operations = {
 
   // backup
   "backup.run":            { route: "POST /api/backup",                                  needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
-  "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform" },
   "backup.make":           { route: "POST /api/backup:run",                              needs: "ca:manage", on: "platform", writes: true, action: "backup.run", local: true, limit: "exempt" },
   "backup.drilled":        { route: "POST /api/backup:drilled",                          needs: "ca:manage", on: "platform", writes: true, action: "backup.verify", local: true, limit: "exempt" },
 

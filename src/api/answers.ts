@@ -25,6 +25,7 @@ import type { crossSignHandlers } from "./cross-signs.ts";
 import type { externalHandlers } from "./external.ts";
 import type { grantHandlers } from "./grants.ts";
 import type { healthHandlers } from "./health.ts";
+import type { instanceHandlers } from "./instance.ts";
 import type { issuanceHandlers } from "./issuance.ts";
 import type { kekHandlers } from "./kek.ts";
 import type { keyHandlers } from "./keys.ts";
@@ -101,6 +102,7 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof externalHandlers> &
   ReturnType<typeof grantHandlers> &
   ReturnType<typeof healthHandlers> &
+  ReturnType<typeof instanceHandlers> &
   ReturnType<typeof issuanceHandlers> &
   ReturnType<typeof kekHandlers> &
   ReturnType<typeof keyHandlers> &

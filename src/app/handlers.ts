@@ -26,6 +26,7 @@ import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { grantHandlers } from "#api/grants.ts";
+import { type InstanceHandlerDeps, instanceHandlers } from "#api/instance.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { kekHandlers } from "#api/kek.ts";
 import { importHandlers } from "#api/imports.ts";
@@ -94,6 +95,7 @@ export interface HandlerDeps {
   readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
   readonly admitAccount: (account: string) => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
+  readonly instance: InstanceHandlerDeps;
 }
 
 /** The complete set; `catalog` is asked for once it is put together. */
@@ -124,6 +126,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: deps.preflight }),
+    ...instanceHandlers(deps.instance),
     ...backupHandlers(deps.backup),
     ...retentionHandlers(parts),
     ...canaryHandlers(parts),
