@@ -180,6 +180,7 @@ export const operations = {
 
   // what operators see and do of ACME
   "acme.guide":            { route: "GET /docs/acme",                                    needs: "pub" },
+  "acme.directory.list":   { route: "GET /api/acme/directories",                         needs: "read", on: "any" },
   "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
   "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
   "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },

@@ -9,6 +9,7 @@ import type { accessHandlers } from "./access.ts";
 import type { accessLogHandlers } from "./access-log.ts";
 import type { acmeOverview } from "./acme.ts";
 import type { acmeCredentialHandlers } from "./acme-credentials.ts";
+import type { acmeDirectoryHandlers } from "./acme-directories.ts";
 import type { replacementHandlers } from "./acme-replacements.ts";
 import type { approvalHandlers } from "./approvals.ts";
 import type { auditHandlers } from "./audit.ts";
@@ -86,6 +87,7 @@ type NamesOf<F> = F extends unknown ? keyof F & string : never;
 type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof accessLogHandlers> &
   ReturnType<typeof acmeCredentialHandlers> &
+  ReturnType<typeof acmeDirectoryHandlers> &
   ReturnType<typeof acmeOverview> &
   ReturnType<typeof approvalHandlers> &
   ReturnType<typeof auditHandlers> &

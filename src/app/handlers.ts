@@ -10,6 +10,7 @@ import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
 import { acmeOverview } from "#api/acme.ts";
 import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
+import { acmeDirectoryHandlers } from "#api/acme-directories.ts";
 import { replacementHandlers } from "#api/acme-replacements.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
@@ -165,6 +166,7 @@ function acmeOperations({ store, clock, parts, inForce: config }: HandlerDeps) {
     ...replacementHandlers({ store, clock, profiles, ...acme, config }),
     ...acmeOverview({ store, clock, ...acme }),
     ...acmeCredentialHandlers({ clock, ...acme }),
+    ...acmeDirectoryHandlers({ config, ...acme }),
     ...acmeGuideHandlers({ store, config, ...acme }),
   };
 }

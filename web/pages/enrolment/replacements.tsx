@@ -1,0 +1,128 @@
+/** Planned replacements: clients are told to come for new certificates, and how many have. */
+
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { Action } from "#web/ui/action.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Confirm } from "#web/ui/confirm.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { Panel, useDialog } from "#web/ui/layers.tsx";
+import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { Status } from "#web/ui/status.tsx";
+import { Time } from "#web/ui/time.tsx";
+
+export function ReplacementsPart({ id }: { readonly id: string | undefined }) {
+  return (
+    <>
+      <Heading name="Replacements" />
+      <div class="beside">
+        <List
+          name="acme.replace.list"
+          members={{}}
+          caption="Planned replacements, newest first"
+          columns={columns}
+          keyOf={(row) => row.id}
+          hrefOf={(row) => hrefOf(["enrolment", "replacements", row.id])}
+          selected={id}
+          live={["acme.*"]}
+          empty={
+            <>
+              <p>
+                Nothing is planned. A plan pulls the renewal of many certificates forward, at a pace
+                this instance can do.
+              </p>
+              <Copy text="pkid acme replace --ca issuing --all --within 24h" name="command" />
+            </>
+          }
+        />
+        {id !== undefined && <PlanPanel id={id} />}
+      </div>
+    </>
+  );
+}
+
+const columns: readonly Column<RowOf<"acme.replace.list">>[] = [
+  { name: "Of", cell: ({ filter }) => filter || "every certificate" },
+  { name: "State", cell: ({ status }) => <Status word={status} /> },
+  { name: "From", cell: ({ start }) => <Time at={start} /> },
+  { name: "Until", cell: ({ end }) => <Time at={end} /> },
+  { name: "Revokes", wide: true, cell: ({ revoke }) => revoke ?? "nothing" },
+  { name: "By", wide: true, cell: ({ created_by }) => created_by },
+];
+
+function PlanPanel({ id }: { readonly id: string }) {
+  const address = useAddress();
+  const { open, close } = useDialog();
+  const { reply, refresh } = useAsked("acme.replace.show", { id }, ["acme.*", "cert.*"]);
+  const closeHref = hrefOf(["enrolment", "replacements"]);
+  if (reply === undefined) return <Waiting />;
+  if (reply.kind !== "answered") return <Outcome reply={reply} />;
+  const plan = reply.answer;
+  const isOpen = plan.status === "running" || plan.status === "planning";
+  return (
+    <Panel
+      title={plan.filter || "Every certificate"}
+      closeHref={closeHref}
+      actions={
+        <Action
+          operation="acme.replace.cancel"
+          where={{ caId: plan.ca_id, tenantId: plan.tenant_id }}
+          href={hrefWith(address, { dialog: "cancel" })}
+          look="danger"
+          unless={isOpen ? undefined : `It is ${plan.status}.`}
+        >
+          Call off
+        </Action>
+      }
+    >
+      <Status word={plan.status} />
+      <p class="use">
+        <span>
+          {plan.replaced.toLocaleString("en")} of {plan.total.toLocaleString("en")} clients have come
+        </span>
+        <meter aria-label="Replaced" min={0} max={Math.max(1, plan.total)} value={plan.replaced} />
+      </p>
+      <dl>
+        <dt>Outstanding</dt>
+        <dd>{plan.outstanding.toLocaleString("en")}</dd>
+        <dt>Revoked</dt>
+        <dd>{plan.revoked.toLocaleString("en")}</dd>
+        <dt>At most</dt>
+        <dd>{plan.per_second} a second</dd>
+        <dt>From</dt>
+        <dd>
+          <Time at={plan.start} />
+        </dd>
+        <dt>Until</dt>
+        <dd>
+          <Time at={plan.end} />
+        </dd>
+        <dt>Then revokes</dt>
+        <dd>{plan.revoke ?? "nothing"}</dd>
+        <dt>CA</dt>
+        <dd>
+          <a href={hrefOf(["authorities", plan.ca_id])}>{plan.ca_id}</a>
+        </dd>
+      </dl>
+      {open === "cancel" && (
+        <Confirm
+          operation="acme.replace.cancel"
+          members={{ id }}
+          title="Call the replacement off"
+          does="Call it off"
+          onClose={close}
+          onDone={() => {
+            refresh();
+            close();
+          }}
+        >
+          <p>
+            Clients come at their usual times again. What is replaced stays replaced; nothing more
+            is revoked.
+          </p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
