@@ -93,6 +93,7 @@ export const operations = {
   "openapi.read":          { route: "GET /openapi.json",                                 needs: "pub" },
   "openapi.page":          { route: "GET /docs",                                         needs: "pub" },
   "manual.page":           { route: "GET /docs/manual",                                  needs: "pub" },
+  "manual.read":           { route: "GET /api/manual",                                   needs: "pub" },
   "auth.config":           { route: "GET /api/auth/config",                              needs: "pub" },
   "auth.login":            { route: "GET /auth/login",                                   needs: "pub", limit: "login" },
   "auth.callback":         { route: "GET /auth/callback",                                needs: "pub", limit: "login" },

@@ -33,6 +33,7 @@ import type { keyHandlers } from "./keys.ts";
 import type { ledgerHandlers } from "./ledger.ts";
 import type { lintHandlers } from "./lint.ts";
 import type { loginHandlers } from "./logins.ts";
+import type { manualHandlers } from "./manual.ts";
 import type { monitorHandlers } from "./monitor.ts";
 import type { oidcHandlers } from "./oidc.ts";
 import type { passkeyHandlers } from "./passkeys.ts";
@@ -111,6 +112,7 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof ledgerHandlers> &
   ReturnType<typeof lintHandlers> &
   ReturnType<typeof loginHandlers> &
+  ReturnType<typeof manualHandlers> &
   ReturnType<typeof monitorHandlers> &
   ReturnType<typeof oidcHandlers> &
   ReturnType<typeof passkeyHandlers> &

@@ -37,6 +37,7 @@ import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
 import { ledgerHandlers } from "#api/ledger.ts";
 import { lintHandlers } from "#api/lint.ts";
+import { manualHandlers } from "#api/manual.ts";
 import { monitorHandlers } from "#api/monitor.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
@@ -106,6 +107,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
   const { authorities, issuance, bulk, profiles } = parts;
   return {
     ...descriptionHandlers(catalog, build.version, parkedShape, manualChapters),
+    ...manualHandlers(manualChapters),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),

@@ -181,7 +181,10 @@ function Proof({ authorization }: { readonly authorization: Authorization }) {
   return (
     <li>
       <Status word={status} /> {wildcard ? "*." : ""}
-      {identifier.value} <span class="quiet small">until <Time at={expires} /></span>
+      {identifier.value}{" "}
+      <span class="quiet small">
+        until <Time at={expires} />
+      </span>
       {faults.map((fault) => (
         <p key={fault} class="bad small">
           {fault}

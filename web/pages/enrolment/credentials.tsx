@@ -27,11 +27,7 @@ export function CredentialsPart({ id, directories }: CredentialsPartProps) {
   const address = useAddress();
   const { open, close } = useDialog();
   const newCredential = (
-    <Action
-      operation="acme.eab.create"
-      href={hrefWith(address, { dialog: "new" })}
-      look="primary"
-    >
+    <Action operation="acme.eab.create" href={hrefWith(address, { dialog: "new" })} look="primary">
       New credential
     </Action>
   );
@@ -51,12 +47,11 @@ export function CredentialsPart({ id, directories }: CredentialsPartProps) {
           live={["acme.eab.*", "acme.account.new"]}
           empty={
             <>
-              <p>No credential fits. One binds the accounts of a machine to the names it may ask for.</p>
+              <p>
+                No credential fits. One binds the accounts of a machine to the names it may ask for.
+              </p>
               {newCredential}
-              <Copy
-                text="pkid acme eab create web --dns-suffix example.com"
-                name="command"
-              />
+              <Copy text="pkid acme eab create web --dns-suffix example.com" name="command" />
             </>
           }
         />
@@ -80,7 +75,12 @@ const columns: readonly Column<Credential>[] = [
   { name: "Last used", wide: true, cell: ({ last_used_at }) => <Distance at={last_used_at} /> },
 ];
 
-function limitsOf({ any_identifier, dns_suffixes, ip_ranges, allow_wildcards }: Credential): string {
+function limitsOf({
+  any_identifier,
+  dns_suffixes,
+  ip_ranges,
+  allow_wildcards,
+}: Credential): string {
   if (any_identifier) return "any name";
   const names = [...dns_suffixes, ...ip_ranges].join(", ");
   return allow_wildcards ? `${names}, wildcards too` : names;
@@ -90,7 +90,10 @@ const filters: readonly Filter[] = [
   {
     name: "status",
     label: "State",
-    choices: ["active", "exhausted", "expired", "revoked"].map((value) => ({ value, label: value })),
+    choices: ["active", "exhausted", "expired", "revoked"].map((value) => ({
+      value,
+      label: value,
+    })),
   },
 ];
 

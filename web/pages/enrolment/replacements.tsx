@@ -79,7 +79,8 @@ function PlanPanel({ id }: { readonly id: string }) {
       <Status word={plan.status} />
       <p class="use">
         <span>
-          {plan.replaced.toLocaleString("en")} of {plan.total.toLocaleString("en")} clients have come
+          {plan.replaced.toLocaleString("en")} of {plan.total.toLocaleString("en")} clients have
+          come
         </span>
         <meter aria-label="Replaced" min={0} max={Math.max(1, plan.total)} value={plan.replaced} />
       </p>
