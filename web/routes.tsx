@@ -2,11 +2,7 @@
 
 import type { FunctionComponent } from "preact";
 import type { Address } from "./address.ts";
-
-export interface PageProps {
-  /** The segments behind the page's own. */
-  readonly rest: readonly string[];
-}
+import type { PageProps } from "./page.ts";
 
 export interface PageRow {
   /** The first segment of the address; empty is the first page. */

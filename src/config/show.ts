@@ -30,8 +30,8 @@ export function valueAt(config: Config, path: string): unknown {
 }
 
 /**
- * One key of the configuration as it is shown: a secret as `***`, or as the source it has; undefined
- * where it has no value.
+ * One key of the configuration as it is shown: a secret as `***`, or as the source it has;
+ * undefined where it has no value.
  */
 export function shownAt(config: Config, { path, field }: Leaf): Json | undefined {
   const value = valueAt(config, path);

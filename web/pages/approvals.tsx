@@ -4,7 +4,7 @@ import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { RequestPanel } from "#web/pages/approvals/request.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";

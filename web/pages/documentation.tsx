@@ -2,7 +2,7 @@
 
 import { InterfacePart } from "#web/pages/documentation/interface.tsx";
 import { ManualPart } from "#web/pages/documentation/manual.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { Tabs } from "#web/ui/tabs.tsx";
 
 /** `interface` behind the page is the HTTP interface; everything else is a chapter. */

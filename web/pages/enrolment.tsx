@@ -5,7 +5,7 @@ import { CredentialsPart } from "#web/pages/enrolment/credentials.tsx";
 import { DirectoriesPart } from "#web/pages/enrolment/directories.tsx";
 import { OrdersPart } from "#web/pages/enrolment/orders.tsx";
 import { ReplacementsPart } from "#web/pages/enrolment/replacements.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";

@@ -6,7 +6,7 @@ import { useAddress } from "#web/console.ts";
 import { EventPanel } from "#web/pages/events/event.tsx";
 import { ExportDialog } from "#web/pages/events/export.tsx";
 import { VerifyDialog } from "#web/pages/events/verify.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";

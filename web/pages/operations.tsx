@@ -7,7 +7,7 @@ import { LedgerPart } from "#web/pages/operations/ledger.tsx";
 import { PreflightPart } from "#web/pages/operations/preflight.tsx";
 import { PublicationPart } from "#web/pages/operations/publication.tsx";
 import { SettingsPart } from "#web/pages/operations/settings.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { Tabs } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `operations` names; preflight first. */

@@ -5,7 +5,7 @@ import { PasskeysPart } from "#web/pages/people/passkeys.tsx";
 import { SessionsPart } from "#web/pages/people/sessions.tsx";
 import { TenantsPart } from "#web/pages/people/tenants.tsx";
 import { ApiTokensPart } from "#web/pages/people/tokens.tsx";
-import type { PageProps } from "#web/routes.tsx";
+import type { PageProps } from "#web/page.ts";
 import { Tabs } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `people` names; API tokens first. */

@@ -6,6 +6,7 @@ import { pathOf } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { Listing } from "#web/ui/listing.tsx";
 import { type DescribedOperation, operationsIn, type Parameter } from "./openapi.ts";
 import { TryOut } from "./try-out.tsx";
 
@@ -91,7 +92,7 @@ function Shown({ operation }: { readonly operation: DescribedOperation }) {
       {body !== undefined && (
         <details>
           <summary>Shape of the body</summary>
-          <pre tabIndex={0}>{JSON.stringify(body.schema, null, 2)}</pre>
+          <Listing text={JSON.stringify(body.schema, null, 2)} />
         </details>
       )}
       <details>
@@ -102,7 +103,7 @@ function Shown({ operation }: { readonly operation: DescribedOperation }) {
               <dt class="mono">{status}</dt>
               <dd>
                 {description}
-                {schema !== undefined && <pre tabIndex={0}>{JSON.stringify(schema, null, 2)}</pre>}
+                {schema !== undefined && <Listing text={JSON.stringify(schema, null, 2)} />}
               </dd>
             </>
           ))}

@@ -8,6 +8,7 @@ import { useAddress } from "#web/console.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { Listing } from "#web/ui/listing.tsx";
 
 type Chapter = Answers["manual.read"]["chapters"][number];
 
@@ -155,7 +156,7 @@ function Shown({ block }: { readonly block: Block }) {
       const text = here(block.lines.join("\n"));
       return (
         <div class="example">
-          <pre tabIndex={0}>{text}</pre>
+          <Listing text={text} />
           <Copy text={text} name="example">
             Copy
           </Copy>

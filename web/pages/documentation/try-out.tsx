@@ -1,9 +1,11 @@
 /** Asks an operation with what is typed, as who one is, and shows what comes back. */
 
 import { useState } from "preact/hooks";
-import { proof } from "#web/api.ts";
+import { type Credential, proof } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
+import { TextField } from "#web/ui/fields.tsx";
 import { Field } from "#web/ui/form.tsx";
+import { Listing } from "#web/ui/listing.tsx";
 import type { DescribedOperation } from "./openapi.ts";
 
 interface CameBack {
@@ -16,7 +18,7 @@ interface CameBack {
 export function TryOut({ operation }: { readonly operation: DescribedOperation }) {
   const { credential } = useConsole();
   const { method, path, parameters, body } = operation;
-  const [given, setGiven] = useState<Readonly<Record<string, string>>>({});
+  const [given, setGiven] = useState<Given>({});
   const [json, setJson] = useState(() =>
     body?.example === undefined ? "{}" : JSON.stringify(body.example, null, 2),
   );
@@ -25,19 +27,8 @@ export function TryOut({ operation }: { readonly operation: DescribedOperation }
   const reads = method === "GET";
   const ask = async () => {
     setBusy(true);
-    setCame(
-      await cameBack(addressIn(path, parameters, given), {
-        method,
-        headers: {
-          "x-requested-with": "pkid-console",
-          ...(reads ? {} : { "content-type": "application/json" }),
-          ...proof(credential, method),
-        },
-        ...(reads || body === undefined ? {} : { body: json }),
-        credentials: credential.kind === "session" ? "same-origin" : "omit",
-        signal: AbortSignal.timeout(60_000),
-      }),
-    );
+    const init = requestOf(credential, method, body === undefined ? undefined : json);
+    setCame(await cameBack(addressIn(path, parameters, given), init));
     setBusy(false);
   };
   return (
@@ -50,18 +41,7 @@ export function TryOut({ operation }: { readonly operation: DescribedOperation }
           if (reads) void ask();
         }}
       >
-        {parameters.map(({ name, required }) => (
-          <Field key={name} label={required ? name : `${name} (may be left out)`}>
-            {(control) => (
-              <input
-                {...control}
-                type="text"
-                value={given[name] ?? ""}
-                onInput={({ currentTarget }) => setGiven({ ...given, [name]: currentTarget.value })}
-              />
-            )}
-          </Field>
-        ))}
+        <Parameters parameters={parameters} given={given} onChange={setGiven} />
         {body !== undefined && (
           <Field label="Body, JSON">
             {(control) => (
@@ -84,17 +64,56 @@ export function TryOut({ operation }: { readonly operation: DescribedOperation }
           </button>
         </div>
       </form>
-      {came && (
-        <div role="status">
-          <p class={came.status < 400 && came.status > 0 ? "good" : "bad"}>
-            {came.status} {came.said}
-          </p>
-          <pre tabIndex={0}>{came.text}</pre>
-        </div>
-      )}
+      {came && <Came came={came} />}
     </section>
   );
 }
+
+type Given = Readonly<Record<string, string>>;
+
+interface ParametersProps {
+  readonly parameters: DescribedOperation["parameters"];
+  readonly given: Given;
+  readonly onChange: (given: Given) => void;
+}
+
+const Parameters = ({ parameters, given, onChange }: ParametersProps) => (
+  <>
+    {parameters.map(({ name, required }) => (
+      <TextField
+        key={name}
+        label={required ? name : `${name} (may be left out)`}
+        value={given[name] ?? ""}
+        onChange={(value) => onChange({ ...given, [name]: value })}
+      />
+    ))}
+  </>
+);
+
+const Came = ({ came: { status, said, text } }: { readonly came: CameBack }) => (
+  <div role="status">
+    <p class={status < 400 && status > 0 ? "good" : "bad"}>
+      {status} {said}
+    </p>
+    <Listing text={text} />
+  </div>
+);
+
+const requestOf = (
+  credential: Credential,
+  method: string,
+  body: string | undefined,
+): RequestInit => ({
+  method,
+  headers: {
+    "x-requested-with": "pkid-console",
+    ...(method === "GET" ? {} : { "content-type": "application/json" }),
+    ...proof(credential, method),
+  },
+  ...(method === "GET" || body === undefined ? {} : { body }),
+  credentials: credential.kind === "session" ? "same-origin" : "omit",
+  signal: AbortSignal.timeout(60_000),
+});
 
 async function cameBack(address: string, init: RequestInit): Promise<CameBack> {
   try {
@@ -120,7 +139,7 @@ function shown(text: string): string {
 export function addressIn(
   path: string,
   parameters: DescribedOperation["parameters"],
-  given: Readonly<Record<string, string>>,
+  given: Given,
 ): string {
   const filled = path.replace(/\{([a-z_]+)\}/g, (_, name: string) =>
     encodeURIComponent(given[name] ?? ""),

@@ -6,6 +6,7 @@ import { Action } from "#web/ui/action.tsx";
 import { useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Panel, useDialog } from "#web/ui/layers.tsx";
@@ -63,60 +64,11 @@ function AccountPanel({ id }: { readonly id: string }) {
   const { reply, refresh } = useAsked("acme.account.list", { limit: 500 }, ["acme.account.*"]);
   const closeHref = hrefOf(["enrolment", "accounts"], address.query);
   if (reply === undefined) return <Waiting />;
-  const row = reply.kind === "answered" && reply.answer.items.find((one) => one.id === id);
+  const row =
+    reply.kind === "answered" ? reply.answer.items.find((one) => one.id === id) : undefined;
   return (
-    <Panel
-      title="Account"
-      closeHref={closeHref}
-      actions={
-        row && (
-          <Action
-            operation="acme.account.deactivate"
-            where={{ tenantId: row.tenant_id }}
-            href={hrefWith(address, { dialog: "deactivate" })}
-            look="danger"
-            unless={row.status === "valid" ? undefined : `It is ${row.status}.`}
-          >
-            Deactivate
-          </Action>
-        )
-      }
-    >
-      {row && (
-        <>
-          <Status word={row.status} />
-          <dl>
-            <dt>Id</dt>
-            <dd>
-              <Copy text={row.id} name="id" />
-            </dd>
-            <dt>Directory</dt>
-            <dd>{row.directory}</dd>
-            <dt>Contacts</dt>
-            <dd>{row.contacts.join(", ") || "none"}</dd>
-            <dt>Key thumbprint</dt>
-            <dd>
-              <Copy text={row.key_thumbprint} name="thumbprint" />
-            </dd>
-            {row.eab_id && (
-              <>
-                <dt>Credential</dt>
-                <dd>
-                  <a href={hrefOf(["enrolment", "credentials", row.eab_id])}>{row.eab_id}</a>
-                </dd>
-              </>
-            )}
-            <dt>Since</dt>
-            <dd>
-              <Time at={row.created_at} />
-            </dd>
-            <dt>Orders</dt>
-            <dd>
-              <a href={hrefOf(["enrolment", "orders"], { account: row.id })}>its orders</a>
-            </dd>
-          </dl>
-        </>
-      )}
+    <Panel title="Account" closeHref={closeHref} actions={row && <Deactivate row={row} />}>
+      {row && <AccountFacts row={row} />}
       <Authorizations account={id} />
       {open === "deactivate" && (
         <Confirm
@@ -137,6 +89,41 @@ function AccountPanel({ id }: { readonly id: string }) {
         </Confirm>
       )}
     </Panel>
+  );
+}
+
+function Deactivate({ row }: { readonly row: Account }) {
+  const address = useAddress();
+  return (
+    <Action
+      operation="acme.account.deactivate"
+      where={{ tenantId: row.tenant_id }}
+      href={hrefWith(address, { dialog: "deactivate" })}
+      look="danger"
+      unless={row.status === "valid" ? undefined : `It is ${row.status}.`}
+    >
+      Deactivate
+    </Action>
+  );
+}
+
+function AccountFacts({ row }: { readonly row: Account }) {
+  const { eab_id } = row;
+  return (
+    <>
+      <Status word={row.status} />
+      <Facts
+        of={{
+          Id: <Copy text={row.id} name="id" />,
+          Directory: row.directory,
+          Contacts: row.contacts.join(", ") || "none",
+          "Key thumbprint": <Copy text={row.key_thumbprint} name="thumbprint" />,
+          Credential: eab_id && <a href={hrefOf(["enrolment", "credentials", eab_id])}>{eab_id}</a>,
+          Since: <Time at={row.created_at} />,
+          Orders: <a href={hrefOf(["enrolment", "orders"], { account: row.id })}>its orders</a>,
+        }}
+      />
+    </>
   );
 }
 

@@ -2,12 +2,15 @@
 
 import { useState } from "preact/hooks";
 import { hrefOf, hrefWith, visit } from "#web/address.ts";
+import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Facts } from "#web/ui/facts.tsx";
+import { CheckField, ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
+import { SendForm, useSend } from "#web/ui/form.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
@@ -113,54 +116,9 @@ function CredentialPanel({ id }: { readonly id: string }) {
     );
   }
   return (
-    <Panel
-      title={row.name}
-      closeHref={closeHref}
-      actions={
-        <Action
-          operation="acme.eab.revoke"
-          where={{ tenantId: row.tenant_id }}
-          href={hrefWith(address, { dialog: "revoke" })}
-          look="danger"
-          unless={row.status === "revoked" ? "It is revoked." : fromConfig(row)}
-        >
-          Revoke
-        </Action>
-      }
-    >
+    <Panel title={row.name} closeHref={closeHref} actions={<Revoke row={row} />}>
       <Status word={row.status} />
-      <dl>
-        <dt>Key identifier</dt>
-        <dd>
-          <Copy text={row.id} name="key identifier" />
-        </dd>
-        <dt>Directory</dt>
-        <dd>{row.directory}</dd>
-        <dt>May ask for</dt>
-        <dd>{limitsOf(row)}</dd>
-        {row.profile && (
-          <>
-            <dt>Profile</dt>
-            <dd>{row.profile}</dd>
-          </>
-        )}
-        {row.description && (
-          <>
-            <dt>For</dt>
-            <dd>{row.description}</dd>
-          </>
-        )}
-        <dt>Uses</dt>
-        <dd>
-          {row.uses} of {row.max_uses === 0 ? "unlimited" : row.max_uses}
-        </dd>
-        <dt>Made</dt>
-        <dd>
-          <Time at={row.created_at} /> by {row.created_by}
-        </dd>
-        <dt>Expires</dt>
-        <dd>{row.expires_at === undefined ? "never" : <Time at={row.expires_at} />}</dd>
-      </dl>
+      <CredentialFacts row={row} />
       {open === "revoke" && (
         <Confirm
           operation="acme.eab.revoke"
@@ -183,17 +141,61 @@ function CredentialPanel({ id }: { readonly id: string }) {
   );
 }
 
-const fromConfig = ({ source }: Credential): string | undefined =>
-  source === "config" ? "It stands in the configuration." : undefined;
+function Revoke({ row }: { readonly row: Credential }) {
+  const address = useAddress();
+  const fromFile = row.source === "config" ? "It stands in the configuration." : undefined;
+  return (
+    <Action
+      operation="acme.eab.revoke"
+      where={{ tenantId: row.tenant_id }}
+      href={hrefWith(address, { dialog: "revoke" })}
+      look="danger"
+      unless={row.status === "revoked" ? "It is revoked." : fromFile}
+    >
+      Revoke
+    </Action>
+  );
+}
+
+const CredentialFacts = ({ row }: { readonly row: Credential }) => (
+  <Facts
+    of={{
+      "Key identifier": <Copy text={row.id} name="key identifier" />,
+      Directory: row.directory,
+      "May ask for": limitsOf(row),
+      Profile: row.profile,
+      For: row.description,
+      Uses: `${row.uses} of ${row.max_uses === 0 ? "unlimited" : row.max_uses}`,
+      Made: (
+        <>
+          <Time at={row.created_at} /> by {row.created_by}
+        </>
+      ),
+      Expires: row.expires_at === undefined ? "never" : <Time at={row.expires_at} />,
+    }}
+  />
+);
+
+interface Wanted {
+  readonly directory: string;
+  readonly name: string;
+  readonly suffixes: string;
+  readonly ranges: string;
+  readonly wildcards: boolean;
+  readonly any: boolean;
+  readonly uses: string;
+  readonly days: string;
+}
 
 interface NewCredentialProps {
   readonly directories: readonly AcmeDirectory[];
   readonly onClose: () => void;
 }
 
+/** What is asked for, and then the key, once. */
 function NewCredential({ directories, onClose }: NewCredentialProps) {
   const { send, busy, reply } = useSend("acme.eab.create");
-  const [said, setSaid] = useState({
+  const [said, setSaid] = useState<Wanted>({
     directory: directories[0]?.name ?? "",
     name: "",
     suffixes: "",
@@ -203,128 +205,29 @@ function NewCredential({ directories, onClose }: NewCredentialProps) {
     uses: "1",
     days: "30",
   });
-  const change = (part: Partial<typeof said>) => setSaid({ ...said, ...part });
-  const submit = () =>
-    void send({
-      directory: said.directory,
-      name: said.name,
-      dns_suffixes: listIn(said.suffixes),
-      ip_ranges: listIn(said.ranges),
-      allow_wildcards: said.wildcards,
-      any_identifier: said.any,
-      max_uses: Number(said.uses),
-      expires_in_days: said.days === "" ? undefined : Number(said.days),
-    });
-  if (reply?.kind === "answered") {
-    const { id, hmac_key, directory_url } = reply.answer;
-    return (
-      <Dialog
-        title="The key, this once"
-        onClose={() => visit(hrefOf(["enrolment", "credentials", id]))}
-      >
-        <p>Nobody can show it again: copy it now to where the client is configured.</p>
-        <dl class="notice good">
-          <dt>Directory</dt>
-          <dd>
-            <Copy text={directory_url} name="address" />
-          </dd>
-          <dt>KID</dt>
-          <dd>
-            <Copy text={id} name="key identifier" />
-          </dd>
-          <dt>KEY</dt>
-          <dd>
-            <Copy text={hmac_key} name="key" />
-          </dd>
-        </dl>
-        <div class="buttons">
-          <a class="button primary" href={hrefOf(["enrolment", "credentials", id])}>
-            I have it
-          </a>
-        </div>
-      </Dialog>
-    );
-  }
+  if (reply?.kind === "answered") return <Key {...reply.answer} />;
   return (
     <Dialog title="New credential" onClose={onClose}>
       <SendForm
-        onSend={submit}
+        onSend={() => void send(membersOf(said))}
         busy={busy}
         reply={reply}
         does="Make the credential"
         onCancel={onClose}
         disabled={said.name === ""}
       >
-        <Field label="Directory" member="directory" reply={reply}>
-          {(control) => (
-            <select
-              {...control}
-              value={said.directory}
-              onChange={({ currentTarget }) => change({ directory: currentTarget.value })}
-            >
-              {directories.map(({ name }) => (
-                <option key={name} value={name}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <TextField
-          label="Name"
-          member="name"
+        <ChoiceField
+          label="Directory"
+          member="directory"
           reply={reply}
-          hint="Whose machines use it."
-          value={said.name}
-          onInput={(name) => change({ name })}
+          value={said.directory}
+          choices={sameWords(directories.map(({ name }) => name))}
+          onChange={(directory) => setSaid({ ...said, directory })}
         />
-        <TextField
-          label="DNS names below"
-          member="dns_suffixes"
+        <WantedFields
+          said={said}
           reply={reply}
-          hint="example.com is that name and all below it; several with commas."
-          value={said.suffixes}
-          onInput={(suffixes) => change({ suffixes })}
-        />
-        <TextField
-          label="IP addresses in"
-          member="ip_ranges"
-          reply={reply}
-          hint="10.0.0.0/8; several with commas."
-          value={said.ranges}
-          onInput={(ranges) => change({ ranges })}
-        />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={said.wildcards}
-            onChange={({ currentTarget }) => change({ wildcards: currentTarget.checked })}
-          />
-          wildcards too
-        </label>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={said.any}
-            onChange={({ currentTarget }) => change({ any: currentTarget.checked })}
-          />
-          any name at all
-        </label>
-        <TextField
-          label="Accounts it may bind"
-          member="max_uses"
-          reply={reply}
-          hint="0 is unlimited."
-          value={said.uses}
-          onInput={(uses) => change({ uses })}
-        />
-        <TextField
-          label="Days it lives"
-          member="expires_in_days"
-          reply={reply}
-          hint="Empty: until it is revoked."
-          value={said.days}
-          onInput={(days) => change({ days })}
+          onChange={(part) => setSaid({ ...said, ...part })}
         />
         <Gates operation="acme.eab.create" />
       </SendForm>
@@ -332,27 +235,105 @@ function NewCredential({ directories, onClose }: NewCredentialProps) {
   );
 }
 
-interface TextFieldProps {
-  readonly label: string;
-  readonly member: string;
-  readonly reply: Parameters<typeof Field>[0]["reply"];
-  readonly hint: string;
-  readonly value: string;
-  readonly onInput: (value: string) => void;
+const membersOf = (said: Wanted) => ({
+  directory: said.directory,
+  name: said.name,
+  dns_suffixes: listIn(said.suffixes),
+  ip_ranges: listIn(said.ranges),
+  allow_wildcards: said.wildcards,
+  any_identifier: said.any,
+  max_uses: Number(said.uses),
+  expires_in_days: said.days === "" ? undefined : Number(said.days),
+});
+
+interface WantedFieldsProps {
+  readonly said: Wanted;
+  readonly reply: Reply<unknown> | undefined;
+  readonly onChange: (part: Partial<Wanted>) => void;
 }
 
-const TextField = ({ label, member, reply, hint, value, onInput }: TextFieldProps) => (
-  <Field label={label} member={member} reply={reply} hint={hint}>
-    {(control) => (
-      <input
-        {...control}
-        type="text"
-        value={value}
-        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+function WantedFields({ said, reply, onChange }: WantedFieldsProps) {
+  return (
+    <>
+      {textFields.map(({ name, label, member, hint }) => (
+        <TextField
+          key={name}
+          label={label}
+          member={member}
+          reply={reply}
+          hint={hint}
+          value={said[name]}
+          onChange={(text) => onChange({ [name]: text })}
+        />
+      ))}
+      <CheckField
+        label="wildcards too"
+        checked={said.wildcards}
+        onChange={(wildcards) => onChange({ wildcards })}
       />
-    )}
-  </Field>
-);
+      <CheckField
+        label="any name at all"
+        checked={said.any}
+        onChange={(any) => onChange({ any })}
+      />
+    </>
+  );
+}
+
+const textFields = [
+  { name: "name", label: "Name", member: "name", hint: "Whose machines use it." },
+  {
+    name: "suffixes",
+    label: "DNS names below",
+    member: "dns_suffixes",
+    hint: "example.com is that name and all below it; several with commas.",
+  },
+  {
+    name: "ranges",
+    label: "IP addresses in",
+    member: "ip_ranges",
+    hint: "10.0.0.0/8; several with commas.",
+  },
+  {
+    name: "uses",
+    label: "Accounts it may bind",
+    member: "max_uses",
+    hint: "0 is unlimited.",
+  },
+  {
+    name: "days",
+    label: "Days it lives",
+    member: "expires_in_days",
+    hint: "Empty: until it is revoked.",
+  },
+] as const;
+
+interface KeyProps {
+  readonly id: string;
+  readonly hmac_key: string;
+  readonly directory_url: string;
+}
+
+function Key({ id, hmac_key, directory_url }: KeyProps) {
+  const leave = hrefOf(["enrolment", "credentials", id]);
+  return (
+    <Dialog title="The key, this once" onClose={() => visit(leave)}>
+      <p>Nobody can show it again: copy it now to where the client is configured.</p>
+      <Facts
+        of={{
+          Directory: <Copy text={directory_url} name="address" />,
+          KID: <Copy text={id} name="key identifier" />,
+          KEY: <Copy text={hmac_key} name="key" />,
+        }}
+      />
+      <div class="buttons">
+        <a class="button primary" href={leave}>
+          I have it
+        </a>
+      </div>
+    </Dialog>
+  );
+}
 
 const listIn = (text: string): readonly string[] =>
   text.split(/[\s,]+/).filter((one) => one !== "");

@@ -6,6 +6,7 @@ import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { Listing } from "#web/ui/listing.tsx";
 
 export type AcmeDirectory = Answers["acme.directory.list"]["items"][number];
 
@@ -118,7 +119,7 @@ function Clients({ directory }: { readonly directory: AcmeDirectory }) {
         Words in capitals are yours to replace; <code>{trustFile}</code> is the file of the CAs that
         vouch for this server.
       </p>
-      <pre tabIndex={0}>{chosen.lines.join("\n")}</pre>
+      <Listing text={chosen.lines.join("\n")} />
       <div class="buttons">
         <Copy text={chosen.lines.join("\n")} name="configuration">
           Copy all

@@ -3,7 +3,8 @@
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { useAsked, Waiting } from "#web/ui/asked.tsx";
-import { Copy, Serial } from "#web/ui/copy.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Panel } from "#web/ui/layers.tsx";
@@ -85,47 +86,24 @@ function OrderPanel({ id }: { readonly id: string }) {
           <p class="small">{row.error.type}</p>
         </div>
       )}
-      <dl>
-        <dt>Id</dt>
-        <dd>
-          <Copy text={row.id} name="id" />
-        </dd>
-        <dt>Account</dt>
-        <dd>
-          <a href={hrefOf(["enrolment", "accounts", row.account_id])}>{row.account_id}</a>
-        </dd>
-        {row.serial && (
-          <>
-            <dt>Certificate</dt>
-            <dd>
-              <Serial serial={row.serial} />{" "}
-              <a href={hrefOf(["certificates", row.ca_id, row.serial])}>Open it</a>
-            </dd>
-          </>
-        )}
-        {row.replaces && (
-          <>
-            <dt>Replaces</dt>
-            <dd>
-              <a href={hrefOf(["certificates", row.ca_id, row.replaces])}>{row.replaces}</a>
-            </dd>
-          </>
-        )}
-        {row.profile && (
-          <>
-            <dt>Profile</dt>
-            <dd>{row.profile}</dd>
-          </>
-        )}
-        <dt>Asked</dt>
-        <dd>
-          <Time at={row.created_at} />
-        </dd>
-        <dt>Lapses</dt>
-        <dd>
-          <Distance at={row.expires} />
-        </dd>
-      </dl>
+      <OrderFacts row={row} />
     </Panel>
+  );
+}
+
+function OrderFacts({ row }: { readonly row: Order }) {
+  const certificate = (serial: string) => hrefOf(["certificates", row.ca_id, serial]);
+  return (
+    <Facts
+      of={{
+        Id: <Copy text={row.id} name="id" />,
+        Account: <a href={hrefOf(["enrolment", "accounts", row.account_id])}>{row.account_id}</a>,
+        Certificate: row.serial && <a href={certificate(row.serial)}>{row.serial}</a>,
+        Replaces: row.replaces && <a href={certificate(row.replaces)}>{row.replaces}</a>,
+        Profile: row.profile,
+        Asked: <Time at={row.created_at} />,
+        Lapses: <Distance at={row.expires} />,
+      }}
+    />
   );
 }

@@ -1,16 +1,20 @@
 /** Planned replacements: clients are told to come for new certificates, and how many have. */
 
+import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
+
+type Plan = Answers["acme.replace.show"];
 
 export function ReplacementsPart({ id }: { readonly id: string | undefined }) {
   return (
@@ -52,69 +56,44 @@ const columns: readonly Column<RowOf<"acme.replace.list">>[] = [
 ];
 
 function PlanPanel({ id }: { readonly id: string }) {
-  const address = useAddress();
-  const { open, close } = useDialog();
   const { reply, refresh } = useAsked("acme.replace.show", { id }, ["acme.*", "cert.*"]);
-  const closeHref = hrefOf(["enrolment", "replacements"]);
   if (reply === undefined) return <Waiting />;
   if (reply.kind !== "answered") return <Outcome reply={reply} />;
-  const plan = reply.answer;
+  return <Shown plan={reply.answer} onChange={refresh} />;
+}
+
+function Shown({ plan, onChange }: { readonly plan: Plan; readonly onChange: () => void }) {
+  const address = useAddress();
+  const { open, close } = useDialog();
   const isOpen = plan.status === "running" || plan.status === "planning";
+  const callOff = (
+    <Action
+      operation="acme.replace.cancel"
+      where={{ caId: plan.ca_id, tenantId: plan.tenant_id }}
+      href={hrefWith(address, { dialog: "cancel" })}
+      look="danger"
+      unless={isOpen ? undefined : `It is ${plan.status}.`}
+    >
+      Call off
+    </Action>
+  );
   return (
     <Panel
       title={plan.filter || "Every certificate"}
-      closeHref={closeHref}
-      actions={
-        <Action
-          operation="acme.replace.cancel"
-          where={{ caId: plan.ca_id, tenantId: plan.tenant_id }}
-          href={hrefWith(address, { dialog: "cancel" })}
-          look="danger"
-          unless={isOpen ? undefined : `It is ${plan.status}.`}
-        >
-          Call off
-        </Action>
-      }
+      closeHref={hrefOf(["enrolment", "replacements"])}
+      actions={callOff}
     >
       <Status word={plan.status} />
-      <p class="use">
-        <span>
-          {plan.replaced.toLocaleString("en")} of {plan.total.toLocaleString("en")} clients have
-          come
-        </span>
-        <meter aria-label="Replaced" min={0} max={Math.max(1, plan.total)} value={plan.replaced} />
-      </p>
-      <dl>
-        <dt>Outstanding</dt>
-        <dd>{plan.outstanding.toLocaleString("en")}</dd>
-        <dt>Revoked</dt>
-        <dd>{plan.revoked.toLocaleString("en")}</dd>
-        <dt>At most</dt>
-        <dd>{plan.per_second} a second</dd>
-        <dt>From</dt>
-        <dd>
-          <Time at={plan.start} />
-        </dd>
-        <dt>Until</dt>
-        <dd>
-          <Time at={plan.end} />
-        </dd>
-        <dt>Then revokes</dt>
-        <dd>{plan.revoke ?? "nothing"}</dd>
-        <dt>CA</dt>
-        <dd>
-          <a href={hrefOf(["authorities", plan.ca_id])}>{plan.ca_id}</a>
-        </dd>
-      </dl>
+      <Progress plan={plan} />
       {open === "cancel" && (
         <Confirm
           operation="acme.replace.cancel"
-          members={{ id }}
+          members={{ id: plan.id }}
           title="Call the replacement off"
           does="Call it off"
           onClose={close}
           onDone={() => {
-            refresh();
+            onChange();
             close();
           }}
         >
@@ -125,5 +104,30 @@ function PlanPanel({ id }: { readonly id: string }) {
         </Confirm>
       )}
     </Panel>
+  );
+}
+
+function Progress({ plan }: { readonly plan: Plan }) {
+  const { replaced, total } = plan;
+  return (
+    <>
+      <p class="use">
+        <span>
+          {replaced.toLocaleString("en")} of {total.toLocaleString("en")} clients have come
+        </span>
+        <meter aria-label="Replaced" min={0} max={Math.max(1, total)} value={replaced} />
+      </p>
+      <Facts
+        of={{
+          Outstanding: plan.outstanding.toLocaleString("en"),
+          Revoked: plan.revoked.toLocaleString("en"),
+          "At most": `${plan.per_second} a second`,
+          From: <Time at={plan.start} />,
+          Until: <Time at={plan.end} />,
+          "Then revokes": plan.revoke ?? "nothing",
+          CA: <a href={hrefOf(["authorities", plan.ca_id])}>{plan.ca_id}</a>,
+        }}
+      />
+    </>
   );
 }

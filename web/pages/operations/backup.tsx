@@ -1,11 +1,15 @@
 /** The last backup, whether it was tried, and how to make and try one. */
 
+import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { Copy, Fingerprint } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
+
+type BackupStatus = Answers["backup.status"];
 
 export function BackupPart() {
   return (
@@ -16,67 +20,69 @@ export function BackupPart() {
           <div class="cards">
             <section class="card">
               <h2>Last backup</h2>
-              {backup === undefined ? (
-                <p>
-                  <Status word="none" tone="bad" /> No backup was ever made.
-                </p>
-              ) : (
-                <dl>
-                  <dt>Made</dt>
-                  <dd>
-                    <Time at={backup.created_at} /> (<Distance at={backup.created_at} />)
-                  </dd>
-                  <dt>Archive</dt>
-                  <dd>{backup.artifact}</dd>
-                  <dt>Size</dt>
-                  <dd>
-                    {(backup.size / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB
-                  </dd>
-                  <dt>SHA-256</dt>
-                  <dd>
-                    <Fingerprint text={backup.sha256} name="digest" />
-                  </dd>
-                  <dt>Up to event</dt>
-                  <dd>
-                    <a href={hrefOf(["events", String(backup.seq)])}>{backup.seq}</a>
-                  </dd>
-                  <dt>Opened by</dt>
-                  <dd>{backup.recipients.join(", ") || "a passphrase"}</dd>
-                </dl>
-              )}
+              <LastBackup backup={backup} />
               <Copy text="pkid backup create" name="command" />
             </section>
             <section class="card">
               <h2>Last drill</h2>
-              {drill === undefined ? (
-                <p>
-                  <Status word="none" tone="warn" /> No backup was ever tried.
-                </p>
-              ) : (
-                <dl>
-                  <dt>Ended</dt>
-                  <dd>
-                    <Status word={drill.result} /> <Time at={drill.at} />
-                  </dd>
-                  <dt>Archive</dt>
-                  <dd>{drill.artifact}</dd>
-                  {drill.fault !== "" && (
-                    <>
-                      <dt>Why</dt>
-                      <dd>{drill.fault}</dd>
-                    </>
-                  )}
-                  <dt>Last success</dt>
-                  <dd>
-                    <Time at={drill.succeeded_at} />
-                  </dd>
-                </dl>
-              )}
+              <LastDrill drill={drill} />
               <Copy text="pkid backup drill" name="command" />
             </section>
           </div>
         )}
       </Asked>
     </>
+  );
+}
+
+function LastBackup({ backup }: Pick<BackupStatus, "backup">) {
+  if (backup === undefined) {
+    return (
+      <p>
+        <Status word="none" tone="bad" /> No backup was ever made.
+      </p>
+    );
+  }
+  const { created_at, artifact, size, sha256, seq, recipients } = backup;
+  const megabytes = (size / 1e6).toLocaleString("en", { maximumFractionDigits: 1 });
+  return (
+    <Facts
+      of={{
+        Made: (
+          <>
+            <Time at={created_at} /> (<Distance at={created_at} />)
+          </>
+        ),
+        Archive: artifact,
+        Size: `${megabytes} MB`,
+        "SHA-256": <Fingerprint text={sha256} name="digest" />,
+        "Up to event": <a href={hrefOf(["events", String(seq)])}>{seq}</a>,
+        "Opened by": recipients.join(", ") || "a passphrase",
+      }}
+    />
+  );
+}
+
+function LastDrill({ drill }: Pick<BackupStatus, "drill">) {
+  if (drill === undefined) {
+    return (
+      <p>
+        <Status word="none" tone="warn" /> No backup was ever tried.
+      </p>
+    );
+  }
+  return (
+    <Facts
+      of={{
+        Ended: (
+          <>
+            <Status word={drill.result} /> <Time at={drill.at} />
+          </>
+        ),
+        Archive: drill.artifact,
+        Why: drill.fault,
+        "Last success": <Time at={drill.succeeded_at} />,
+      }}
+    />
   );
 }

@@ -8,7 +8,9 @@ import { Action, Gates } from "#web/ui/action.tsx";
 import { Asked } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Facts } from "#web/ui/facts.tsx";
+import { ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
+import { SendForm, useSend } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, useDialog } from "#web/ui/layers.tsx";
 import { type Column, type RowOf, Table } from "#web/ui/list.tsx";
@@ -145,11 +147,10 @@ function TakeBack({ ca, id, onClose, onDone }: OnCaProps & { readonly id: string
 
 function NewGrant({ ca, onClose, onDone }: OnCaProps) {
   const { send, busy, reply } = useSend("resource.grant");
-  const [type, setType] = useState("user");
-  const [who, setWho] = useState("");
-  const [role, setRole] = useState<string>("ca-issuer");
-  const [scope, setScope] = useState("self");
+  const [said, setSaid] = useState({ type: "user", who: "", role: "ca-issuer", scope: "self" });
+  const change = (part: Partial<typeof said>) => setSaid({ ...said, ...part });
   const submit = async () => {
+    const { type, who, role, scope } = said;
     const members = { resource: `ca/${ca}`, entity_type: type, entity_id: who, role, scope };
     if ((await send(members)) !== undefined) onDone();
   };
@@ -161,47 +162,40 @@ function NewGrant({ ca, onClose, onDone }: OnCaProps) {
         reply={reply}
         does="Grant"
         onCancel={onClose}
-        disabled={who === ""}
+        disabled={said.who === ""}
       >
-        <Choice
+        <ChoiceField
           label="To a"
           member="entity_type"
           reply={reply}
-          value={type}
-          choices={["user", "group"]}
-          onChoose={setType}
+          value={said.type}
+          choices={sameWords(["user", "group"])}
+          onChange={(type) => change({ type })}
         />
-        <Field
+        <TextField
           label="Subject or group"
           member="entity_id"
           reply={reply}
           hint="As it stands in sessions and events."
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              maxLength={256}
-              value={who}
-              onInput={({ currentTarget }) => setWho(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Choice
+          max={256}
+          value={said.who}
+          onChange={(who) => change({ who })}
+        />
+        <ChoiceField
           label="Role"
           member="role"
           reply={reply}
-          value={role}
-          choices={grantRoles}
-          onChoose={setRole}
+          value={said.role}
+          choices={sameWords(grantRoles)}
+          onChange={(role) => change({ role })}
         />
-        <Choice
+        <ChoiceField
           label="Reaches"
           member="scope"
           reply={reply}
-          value={scope}
-          choices={["self", "subtree"]}
-          onChoose={setScope}
+          value={said.scope}
+          choices={reaches}
+          onChange={(scope) => change({ scope })}
         />
         <Gates operation="resource.grant" />
       </SendForm>
@@ -209,32 +203,10 @@ function NewGrant({ ca, onClose, onDone }: OnCaProps) {
   );
 }
 
-interface ChoiceProps {
-  readonly label: string;
-  readonly member: string;
-  readonly reply: Parameters<typeof Field>[0]["reply"];
-  readonly value: string;
-  readonly choices: readonly string[];
-  readonly onChoose: (value: string) => void;
-}
-
-const Choice = ({ label, member, reply, value, choices, onChoose }: ChoiceProps) => (
-  <Field label={label} member={member} reply={reply}>
-    {(control) => (
-      <select
-        {...control}
-        value={value}
-        onChange={({ currentTarget }) => onChoose(currentTarget.value)}
-      >
-        {choices.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
-    )}
-  </Field>
-);
+const reaches = [
+  { value: "self", label: "it and its successors" },
+  { value: "subtree", label: "it and all below" },
+];
 
 /** What one subject may do on the CA, and why. */
 function Effective({ ca, subject }: { readonly ca: string; readonly subject: string | undefined }) {
@@ -249,16 +221,7 @@ function Effective({ ca, subject }: { readonly ca: string; readonly subject: str
           visit(hrefWith(address, { subject: asked.trim() }));
         }}
       >
-        <Field label="Subject" hint="Empty: yourself.">
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              value={asked}
-              onInput={({ currentTarget }) => setAsked(currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField label="Subject" hint="Empty: yourself." value={asked} onChange={setAsked} />
         <div class="buttons">
           <button type="submit" class="button plain">
             Ask
@@ -267,16 +230,14 @@ function Effective({ ca, subject }: { readonly ca: string; readonly subject: str
       </form>
       <Asked name="grant.effective" members={{ resource: `ca/${ca}`, subject }}>
         {(found) => (
-          <dl>
-            <dt>Subject</dt>
-            <dd>{found.subject}</dd>
-            <dt>May</dt>
-            <dd>{found.is_root ? "everything" : found.capabilities.join(", ") || "nothing"}</dd>
-            <dt>By roles</dt>
-            <dd>{[...found.platform_roles, ...found.tenant_roles].join(", ") || "none"}</dd>
-            <dt>By grants</dt>
-            <dd>{found.resource_roles.join(", ") || "none"}</dd>
-          </dl>
+          <Facts
+            of={{
+              Subject: found.subject,
+              May: found.is_root ? "everything" : found.capabilities.join(", ") || "nothing",
+              "By roles": [...found.platform_roles, ...found.tenant_roles].join(", ") || "none",
+              "By grants": found.resource_roles.join(", ") || "none",
+            }}
+          />
         )}
       </Asked>
     </section>

@@ -7,7 +7,9 @@ import { Action } from "#web/ui/action.tsx";
 import { Asked } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Facts } from "#web/ui/facts.tsx";
+import { NumberField, TextField } from "#web/ui/fields.tsx";
+import { SendForm, useSend } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -73,79 +75,75 @@ interface TenantPanelProps {
 }
 
 function TenantPanel({ id, onDone }: TenantPanelProps) {
-  const address = useAddress();
+  return (
+    <Asked name="tenant.show" members={{ id }} live={["tenant.*"]}>
+      {(tenant) => <Shown tenant={tenant} onDone={onDone} />}
+    </Asked>
+  );
+}
+
+function Shown({ tenant, onDone }: { readonly tenant: Tenant; readonly onDone: () => void }) {
   const { open, close } = useDialog();
+  const { id, name, slug, kek_label, status, created_at } = tenant;
   const done = () => {
     close();
     onDone();
   };
   return (
-    <Asked name="tenant.show" members={{ id }} live={["tenant.*"]}>
-      {(tenant) => {
-        const suspended = tenant.status === "suspended";
-        return (
-          <Panel
-            title={tenant.name}
-            closeHref={hrefOf(["people", "tenants"])}
-            actions={
-              <>
-                <Action operation="tenant.update" href={hrefWith(address, { dialog: "quotas" })}>
-                  Quotas
-                </Action>
-                <Action operation="tenant.status" href={hrefWith(address, { dialog: "status" })}>
-                  {suspended ? "Let it issue again" : "Suspend"}
-                </Action>
-                <Action
-                  operation="tenant.delete"
-                  href={hrefWith(address, { dialog: "delete" })}
-                  look="danger"
-                >
-                  Delete
-                </Action>
-              </>
-            }
-          >
-            <Status word={tenant.status} />
-            <dl>
-              <dt>Slug</dt>
-              <dd class="mono">{tenant.slug}</dd>
-              <dt>Id</dt>
-              <dd>
-                <Copy text={tenant.id} name="id" />
-              </dd>
-              {tenant.kek_label && (
-                <>
-                  <dt>KEK</dt>
-                  <dd>{tenant.kek_label}</dd>
-                </>
-              )}
-              <dt>Since</dt>
-              <dd>
-                <Time at={tenant.created_at} />
-              </dd>
-            </dl>
-            <Usage id={id} />
-            {open === "quotas" && <QuotasDialog tenant={tenant} onClose={close} onDone={done} />}
-            {open === "status" && <StatusDialog tenant={tenant} onClose={close} onDone={done} />}
-            {open === "delete" && (
-              <Confirm
-                operation="tenant.delete"
-                members={{ id }}
-                title={`Delete ${tenant.name}`}
-                does={`Delete ${tenant.name}`}
-                onClose={close}
-                onDone={() => visit(hrefOf(["people", "tenants"]))}
-              >
-                <p>
-                  Only a tenant without a CA can be deleted. Its API tokens are revoked; what it did
-                  stays in the audit chain.
-                </p>
-              </Confirm>
-            )}
-          </Panel>
-        );
-      }}
-    </Asked>
+    <Panel
+      title={name}
+      closeHref={hrefOf(["people", "tenants"])}
+      actions={<Changes suspended={status === "suspended"} />}
+    >
+      <Status word={status} />
+      <Facts
+        of={{
+          Slug: <span class="mono">{slug}</span>,
+          Id: <Copy text={id} name="id" />,
+          KEK: kek_label,
+          Since: <Time at={created_at} />,
+        }}
+      />
+      <Usage id={id} />
+      {open === "quotas" && <QuotasDialog tenant={tenant} onClose={close} onDone={done} />}
+      {open === "status" && <StatusDialog tenant={tenant} onClose={close} onDone={done} />}
+      {open === "delete" && (
+        <Confirm
+          operation="tenant.delete"
+          members={{ id }}
+          title={`Delete ${name}`}
+          does={`Delete ${name}`}
+          onClose={close}
+          onDone={() => visit(hrefOf(["people", "tenants"]))}
+        >
+          <p>
+            Only a tenant without a CA can be deleted. Its API tokens are revoked; what it did stays
+            in the audit chain.
+          </p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function Changes({ suspended }: { readonly suspended: boolean }) {
+  const address = useAddress();
+  return (
+    <>
+      <Action operation="tenant.update" href={hrefWith(address, { dialog: "quotas" })}>
+        Quotas
+      </Action>
+      <Action operation="tenant.status" href={hrefWith(address, { dialog: "status" })}>
+        {suspended ? "Let it issue again" : "Suspend"}
+      </Action>
+      <Action
+        operation="tenant.delete"
+        href={hrefWith(address, { dialog: "delete" })}
+        look="danger"
+      >
+        Delete
+      </Action>
+    </>
   );
 }
 
@@ -192,25 +190,16 @@ function QuotasDialog({ tenant: { id, quotas }, onClose, onDone }: TenantDialogP
         onCancel={onClose}
       >
         {quotaFields.map(({ name, label }) => (
-          <Field
+          <NumberField
             key={name}
             label={label}
             member={`quotas.${name}`}
             reply={reply}
             hint="0 is unlimited."
-          >
-            {(control) => (
-              <input
-                {...control}
-                type="number"
-                min={0}
-                value={wanted[name]}
-                onInput={({ currentTarget }) =>
-                  setWanted({ ...wanted, [name]: Number(currentTarget.value) })
-                }
-              />
-            )}
-          </Field>
+            least={0}
+            value={String(wanted[name])}
+            onChange={(text) => setWanted({ ...wanted, [name]: Number(text) })}
+          />
         ))}
       </SendForm>
     </Dialog>
@@ -242,32 +231,23 @@ function NewTenant({ onClose }: { readonly onClose: () => void }) {
         onCancel={onClose}
         disabled={slug === ""}
       >
-        <Field
+        <TextField
           label="Slug"
           member="slug"
           reply={reply}
           hint="Lower-case letters, digits and hyphens; it stays."
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              maxLength={63}
-              value={slug}
-              onInput={({ currentTarget }) => setSlug(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Name" member="name" reply={reply} hint="Empty: the slug.">
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
+          max={63}
+          value={slug}
+          onChange={setSlug}
+        />
+        <TextField
+          label="Name"
+          member="name"
+          reply={reply}
+          hint="Empty: the slug."
+          value={name}
+          onChange={setName}
+        />
       </SendForm>
     </Dialog>
   );

@@ -1,13 +1,16 @@
 /** API tokens: who made them, what they may do, and the secret, shown once. */
 
 import { useState } from "preact/hooks";
-import { type Role, roles } from "#core/access/roles.ts";
+import { parseRole, type Role, roles } from "#core/access/roles.ts";
 import { hrefOf, hrefWith, visit } from "#web/address.ts";
+import type { Reply } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Facts } from "#web/ui/facts.tsx";
+import { ChoiceField, NumberField, sameWords, TextField } from "#web/ui/fields.tsx";
+import { SendForm, useSend } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -75,8 +78,6 @@ function stateOf({ revoked, expires_at }: ApiToken): string {
 /** One token: found on the pages of the list, which has no look-up by id. */
 function ApiTokenPanel({ id }: { readonly id: string }) {
   const address = useAddress();
-  const { tenants } = useConsole();
-  const { open, close } = useDialog();
   const { reply, refresh } = useAsked("token.list", { limit: 500 }, ["token.*"]);
   const closeHref = hrefOf(["people", "tokens"], address.query);
   if (reply === undefined) return <Waiting />;
@@ -88,67 +89,41 @@ function ApiTokenPanel({ id }: { readonly id: string }) {
       </Panel>
     );
   }
-  const state = stateOf(row);
-  const owner = tenants.find((tenant) => tenant.id === row.tenant_id);
-  return (
-    <Panel
-      title={row.name}
-      closeHref={closeHref}
-      actions={
-        <Action
-          operation="token.revoke"
-          href={hrefWith(address, { dialog: "revoke" })}
-          look="danger"
-          unless={row.revoked ? "It is revoked." : undefined}
-        >
-          Revoke
-        </Action>
-      }
+  return <Shown row={row} closeHref={closeHref} onChange={refresh} />;
+}
+
+interface ShownProps {
+  readonly row: ApiToken;
+  readonly closeHref: string;
+  readonly onChange: () => void;
+}
+
+function Shown({ row, closeHref, onChange }: ShownProps) {
+  const address = useAddress();
+  const { open, close } = useDialog();
+  const revoke = (
+    <Action
+      operation="token.revoke"
+      href={hrefWith(address, { dialog: "revoke" })}
+      look="danger"
+      unless={row.revoked ? "It is revoked." : undefined}
     >
-      <Status word={state} />
-      <dl>
-        <dt>Id</dt>
-        <dd>
-          <Copy text={row.id} name="id" />
-        </dd>
-        {row.description && (
-          <>
-            <dt>For</dt>
-            <dd>{row.description}</dd>
-          </>
-        )}
-        <dt>Roles</dt>
-        <dd>{row.roles.join(", ")}</dd>
-        <dt>Scope</dt>
-        <dd>{row.scope === "platform" ? "every tenant" : (owner?.slug ?? row.tenant_id)}</dd>
-        <dt>Made</dt>
-        <dd>
-          <Time at={row.created_at} /> by {row.created_by_name ?? row.created_by}
-        </dd>
-        <dt>Expires</dt>
-        <dd>{row.expires_at === undefined ? "never" : <Time at={row.expires_at} />}</dd>
-        <dt>Last used</dt>
-        <dd>
-          <Time at={row.last_used_at} /> {row.last_used_ip && `from ${row.last_used_ip}`}
-        </dd>
-        {row.revoked_at && (
-          <>
-            <dt>Revoked</dt>
-            <dd>
-              <Time at={row.revoked_at} /> by {row.revoked_by}
-            </dd>
-          </>
-        )}
-      </dl>
+      Revoke
+    </Action>
+  );
+  return (
+    <Panel title={row.name} closeHref={closeHref} actions={revoke}>
+      <Status word={stateOf(row)} />
+      <ApiTokenFacts row={row} />
       {open === "revoke" && (
         <Confirm
           operation="token.revoke"
-          members={{ id }}
+          members={{ id: row.id }}
           title={`Revoke ${row.name}`}
           does={`Revoke ${row.name}`}
           onClose={close}
           onDone={() => {
-            refresh();
+            onChange();
             close();
           }}
         >
@@ -162,123 +137,166 @@ function ApiTokenPanel({ id }: { readonly id: string }) {
   );
 }
 
+function ApiTokenFacts({ row }: { readonly row: ApiToken }) {
+  const { tenants } = useConsole();
+  const owner = tenants.find((tenant) => tenant.id === row.tenant_id);
+  return (
+    <Facts
+      of={{
+        Id: <Copy text={row.id} name="id" />,
+        For: row.description,
+        Roles: row.roles.join(", "),
+        Scope: row.scope === "platform" ? "every tenant" : (owner?.slug ?? row.tenant_id),
+        Made: <By at={row.created_at} who={row.created_by_name ?? row.created_by} />,
+        Expires: row.expires_at === undefined ? "never" : <Time at={row.expires_at} />,
+        "Last used": row.last_used_at && <From at={row.last_used_at} ip={row.last_used_ip} />,
+        Revoked: row.revoked_at && <By at={row.revoked_at} who={row.revoked_by} />,
+      }}
+    />
+  );
+}
+
+const By = ({ at, who }: { readonly at: string; readonly who: string | undefined }) => (
+  <>
+    <Time at={at} /> by {who}
+  </>
+);
+
+const From = ({ at, ip }: { readonly at: string; readonly ip: string | undefined }) => (
+  <>
+    <Time at={at} /> from {ip}
+  </>
+);
+
+/** What is asked for, and then the secret, once. */
 function NewApiToken({ onClose }: { readonly onClose: () => void }) {
   const { tenants } = useConsole();
   const { tenant: chosen } = useAddress().query;
-  const { send, busy, reply } = useSend("token.create");
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState("");
-  const [role, setRole] = useState<Role>("issuer");
-  const [where, setWhere] = useState(chosen ?? tenants[0]?.slug ?? "default");
-  const [days, setDays] = useState("90");
-  const submit = () => {
-    const scope = where === everywhere ? { scope: "platform" } : { tenant_id: where };
-    const life = days === "" ? {} : { expires_in_days: Number(days) };
-    void send({ name, description, roles: [role], ...scope, ...life });
-  };
-  if (reply?.kind === "answered") {
-    const { secret, id } = reply.answer;
-    return (
-      <Dialog title="The secret, this once" onClose={() => visit(hrefOf(["people", "tokens", id]))}>
-        <p>Nobody can show it again: copy it now to where it is needed.</p>
-        <p class="notice good">
-          <Copy text={secret} name="secret" />
-        </p>
-        <p class="quiet small">
-          <code>Authorization: Token {secret.slice(0, 13)}…</code>
-        </p>
-        <div class="buttons">
-          <a class="button primary" href={hrefOf(["people", "tokens", id])}>
-            I have it
-          </a>
-        </div>
-      </Dialog>
-    );
-  }
+  const sending = useSend("token.create");
+  const [said, setSaid] = useState<Wanted>({
+    name: "",
+    description: "",
+    role: "issuer",
+    where: chosen ?? tenants[0]?.slug ?? "default",
+    days: "90",
+  });
+  const { reply } = sending;
+  if (reply?.kind === "answered") return <Secret {...reply.answer} />;
+  const submit = () => void sending.send(membersOf(said));
   return (
     <Dialog title="New API token" onClose={onClose}>
       <SendForm
         onSend={submit}
-        busy={busy}
+        busy={sending.busy}
         reply={reply}
         does="Make the token"
         onCancel={onClose}
-        disabled={name === ""}
+        disabled={said.name === ""}
       >
-        <Field label="Name" member="name" reply={reply} hint="What presents it, or where it runs.">
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              maxLength={100}
-              value={name}
-              onInput={({ currentTarget }) => setName(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Description" member="description" reply={reply}>
-          {(control) => (
-            <input
-              {...control}
-              type="text"
-              maxLength={500}
-              value={description}
-              onInput={({ currentTarget }) => setDescription(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Role" member="roles" reply={reply} hint={roleHints[role]}>
-          {(control) => (
-            <select
-              {...control}
-              value={role}
-              onChange={({ currentTarget }) =>
-                setRole(roles.find((one) => one === currentTarget.value) ?? "auditor")
-              }
-            >
-              {roles.map((one) => (
-                <option key={one} value={one}>
-                  {one}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label="Where" member="tenant_id" reply={reply}>
-          {(control) => (
-            <select
-              {...control}
-              value={where}
-              onChange={({ currentTarget }) => setWhere(currentTarget.value)}
-            >
-              {tenants.map(({ slug, name: full }) => (
-                <option key={slug} value={slug}>
-                  {full}
-                </option>
-              ))}
-              <option value={everywhere}>Every tenant</option>
-            </select>
-          )}
-        </Field>
-        <Field
-          label="Days it lives"
-          member="expires_in_days"
+        <WantedFields
+          said={said}
           reply={reply}
-          hint="Empty: as long as the configuration allows."
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="number"
-              min={1}
-              max={36_500}
-              value={days}
-              onInput={({ currentTarget }) => setDays(currentTarget.value)}
-            />
-          )}
-        </Field>
+          onChange={(part) => setSaid({ ...said, ...part })}
+        />
         <Gates operation="token.create" />
       </SendForm>
+    </Dialog>
+  );
+}
+
+interface Wanted {
+  readonly name: string;
+  readonly description: string;
+  readonly role: Role;
+  readonly where: string;
+  readonly days: string;
+}
+
+function membersOf({ name, description, role, where, days }: Wanted) {
+  return {
+    name,
+    description,
+    roles: [role],
+    scope: where === everywhere ? "platform" : "tenant",
+    tenant_id: where === everywhere ? undefined : where,
+    expires_in_days: days === "" ? undefined : Number(days),
+  };
+}
+
+interface WantedFieldsProps {
+  readonly said: Wanted;
+  readonly reply: Reply<unknown> | undefined;
+  readonly onChange: (part: Partial<Wanted>) => void;
+}
+
+function WantedFields({ said, reply, onChange }: WantedFieldsProps) {
+  const { tenants } = useConsole();
+  const places = tenants.map(({ slug, name }) => ({ value: slug, label: name }));
+  return (
+    <>
+      <TextField
+        label="Name"
+        member="name"
+        reply={reply}
+        hint="What presents it, or where it runs."
+        max={100}
+        value={said.name}
+        onChange={(name) => onChange({ name })}
+      />
+      <TextField
+        label="Description"
+        member="description"
+        reply={reply}
+        max={500}
+        value={said.description}
+        onChange={(description) => onChange({ description })}
+      />
+      <ChoiceField
+        label="Role"
+        member="roles"
+        reply={reply}
+        hint={roleHints[said.role]}
+        value={said.role}
+        choices={sameWords(roles)}
+        onChange={(word) => onChange({ role: parseRole(word) ?? "auditor" })}
+      />
+      <ChoiceField
+        label="Where"
+        member="tenant_id"
+        reply={reply}
+        value={said.where}
+        choices={places.concat({ value: everywhere, label: "Every tenant" })}
+        onChange={(where) => onChange({ where })}
+      />
+      <NumberField
+        label="Days it lives"
+        member="expires_in_days"
+        reply={reply}
+        hint="Empty: as long as the configuration allows."
+        least={1}
+        value={said.days}
+        onChange={(days) => onChange({ days })}
+      />
+    </>
+  );
+}
+
+function Secret({ secret, id }: { readonly secret: string; readonly id: string }) {
+  const leave = hrefOf(["people", "tokens", id]);
+  return (
+    <Dialog title="The secret, this once" onClose={() => visit(leave)}>
+      <p>Nobody can show it again: copy it now to where it is needed.</p>
+      <p class="notice good">
+        <Copy text={secret} name="secret" />
+      </p>
+      <p class="quiet small">
+        <code>Authorization: Token {secret.slice(0, 13)}…</code>
+      </p>
+      <div class="buttons">
+        <a class="button primary" href={leave}>
+          I have it
+        </a>
+      </div>
     </Dialog>
   );
 }
