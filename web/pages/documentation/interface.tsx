@@ -6,7 +6,6 @@ import { pathOf } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Listing } from "#web/ui/listing.tsx";
 import { type DescribedOperation, operationsIn, type Parameter } from "./openapi.ts";
 import { TryOut } from "./try-out.tsx";
 
@@ -92,7 +91,7 @@ function Shown({ operation }: { readonly operation: DescribedOperation }) {
       {body !== undefined && (
         <details>
           <summary>Shape of the body</summary>
-          <Listing text={JSON.stringify(body.schema, null, 2)} />
+          <pre>{JSON.stringify(body.schema, null, 2)}</pre>
         </details>
       )}
       <details>
@@ -103,7 +102,7 @@ function Shown({ operation }: { readonly operation: DescribedOperation }) {
               <dt class="mono">{status}</dt>
               <dd>
                 {description}
-                {schema !== undefined && <Listing text={JSON.stringify(schema, null, 2)} />}
+                {schema !== undefined && <pre>{JSON.stringify(schema, null, 2)}</pre>}
               </dd>
             </>
           ))}

@@ -1,14 +1,14 @@
 /** The chapters of the manual: one at a time, or those that contain what is sought. */
 
 import { useState } from "preact/hooks";
-import { type Block, parseMarkdown, spansOf } from "#core/manual/markdown.ts";
+import { type Block, parseMarkdown } from "#core/manual/markdown.ts";
 import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Listing } from "#web/ui/listing.tsx";
+import { Said } from "#web/ui/said.tsx";
 
 type Chapter = Answers["manual.read"]["chapters"][number];
 
@@ -156,7 +156,7 @@ function Shown({ block }: { readonly block: Block }) {
       const text = here(block.lines.join("\n"));
       return (
         <div class="example">
-          <Listing text={text} />
+          <pre>{text}</pre>
           <Copy text={text} name="example">
             Copy
           </Copy>
@@ -176,13 +176,7 @@ const Items = ({ texts }: { readonly texts: readonly string[] }) => (
   </>
 );
 
-const Text = ({ text }: { readonly text: string }) => (
-  <>
-    {spansOf(text).map((span, index) =>
-      span.code ? <code key={String(index)}>{here(span.text)}</code> : span.text,
-    )}
-  </>
-);
+const Text = ({ text }: { readonly text: string }) => <Said text={here(text)} />;
 
 /** The addresses of examples become those of this instance. */
 const here = (text: string): string =>

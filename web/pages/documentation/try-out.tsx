@@ -5,7 +5,6 @@ import { type Credential, proof } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
 import { TextField } from "#web/ui/fields.tsx";
 import { Field } from "#web/ui/form.tsx";
-import { Listing } from "#web/ui/listing.tsx";
 import type { DescribedOperation } from "./openapi.ts";
 
 interface CameBack {
@@ -95,7 +94,7 @@ const Came = ({ came: { status, said, text } }: { readonly came: CameBack }) => 
     <p class={status < 400 && status > 0 ? "good" : "bad"}>
       {status} {said}
     </p>
-    <Listing text={text} />
+    <pre>{text}</pre>
   </div>
 );
 

@@ -6,7 +6,6 @@ import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Listing } from "#web/ui/listing.tsx";
 
 export type AcmeDirectory = Answers["acme.directory.list"]["items"][number];
 
@@ -119,7 +118,7 @@ function Clients({ directory }: { readonly directory: AcmeDirectory }) {
         Words in capitals are yours to replace; <code>{trustFile}</code> is the file of the CAs that
         vouch for this server.
       </p>
-      <Listing text={chosen.lines.join("\n")} />
+      <pre>{chosen.lines.join("\n")}</pre>
       <div class="buttons">
         <Copy text={chosen.lines.join("\n")} name="configuration">
           Copy all

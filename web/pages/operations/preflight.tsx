@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
+import { Said } from "#web/ui/said.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
 import type { Answers } from "#api/answers.ts";
@@ -56,8 +57,14 @@ function Found({ report: { checks, summary, checked_at } }: { readonly report: R
           <h2>
             <Status word={status} /> {name}
           </h2>
-          <p>{detail}</p>
-          {remedy !== "" && <p>{remedy}</p>}
+          <p>
+            <Said text={detail} />
+          </p>
+          {remedy !== "" && (
+            <p>
+              <Said text={remedy} />
+            </p>
+          )}
         </section>
       ))}
       <details>
@@ -73,6 +80,6 @@ function Found({ report: { checks, summary, checked_at } }: { readonly report: R
 const columns: readonly Column<Check>[] = [
   { name: "Check", cell: ({ name }) => <span class="mono">{name}</span> },
   { name: "State", cell: ({ status }) => <Status word={status} /> },
-  { name: "What was seen", cell: ({ detail }) => detail },
+  { name: "What was seen", cell: ({ detail }) => <Said text={detail} /> },
   { name: "Took", wide: true, cell: ({ elapsed_ms }) => `${elapsed_ms} ms` },
 ];

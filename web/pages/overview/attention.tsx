@@ -103,7 +103,7 @@ function usePreflight(): readonly Matter[] {
     .map(({ name, status, detail }) => ({
       tone: status === "fail" ? "bad" : "warn",
       word: status,
-      sentence: `Preflight ${name}: ${detail}`,
+      sentence: `Preflight ${name}: ${detail.replaceAll("`", "")}`,
       href: hrefOf(["operations", "preflight"]),
     }));
 }
