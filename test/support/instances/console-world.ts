@@ -68,6 +68,17 @@ export class ConsoleWorld {
     return this.#visit(path, { theme, width }, this.#session);
   }
 
+  /** A fresh profile of somebody who presents an API token. */
+  async bearer(secret: string, path: string, look: Look = {}): Promise<Visit> {
+    const visit = await this.#visit(path, look);
+    const { page } = visit;
+    await page.getByText("Use an API token").click();
+    await page.getByLabel("API token", { exact: true }).fill(secret);
+    await page.getByRole("button", { name: "Log in" }).last().click();
+    await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+    return visit;
+  }
+
   async #signedIn() {
     const { page, close } = await this.#visit("/console/", {});
     await signIn(page);
