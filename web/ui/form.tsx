@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useId, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
-import { useConsole } from "#web/console.ts";
+import { tellChange, useConsole } from "#web/console.ts";
 import { Outcome } from "./asked.tsx";
 
 export interface Sending<Name extends keyof Answers> {
@@ -27,6 +27,7 @@ export function useSend<Name extends keyof Answers>(name: Name): Sending<Name> {
     const come = await replied(asked);
     setReply(come);
     setBusy(false);
+    if (come.kind !== "refused") tellChange();
     return come.kind === "answered" ? come.answer : undefined;
   };
   const forget = useCallback(() => setReply(undefined), []);
