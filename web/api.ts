@@ -28,11 +28,6 @@ export type Reply<Answer> =
   | { readonly kind: "parked"; readonly parked: Parked }
   | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** What an operation is asked with; a member that is undefined is left out. */
-export type Members<Name extends OperationName> = {
-  readonly [Member in keyof Questions[Name]]?: Questions[Name][Member] | undefined;
-};
-
 /** What proves who asks: an API token, or the session whose cookie only the browser knows. */
 export type Credential =
   | { readonly kind: "token"; readonly token: string }
@@ -51,7 +46,7 @@ export type Credential =
  */
 export async function ask<Name extends keyof Answers>(
   name: Name,
-  members: Members<Name>,
+  members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
@@ -66,7 +61,7 @@ export async function ask<Name extends keyof Answers>(
 
 async function askOnce<Name extends keyof Answers>(
   name: Name,
-  members: Members<Name>,
+  members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
@@ -143,7 +138,7 @@ export const pathOf = (name: OperationName): string => routeOf(name).path;
 /** The address of an operation that is read, for links. */
 export const addressOf = <Name extends OperationName>(
   name: Name,
-  members?: Members<Name>,
+  members?: Questions[Name],
 ): string => askedOf(operationOf(name), members ?? {}).path;
 
 /**

@@ -78,7 +78,7 @@ type QuestionOf<H> = H extends {
   readonly target: { readonly members: infer M };
   readonly input: infer F;
 }
-  ? { readonly [Member in NamesOf<M> | NamesOf<F>]?: Json }
+  ? { readonly [Member in NamesOf<M> | NamesOf<F>]?: Json | undefined }
   : Readonly<Record<string, Json>>;
 
 /** Of a union the names that any of its parts has. */

@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useState } from "preact/hooks";
-import type { Answers } from "#api/answers.ts";
-import { ask, type Members, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
+import type { Answers, Questions } from "#api/answers.ts";
+import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { actionsIn, useConsole, useLive } from "#web/console.ts";
 import { Copy } from "./copy.tsx";
@@ -21,7 +21,7 @@ export interface Asking<Name extends keyof Answers> {
  */
 export function useAsked<Name extends keyof Answers>(
   name: Name,
-  members: Members<Name> | undefined,
+  members: Questions[Name] | undefined,
   live: readonly string[] = [],
 ): Asking<Name> {
   const { credential } = useConsole();
@@ -48,7 +48,7 @@ export function useAsked<Name extends keyof Answers>(
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
-  readonly members?: Members<Name>;
+  readonly members?: Questions[Name];
   readonly live?: readonly string[];
   readonly children: (answer: Answers[Name], refresh: () => void) => ComponentChildren;
 }

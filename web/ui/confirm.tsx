@@ -1,15 +1,14 @@
 /** A dialog that says what will be done and what cannot be undone, and does it when told to. */
 
 import type { ComponentChildren } from "preact";
-import type { Answers } from "#api/answers.ts";
-import type { Members } from "#web/api.ts";
+import type { Answers, Questions } from "#api/answers.ts";
 import { Gates } from "./action.tsx";
 import { SendForm, useSend } from "./form.tsx";
 import { Dialog } from "./layers.tsx";
 
 interface ConfirmProps<Name extends keyof Answers> {
   readonly operation: Name;
-  readonly members: Members<Name>;
+  readonly members: Questions[Name];
   readonly title: string;
   /** The words of the button: "Revoke deploy-bot". */
   readonly does: string;

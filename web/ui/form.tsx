@@ -2,16 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useId, useState } from "preact/hooks";
-import type { Answers } from "#api/answers.ts";
-import { ask, type Members, type Reply, replied } from "#web/api.ts";
-import { useConsole } from "#web/console.ts";
+import type { Answers, Questions } from "#api/answers.ts";
+import { ask, type Reply, replied } from "#web/api.ts";
+import { tellChange, useConsole } from "#web/console.ts";
 import { Outcome } from "./asked.tsx";
 
 export interface Sending<Name extends keyof Answers> {
   readonly reply: Reply<Answers[Name]> | undefined;
   readonly busy: boolean;
   /** Sends it, unless something is under way; gives the answer where there is one. */
-  readonly send: (members: Members<Name>) => Promise<Answers[Name] | undefined>;
+  readonly send: (members: Questions[Name]) => Promise<Answers[Name] | undefined>;
   readonly forget: () => void;
 }
 
@@ -20,13 +20,14 @@ export function useSend<Name extends keyof Answers>(name: Name): Sending<Name> {
   const { credential } = useConsole();
   const [reply, setReply] = useState<Reply<Answers[Name]>>();
   const [busy, setBusy] = useState(false);
-  const send = async (members: Members<Name>) => {
+  const send = async (members: Questions[Name]) => {
     if (busy) return undefined;
     setBusy(true);
     const asked = ask(name, members, credential, AbortSignal.timeout(600_000));
     const come = await replied(asked);
     setReply(come);
     setBusy(false);
+    if (come.kind !== "refused") tellChange();
     return come.kind === "answered" ? come.answer : undefined;
   };
   const forget = useCallback(() => setReply(undefined), []);

@@ -4,10 +4,9 @@
  */
 
 import type { ComponentChildren } from "preact";
-import type { Answers } from "#api/answers.ts";
+import type { Answers, Questions } from "#api/answers.ts";
 import type { ListEnvelope } from "#api/pages.ts";
 import { hrefWith, visit } from "#web/address.ts";
-import type { Members } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Outcome, useAsked, Waiting } from "./asked.tsx";
 
@@ -80,7 +79,7 @@ export function Table<Row>(props: TableProps<Row>) {
 interface ListProps<Name extends ListName> {
   readonly name: Name;
   /** What the operation is asked with beside the page; nothing is asked while undefined. */
-  readonly members: Members<Name> | undefined;
+  readonly members: Questions[Name] | undefined;
   readonly caption: string;
   readonly columns: readonly Column<RowOf<Name>>[];
   readonly keyOf: (row: RowOf<Name>) => string;
@@ -107,7 +106,7 @@ export function List<Name extends ListName>(props: ListProps<Name>) {
           ...members,
           limit: rowsOfPage,
           ...(cursor === undefined ? {} : { cursor }),
-        } as Members<Name>);
+        } as Questions[Name]);
   // Only the first page grows; the others stay what they were when the walk began.
   const { reply, busy } = useAsked(name, paged, cursor === undefined ? live : []);
   if (reply === undefined) return <Waiting />;
