@@ -103,6 +103,16 @@ test("orders are told with their names, certificates and no objects", async () =
   ]);
 });
 
+test("an order is ended by its id, and the answer says what became of it", async () => {
+  const answers = () => ({ status: "processing" });
+  const { asked, stdout } = await shell(["acme", "order", "deactivate", "o1"], { answers });
+  expect(asked.at(-1)).toMatchObject({
+    method: "POST",
+    path: "/api/acme/orders/o1:deactivate",
+  });
+  expect(stdout).toBe("processing\n");
+});
+
 test("authorizations are those of an account, which must be named", async () => {
   const one = {
     id: "z1",
