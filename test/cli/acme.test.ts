@@ -148,3 +148,15 @@ test("a status that nothing has is refused before anybody is asked", async () =>
     expect(await shell(argv)).toMatchObject({ code: 2, asked: [] });
   }
 });
+
+test("a plan may be of what a bulk revocation has revoked", async () => {
+  const found = { ca_id: "c", ca_label: "issuing", total: 3, poll_seconds: 21_600 };
+  const ca = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+  const argv = ["acme", "replace", "--ca", ca, "--operation-id", "op", "--within", "24h"];
+  const { asked, code } = await shell([...argv, "--dry-run"], { answers: () => found });
+  expect(code).toBe(0);
+  expect(asked.at(-1)).toMatchObject({
+    path: `/api/ca/${ca}/acme-replacements`,
+    body: { operation_id: "op", within_seconds: 86_400, dry_run: true },
+  });
+});

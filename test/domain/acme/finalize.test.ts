@@ -61,7 +61,7 @@ function open(): Finalization {
     },
     rate: { made: () => {} },
     hasRoom: () => true,
-    patience: { within: async (_seconds, work) => await work },
+    patience: { within: async (_: number, work: Promise<OrderRecord>) => await work },
     // What of the others it asks for.
   } as unknown as FinalizationDeps);
 }
