@@ -101,8 +101,8 @@ function planning(deps: Deps) {
       "conflicting_fields",
       "empty_selection",
       "feature_disabled",
-      "operation_running",
       "replacement_too_fast",
+      "operation_running",
     ],
     parks: (call, said) => parkedPlan(deps, call, said),
     run: async ({ origin, ca, input, reach }) => {
