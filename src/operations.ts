@@ -188,6 +188,7 @@ export const operations = {
   "acme.account.list":     { route: "GET /api/acme/accounts",                            needs: "read", on: "any" },
   "acme.account.deactivate": { route: "POST /api/acme/accounts/{id}:deactivate",         needs: "ca:manage", on: "tenant", writes: true },
   "acme.order.list":       { route: "GET /api/acme/orders",                              needs: "read", on: "any" },
+  "acme.order.deactivate": { route: "POST /api/acme/orders/{id}:deactivate",             needs: "ca:manage", on: "tenant", writes: true },
   "acme.authz.list":       { route: "GET /api/acme/authorizations",                      needs: "read", on: "any" },
   "acme.authz.deactivate": { route: "POST /api/acme/authorizations/{id}:deactivate",     needs: "ca:manage", on: "tenant", writes: true },
 

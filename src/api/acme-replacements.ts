@@ -44,6 +44,7 @@ import type { OperationName } from "#operations";
 import { requireServed } from "./acme-targets.ts";
 import {
   noPredicate,
+  operationIdField,
   predicateFields,
   refuseUnknownProfile,
   selectionOf,
@@ -78,6 +79,7 @@ const daysMax = 365;
 const planFields = {
   dry_run: otherwise(flag(), false),
   filter: otherwise(object(predicateFields), noPredicate),
+  operation_id: optional(operationIdField),
   all: otherwise(flag(), false),
   within_seconds: optional(integer(planSecondsMin, daysMax * secondsPerDay)),
   until: optional(timeField),
@@ -90,7 +92,7 @@ function planning(deps: Deps) {
   const { replacements } = deps;
   return guarded({
     summary:
-      "Have the ACME clients of many certificates come for others, spread over a time; without filter those of the CA and of what it has superseded.",
+      "Have the ACME clients of many certificates come for others, spread over a time; without filter those of the CA and of what it has superseded, with an operation id those that a bulk revocation has revoked.",
     target: theCa,
     input: planFields,
     output: either(foundShape, planShape),
@@ -100,6 +102,7 @@ function planning(deps: Deps) {
       "empty_selection",
       "feature_disabled",
       "replacement_too_fast",
+      "operation_running",
     ],
     parks: (call, said) => parkedPlan(deps, call, said),
     run: async ({ origin, ca, input, reach }) => {
@@ -136,7 +139,7 @@ async function parkedPlan(
 
 /** The order the members express; a time from now on begins when it is carried out. */
 function orderOf({ clock }: Deps, input: Input<typeof planFields>): ReplacementOrder {
-  const { filter, all, within_seconds, until, start, revoke, per_second } = input;
+  const { filter, operation_id, all, within_seconds, until, start, revoke, per_second } = input;
   onlyOneOf({ within_seconds, until });
   const now = clock.now();
   const from = start === undefined || start < now ? now : start;
@@ -154,7 +157,8 @@ function orderOf({ clock }: Deps, input: Input<typeof planFields>): ReplacementO
     throw refuse("invalid_field", { field: "revoke", reason: "must be a reason for good" });
   }
   const selection = selectionOf({ ...filter, include_expired: false });
-  return { selection, all, start, end, revoke, perSecond: per_second };
+  const operation = operation_id;
+  return { selection, operation, all, start, end, revoke, perSecond: per_second };
 }
 
 function listing({ store, directories }: Deps) {

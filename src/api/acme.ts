@@ -33,7 +33,7 @@ export interface AcmeHandlerDeps {
   readonly clock: Clock;
   readonly directories: Directories;
   readonly accounts: Pick<Accounts, "deactivate">;
-  readonly orders: Pick<Orders, "deactivate">;
+  readonly orders: Pick<Orders, "deactivate" | "end">;
 }
 
 /** Handlers for `acme.account.list`, `acme.order.list`, `acme.authz.list` and what ends them. */
@@ -42,6 +42,7 @@ export function acmeOverview(deps: AcmeHandlerDeps) {
     "acme.account.list": accountList(deps),
     "acme.account.deactivate": accountEnd(deps),
     "acme.order.list": orderList(deps),
+    "acme.order.deactivate": orderEnd(deps),
     "acme.authz.list": authorizationList(deps),
     "acme.authz.deactivate": authorizationEnd(deps),
   } satisfies Partial<Record<OperationName, Definition>>;
@@ -111,6 +112,20 @@ function orderList({ store, clock, directories }: AcmeHandlerDeps) {
   });
 }
 
+function orderEnd({ store, directories, orders }: AcmeHandlerDeps) {
+  return operation({
+    summary: "End an ACME order that nobody has finalized yet; one that is in work stays as it is.",
+    target: theObject(directories, (id) => store.read.acme.order(id)),
+    output: simpleChange("deactivated", "already_over", "processing"),
+    refuses: ["feature_disabled"],
+    run: async ({ origin, found }) => {
+      const known = await orders.end(origin, found);
+      if (known === undefined) return { status: "deactivated" as const };
+      return { status: known === "processing" ? known : ("already_over" as const) };
+    },
+  });
+}
+
 function authorizationList({ store, clock, directories }: AcmeHandlerDeps) {
   return operation({
     summary: "What an ACME account has proved or is to prove, in the order of names.",
@@ -148,7 +163,7 @@ function authorizationEnd({ store, directories, orders }: AcmeHandlerDeps) {
       if (status !== "pending" && status !== "valid") {
         return { status: "already_deactivated" as const };
       }
-      await orders.deactivate(origin, account, id);
+      await orders.deactivate(origin, account, id, "operator");
       return { status: "deactivated" as const };
     },
   });

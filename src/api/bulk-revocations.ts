@@ -99,6 +99,9 @@ const patternField = parsed({ type: "string", minLength: 1, maxLength: 1000 }, (
   return sized;
 });
 
+/** What a run is repeated under. */
+export const operationIdField = text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ });
+
 /** What selects among the certificates of a CA. */
 export const predicateFields = {
   profile: optional(text({ min: 1, max: 100 })),
@@ -169,7 +172,7 @@ export const bulkFields = {
   all: otherwise(flag(), false),
   confirm_count: optional(integer(0, 1_000_000_000)),
   force: otherwise(flag(), false),
-  operation_id: optional(text({ min: 1, max: 64, pattern: /^[A-Za-z0-9._-]+$/ })),
+  operation_id: optional(operationIdField),
   batch_size: otherwise(integer(1, 5000), 500),
 };
 

@@ -94,9 +94,19 @@ export interface Unit {
   readonly instance: InstanceWrites;
 }
 
+/** One of several processes at work on a database. */
+export interface Standing {
+  /** From 0; no two have the same. */
+  readonly place: number;
+  /** All of them, this one too. */
+  readonly count: number;
+}
+
 /** Named texts of the instance itself: its id, the root password hash, the ledger id. */
 export interface InstanceReads {
   value(name: string): Promise<string | undefined>;
+  /** Which of the processes at work on the database this one is, and how many there are now. */
+  standing(): Promise<Standing>;
 }
 export interface InstanceWrites {
   setValue(name: string, value: string): Promise<void>;

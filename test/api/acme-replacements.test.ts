@@ -6,7 +6,6 @@ import { replacementHandlers } from "#api/acme-replacements.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { caId, defaultTenant, tenantId } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
-import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
 import { Replacements } from "#domain/acme/replacements.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import { replacement } from "#test/support/stores/acme-records.ts";
@@ -28,8 +27,14 @@ beforeEach(async () => {
     for (const plan of [mine, foreign]) await tx.replacements.addReplacement(plan);
   });
   const { store, clock, current } = world;
-  const rate = new IssuanceRate();
-  const replacements = new Replacements({ store, clock, random: seededRandom(), rate });
+  const rate = { known: async () => undefined };
+  const replacements = new Replacements({
+    store,
+    clock,
+    random: seededRandom(),
+    rate,
+    plans: { lookAgain: async () => {} },
+  });
   const config = () => current as never; // Of which only `acme` is asked for.
   const profiles = () => new ProfileSet([]);
   ask = asker(

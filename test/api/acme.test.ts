@@ -168,7 +168,12 @@ describe("revoking a credential", () => {
 });
 
 /** An account with an order and its authorization. */
-async function enrolled(whose = defaultTenant, directory = "default") {
+async function enrolled(
+  whose = defaultTenant,
+  directory = "default",
+  proved: Partial<AuthorizationRecord> = {},
+  ordered: Partial<OrderRecord> = {},
+) {
   const owner = account({ tenant: whose, directory, contacts: ["mailto:a@example.test"] });
   const proof: AuthorizationRecord = {
     id: crypto.randomUUID(),
@@ -181,6 +186,7 @@ async function enrolled(whose = defaultTenant, directory = "default") {
     expiresAt: addSeconds(noon, 3600),
     method: undefined,
     challenges: [challenge()],
+    ...proved,
   };
   const order: OrderRecord = {
     id: crypto.randomUUID(),
@@ -197,6 +203,7 @@ async function enrolled(whose = defaultTenant, directory = "default") {
     expiresAt: addSeconds(noon, 7200),
     error: undefined,
     certificate: undefined,
+    ...ordered,
   };
   await world.store.atomically(async (tx) => {
     await tx.acme.addAccount(owner);
@@ -317,9 +324,10 @@ describe("tenants are walls", () => {
   });
 
   test("ending what is another's answers as ending nothing", async () => {
-    const { owner, proof } = await enrolled(lab, "lab");
+    const { owner, proof, order } = await enrolled(lab, "lab");
     for (const [operation, id] of [
       ["acme.account.deactivate", owner.id],
+      ["acme.order.deactivate", order.id],
       ["acme.authz.deactivate", proof.id],
     ] as const) {
       const by = (who: Principal, named: string) =>
@@ -354,8 +362,59 @@ describe("ending", () => {
     expect(await end()).toMatchObject({ status: "deactivated" });
     expect(await end()).toMatchObject({ status: "already_deactivated" });
     expect((await world.store.read.acme.account(owner.id))?.status).toBe("valid");
+    const { acme } = world.store.read;
+    expect((await acme.authorization(proof.id))?.status).toBe("deactivated");
     const events = world.events().filter(({ action }) => action === "acme.authz.deactivate");
-    expect(events).toMatchObject([{ actor: "carol", target: proof.id }]);
+    const told = { actor: "carol", target: owner.id, targetName: proof.id };
+    expect(events).toMatchObject([{ ...told, detail: "identifiers=dns:a.test" }]);
+  });
+
+  test("ORD-6: an authorization that was proved is revoked by whoever runs this", async () => {
+    const { proof } = await enrolled(defaultTenant, "default", { status: "valid", wildcard: true });
+    const end = () => ask("acme.authz.deactivate", webAdmin, { path: { id: proof.id } });
+    expect(await end()).toMatchObject({ status: "deactivated" });
+    expect(await end()).toMatchObject({ status: "already_deactivated" });
+    expect((await world.store.read.acme.authorization(proof.id))?.status).toBe("revoked");
+    const events = world.events().filter(({ action }) => action === "acme.authz.deactivate");
+    expect(events).toMatchObject([{ detail: "identifiers=dns:*.a.test" }]);
+  });
+
+  test("an order tells its client why, happens once, and leaves account and proofs", async () => {
+    const { owner, proof, order } = await enrolled();
+    const end = () => ask("acme.order.deactivate", webAdmin, { path: { id: order.id } });
+    expect(await end()).toMatchObject({ status: "deactivated" });
+    expect(await end()).toMatchObject({ status: "already_over" });
+    const { acme } = world.store.read;
+    expect(await acme.order(order.id)).toMatchObject({
+      status: "invalid",
+      error: { type: "unauthorized", detail: "Whoever runs the server has ended the order." },
+    });
+    expect((await acme.account(owner.id))?.status).toBe("valid");
+    expect((await acme.authorization(proof.id))?.status).toBe("pending");
+    const events = world.events().filter(({ action }) => action === "acme.order.deactivate");
+    const told = { actor: "carol", target: order.id, tenant: "default" };
+    expect(events).toMatchObject([{ ...told, detail: "identifiers=dns:a.test profile=server" }]);
+  });
+
+  test("no order that is being finalized, valid, or past its end", async () => {
+    for (const [status, answer] of [
+      ["processing", "processing"],
+      ["valid", "already_over"],
+      ["invalid", "already_over"],
+    ] as const) {
+      const { order } = await enrolled(defaultTenant, "default", {}, { status });
+      const path = { id: order.id };
+      const ended = await ask("acme.order.deactivate", webAdmin, { path });
+      expect([status, ended.status]).toEqual([status, answer]);
+      expect(await world.store.read.acme.order(order.id)).toEqual(order);
+    }
+    const { order } = await enrolled();
+    world.clock.at = instant(noon + 8_000_000);
+    const path = { id: order.id };
+    const late = await ask("acme.order.deactivate", webAdmin, { path });
+    expect(late).toMatchObject({ status: "already_over" });
+    const events = world.events().filter(({ action }) => action === "acme.order.deactivate");
+    expect(events).toEqual([]);
   });
 });
 
@@ -369,6 +428,7 @@ test("everything answers that ACME is off while it is, to those who might ask", 
     "acme.account.list",
     "acme.account.deactivate",
     "acme.order.list",
+    "acme.order.deactivate",
     "acme.authz.deactivate",
   ] as const) {
     expect(await refusal(ask(operation, admin, question))).toEqual({

@@ -103,6 +103,16 @@ test("orders are told with their names, certificates and no objects", async () =
   ]);
 });
 
+test("an order is ended by its id, and the answer says what became of it", async () => {
+  const answers = () => ({ status: "processing" });
+  const { asked, stdout } = await shell(["acme", "order", "deactivate", "o1"], { answers });
+  expect(asked.at(-1)).toMatchObject({
+    method: "POST",
+    path: "/api/acme/orders/o1:deactivate",
+  });
+  expect(stdout).toBe("processing\n");
+});
+
 test("authorizations are those of an account, which must be named", async () => {
   const one = {
     id: "z1",
@@ -137,4 +147,16 @@ test("a status that nothing has is refused before anybody is asked", async () =>
     const argv = ["acme", ...list.split(" "), "--status", "good"];
     expect(await shell(argv)).toMatchObject({ code: 2, asked: [] });
   }
+});
+
+test("a plan may be of what a bulk revocation has revoked", async () => {
+  const found = { ca_id: "c", ca_label: "issuing", total: 3, poll_seconds: 21_600 };
+  const ca = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+  const argv = ["acme", "replace", "--ca", ca, "--operation-id", "op", "--within", "24h"];
+  const { asked, code } = await shell([...argv, "--dry-run"], { answers: () => found });
+  expect(code).toBe(0);
+  expect(asked.at(-1)).toMatchObject({
+    path: `/api/ca/${ca}/acme-replacements`,
+    body: { operation_id: "op", within_seconds: 86_400, dry_run: true },
+  });
 });

@@ -64,6 +64,24 @@ test("a dry run that was asked for ends well", async () => {
   expect((await run("--all", "--dry-run", "--confirm", "3")).code).toBe(2);
 });
 
+test("where ACME is on it says how the clients of what was revoked are spread", async () => {
+  const flags = ["revoke", "bulk", "--ca", ca, "--all", "--confirm", "3", "--operation-id", "op"];
+  const line = `pkid acme replace --ca ${ca} --operation-id op --within 24h`;
+  const on: Answers = (asked) =>
+    asked.path.startsWith("/api/acme/replacements") ? { items: [], total: 0 } : answers(asked);
+  expect((await shell(flags, { answers: on })).stderr).toContain(line);
+  expect((await shell([...flags, "--quiet"], { answers: on })).stderr).toBe("");
+  const idle: Answers = (asked) =>
+    asked.path.includes("revocations:bulk") ? { ...result, revoked: 0 } : on(asked);
+  expect((await shell(flags, { answers: idle })).stderr).not.toContain(line);
+  const off: Answers = (asked) => {
+    if (!asked.path.startsWith("/api/acme/")) return answers(asked);
+    throw new Failure("ACME is off.", "feature_disabled", {});
+  };
+  const quiet = await shell(flags, { answers: off });
+  expect([quiet.code, quiet.stderr.includes(line)]).toEqual([0, false]);
+});
+
 test("with the number it revokes, under an id that is told first", async () => {
   const flags = ["--all", "--reason", "superseded", "--confirm", "3", "--batch-size", "100"];
   const { code, stdout, stderr, asked } = await run(...flags, "--operation-id", "op");

@@ -2,11 +2,14 @@
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { Instant } from "#core/time.ts";
+import { systemLater } from "#adapters/system.ts";
+import { caId } from "#core/ids.ts";
+import { type Instant, instant } from "#core/time.ts";
+import { OpenPlans } from "#domain/acme/open-plans.ts";
 import type { Store } from "#domain/store.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import * as make from "#test/support/stores/acme-records.ts";
-import { noon } from "#test/support/stores/records.ts";
+import { certificate, issue, noon } from "#test/support/stores/records.ts";
 import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 import { until } from "#test/support/until.ts";
 
@@ -134,4 +137,61 @@ test("what a process that is gone was at on SQLite is free at once for the next 
   expect(await claimed(next, later(1))).toEqual([id]);
   expect(await claimed(next, later(1))).toEqual([]);
   await next.close();
+});
+
+test("replicas know how many they are, and each has a place of its own", async () => {
+  const database = await postgresDatabase(server);
+  const stores = [await database.open(), await database.open(), await database.open()] as const;
+  const standings = await Promise.all(stores.map((store) => store.read.instance.standing()));
+  expect(standings.map(({ count }) => count)).toEqual([3, 3, 3]);
+  expect(standings.map(({ place }) => place).toSorted()).toEqual([0, 1, 2]);
+  const [one, ...others] = stores;
+  await closeAll(others);
+  // The server notices in its own time.
+  await until(async () => (await one.read.instance.standing()).count === 1);
+  expect(await one.read.instance.standing()).toEqual({ place: 0, count: 1 });
+  await one.close();
+  const alone = await sqliteDatabase().open();
+  expect(await alone.read.instance.standing()).toEqual({ place: 0, count: 1 });
+  await alone.close();
+});
+
+test("two replicas together keep to the bound of a plan, and use all of it", async () => {
+  const database = await postgresDatabase(server);
+  const stores = [await database.open(), await database.open()] as const;
+  const ca = caId(crypto.randomUUID());
+  const row = certificate({ caId: ca, notAfter: later(1000) });
+  await issue(stores[0], row);
+  const plan = make.replacement({ perSecond: 5 });
+  await stores[0].atomically(async (tx) => {
+    await tx.replacements.addReplacement(plan);
+    await tx.replacements.addItems([make.item(plan.id, { caId: ca, serial: row.serial })]);
+  });
+  // Both have been there for a while.
+  let behind = 60_000;
+  const clock = { now: () => instant(Date.now() - behind) };
+  const plans = stores.map((store) => new OpenPlans({ store, clock, later: systemLater }));
+  behind = 0;
+  const coming = {
+    account: "account",
+    identifiers: [],
+    replaces: { caId: ca, serial: row.serial },
+  };
+  const done: number[] = [];
+  const begun = performance.now();
+  await Promise.all(
+    plans.flatMap((one) =>
+      Array.from({ length: 10 }, () =>
+        one.paced(coming, async () => void done.push(performance.now())),
+      ),
+    ),
+  );
+  expect(done).toHaveLength(20);
+  for (const from of done) {
+    const within = done.filter((at) => at >= from && at < from + 1000);
+    expect(within.length).toBeLessThanOrEqual(5);
+  }
+  // Ten at two in a second are the most that one of them has.
+  expect(performance.now() - begun).toBeGreaterThan(3900);
+  await closeAll(stores);
 });

@@ -185,6 +185,19 @@ function finalization(given: Given): void {
     expect((await store.read.acme.order(order.id))?.status).toBe("processing");
   });
 
+  test("only an order that is pending or ready is ended, once, and keeps why", async () => {
+    const { store } = given();
+    for (const status of orderStates) {
+      const { order } = await make.ordered(store, [{}], { status });
+      const end = () => store.atomically((tx) => tx.acme.endOrder(order.id, problem));
+      const open = status === "pending" || status === "ready";
+      expect([status, await end(), await end()]).toEqual([status, open, false]);
+      const ended = { ...order, status: "invalid", error: problem } as const;
+      expect(await store.read.acme.order(order.id)).toEqual(open ? ended : order);
+    }
+    expect(await store.atomically((tx) => tx.acme.endOrder("none", problem))).toBe(false);
+  });
+
   test("only an order that is ready, and not past its end, is claimed", async () => {
     const { store } = given();
     for (const status of orderStates.filter((one) => one !== "ready")) {

@@ -200,6 +200,32 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect(narrowed.items.length).toBe(1);
   });
 
+  test("a candidate says when and why it was revoked or held, for as long as it is", async () => {
+    const { store } = given();
+    const ca = caId(crypto.randomUUID());
+    const row = certificate({ caId: ca });
+    await issue(store, row);
+    const look = async () => {
+      const upTo = await store.read.bulkRevocations.end();
+      const walked = await store.read.bulkRevocations.candidates({ caId: ca, after: 0, upTo }, 9);
+      const named = await store.read.bulkRevocations.named(ca, [row.serial]);
+      return [...walked.items, ...named].map(({ status, revokedAt, reason }) => ({
+        status,
+        revokedAt,
+        reason,
+      }));
+    };
+    const good = { status: "good" as const, revokedAt: undefined, reason: undefined };
+    expect(await look()).toEqual([good, good]);
+    const held = { status: "held", revokedAt: noon, reason: "certificateHold" } as const;
+    await store.atomically((tx) => tx.certificates.setStatuses(ca, [row.serial], held));
+    expect(await look()).toEqual([held, held]);
+    await store.atomically((tx) =>
+      tx.certificates.setStatus(ca, row.serial, "good", undefined, undefined),
+    );
+    expect(await look()).toEqual([good, good]);
+  });
+
   test("a run that never began leaves nothing, and one that stopped goes on where it was", async () => {
     const { store } = given();
     const [lost, stopped] = [facts(), facts()];

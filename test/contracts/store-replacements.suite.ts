@@ -251,14 +251,14 @@ function making(given: Given): void {
     expect(await started).toBe(false);
   });
 
-  test("what came to a plan replaced already is counted so", async () => {
+  test("what came to a plan replaced or revoked already is counted so", async () => {
     const { store, home } = given();
     const { plan } = await planned(given(), [
       { caId: home, replacedAt: later(1) },
       { caId: home },
-      { caId: home, replacedAt: later(2) },
+      { caId: home, replacedAt: later(2), revokedAt: later(1) },
     ]);
-    const counts = { total: 3, replaced: 2, revoked: 0 };
+    const counts = { total: 3, replaced: 2, revoked: 1 };
     expect(await store.read.replacements.counts(plan.id)).toEqual(counts);
   });
 }

@@ -1,51 +1,74 @@
-/** Caddy against the binary: a web server that gets and shows its certificates by itself. */
+/**
+ * Caddy against the binary: a web server that gets, shows, renews and replaces its certificates by
+ * itself. It has no command to revoke one: whoever holds the key of its account does.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { createPrivateKey, createPublicKey } from "node:crypto";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { Ground, programAt } from "#test/support/acme/ground.ts";
-import { openssl, saved } from "#test/support/instances/relying-party.ts";
+import type { AcmeClient } from "#test/support/acme/client.ts";
+import { factsOf } from "#test/support/acme/csr.ts";
+import { brief, Ground, programAt } from "#test/support/acme/ground.ts";
+import { keyOf } from "#test/support/acme/keys.ts";
+import { saved } from "#test/support/instances/relying-party.ts";
 import { knotPath } from "#test/support/servers/knot.ts";
-import { until } from "#test/support/until.ts";
 
 const caddy = programAt("caddy");
+
+/** A site with what its issuer is told beside the directory, which is the first one. */
+interface Site {
+  readonly name: string;
+  readonly issuer: readonly string[];
+  readonly directory?: string;
+}
 
 describe.skipIf(caddy === undefined || knotPath === undefined)("caddy", () => {
   let ground: Ground;
   beforeAll(async () => {
-    ground = await Ground.start();
+    const directories = {
+      brief: { path: "/brief", ca_label: "issuing-ecdsa-p256", profile: "brief" },
+    };
+    ground = await Ground.start({ acme: { directories }, config: { profiles: [brief] } });
   }, 30_000);
   afterAll(() => ground.stop());
 
-  /** Runs it with one site, until the test has seen enough. */
-  async function serving(site: string, issuer: string, test: () => Promise<void>): Promise<void> {
-    const { world, ports, trust, folder } = ground;
+  const storage = () => join(ground.folder, "caddy");
+
+  const siteText = ({ name, issuer, directory = ground.world.directoryUrl }: Site): string => `
+${name} {
+  tls {
+    issuer acme ${directory} {
+      trusted_roots ${ground.trust}
+      ${issuer.join("\n      ")}
+    }
+  }
+  respond "hello"
+}
+`;
+
+  /** Runs it with these sites, until the test has seen enough. */
+  async function serving(sites: readonly Site[], test: () => Promise<void>): Promise<void> {
+    const { ports, trust, folder } = ground;
     const file = saved(
       folder,
       "Caddyfile",
       `{
   admin off
-  storage file_system ${join(folder, "caddy")}
+  storage file_system ${storage()}
   default_bind 127.0.0.1
   http_port ${ports.http}
   https_port ${ports.alpn}
   skip_install_trust
+  renew_interval 1s
 }
-${site} {
-  tls {
-    issuer acme ${world.directoryUrl} {
-      trusted_roots ${trust}
-      ${issuer}
-    }
-  }
-  respond "hello"
-}
-`,
+${sites.map(siteText).join("")}`,
     );
     const log = Bun.file(join(folder, "caddy.log"));
     const child = Bun.spawn([caddy ?? "caddy", "run", "--config", file, "--adapter", "caddyfile"], {
-      env: { HOME: folder, PATH: process.env.PATH ?? "" },
+      // The server of OCSP answers is this one too.
+      env: { HOME: folder, PATH: process.env.PATH ?? "", SSL_CERT_FILE: trust },
       stdio: ["ignore", log, log],
     });
     const ended = child.exited.then(() => {
@@ -60,38 +83,52 @@ ${site} {
     }
   }
 
-  /** What openssl is shown for a name, once there is something. */
-  async function shown(name: string): Promise<string> {
-    const place = ["-connect", `127.0.0.1:${ground.ports.alpn}`, "-servername", name];
-    const line = ["s_client", "-showcerts", ...place];
-    let text = "";
-    await until(async () => {
-      ({ text } = await openssl(line, { mustPass: false }));
-      return text.includes("BEGIN CERTIFICATE");
+  test("gets certificates by tls-alpn-01 and http-01, shows and renews them", async () => {
+    const directory = `${ground.world.base}/brief/directory`;
+    const sites = [
+      { name: "a.test", issuer: ["disable_http_challenge"], directory },
+      { name: "b.test", issuer: ["disable_tlsalpn_challenge"], directory },
+    ];
+    await serving(sites, async () => {
+      const first = new Map<string, string>();
+      for (const { name } of sites) {
+        first.set(name, await ground.expectCertified(await ground.shown(name), [name]));
+      }
+      for (const [name, serial] of first) {
+        const second = await ground.expectCertified(await ground.shown(name, serial), [name]);
+        expect(second).not.toBe(serial);
+      }
     });
-    return saved(ground.folder, `${name}.pem`, text);
-  }
+  }, 60_000);
 
-  test.each([
-    ["tls-alpn-01", "a.test", "disable_http_challenge"],
-    ["http-01", "b.test", "disable_tlsalpn_challenge"],
-  ])(
-    "gets a certificate by %s, and shows it to who knows the root",
-    async (_how, name, issuer) => {
-      await serving(name, issuer, async () => {
-        const serial = await ground.expectCertified(await shown(name), [name]);
-        expect(serial).not.toBe("");
-      });
-    },
-    20_000,
-  );
-
-  test("binds its account with a credential", async () => {
+  test("binds its account with a credential, and replaces what that account has revoked", async () => {
     const { kid, hmacKey } = await ground.credential();
-    const bound = `disable_http_challenge\n      email bound@example.test\n      eab ${kid} ${hmacKey}`;
-    await serving("c.test", bound, async () => {
-      await ground.expectCertified(await shown("c.test"), ["c.test"]);
+    const bound = ["disable_http_challenge", "email bound@example.test", `eab ${kid} ${hmacKey}`];
+    const sites = [{ name: "c.test", issuer: bound }];
+    let first = "";
+    await serving(sites, async () => {
+      first = await ground.expectCertified(await ground.shown("c.test"), ["c.test"]);
     });
-    expect((await ground.accounts())[0]).toMatchObject({ eab_id: kid });
-  }, 20_000);
+    expect((await ground.accounts()).find((one) => one.eab_id === kid)).toBeDefined();
+    const account = await accountOf("bound@example.test");
+    const leaf = factsOf(readFileSync(join(ground.folder, "c.test.pem"), "utf8"));
+    expect((await account.revoke(leaf.der, 4)).status).toBe(200);
+    await ground.expectRevoked(first);
+    // What it was told before is good for hours.
+    rmSync(join(storage(), "ocsp"), { recursive: true, force: true });
+    await serving(sites, async () => {
+      await ground.expectCertified(await ground.shown("c.test", first), ["c.test"]);
+    });
+  }, 60_000);
+
+  /** Its account, by the key it keeps. */
+  async function accountOf(email: string): Promise<AcmeClient> {
+    const files = readdirSync(storage(), { recursive: true }).map(String);
+    const file = files.find((one) => one.includes(email) && one.endsWith(".key")) ?? "";
+    const privateKey = createPrivateKey(readFileSync(join(storage(), file)));
+    const key = keyOf("ES256", { privateKey, publicKey: createPublicKey(privateKey) });
+    const client = await ground.world.stranger(key);
+    expect((await client.register({ onlyReturnExisting: true })).status).toBe(200);
+    return client;
+  }
 });

@@ -1,6 +1,7 @@
-/** Certbot against the binary: the client most machines have, with its plug-ins for the DNS. */
+/** Certbot against the binary: the client most machines have, with its ways into the DNS. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync } from "node:fs";
 import { join } from "node:path";
 
 import { Ground, programAt } from "#test/support/acme/ground.ts";
@@ -77,6 +78,44 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
     await run("dns", "update_account", "--no-eff-email", "-m", "other@example.test");
     expect((await run("dns", "show_account")).stdout).toContain("other@example.test");
   }, 60_000);
+
+  test("issues by dns-01 with hooks of its user's own, renews, and revokes", async () => {
+    const names = ["hand.test", "*.hand.test"];
+    const [auth, clean] = [
+      hook("auth", "zone-set", `1 TXT "$CERTBOT_VALIDATION"`),
+      hook("clean", "zone-unset", `TXT "$CERTBOT_VALIDATION"`),
+    ];
+    const manual = ["--manual", "--preferred-challenges", "dns"];
+    const hooks = ["--manual-auth-hook", auth, "--manual-cleanup-hook", clean];
+    const asked = names.flatMap((name) => ["-d", name]);
+    await run("hand", "certonly", ...manual, ...hooks, ...agreed, ...asked);
+    const chain = chainOf("hand", "hand.test");
+    const first = await ground.expectCertified(chain, names);
+    await run("hand", "renew", "--force-renewal", "--no-random-sleep-on-renew");
+    const second = await ground.expectCertified(chain, names);
+    expect(second).not.toBe(first);
+    const which = ["--cert-name", "hand.test", "--no-delete-after-revoke"];
+    await run("hand", "revoke", "--reason", "superseded", ...which);
+    await ground.expectRevoked(second);
+  }, 60_000);
+
+  /** A script that changes the zone by what certbot tells it. */
+  function hook(name: string, verb: string, rdata: string): string {
+    const knotc = `knotc -b -s "${ground.knot.control}"`;
+    const file = saved(
+      ground.folder,
+      `${name}.sh`,
+      `#!/bin/sh
+set -e
+PATH=$PATH:/usr/sbin
+${knotc} zone-begin test
+${knotc} ${verb} test "_acme-challenge.$CERTBOT_DOMAIN." ${rdata}
+${knotc} zone-commit test
+`,
+    );
+    chmodSync(file, 0o755);
+    return file;
+  }
 
   test("binds its account with a credential, which the server remembers", async () => {
     const { kid, hmacKey } = await ground.credential();

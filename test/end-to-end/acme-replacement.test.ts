@@ -1,7 +1,7 @@
 /**
  * The rehearsal of a mass replacement: the clients of a thousand certificates are told to come,
- * come by themselves, and what they had is revoked behind them. REHEARSAL_SECONDS says how long
- * they are given; 120 is what an operator would say.
+ * come by themselves, and what they had is revoked behind them. It waits more than it works, so it
+ * starts first of all tests and others run beside it.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -12,7 +12,8 @@ import { AcmeWorld } from "#test/support/acme/world.ts";
 import { openssl, saved } from "#test/support/instances/relying-party.ts";
 import { until } from "#test/support/until.ts";
 
-const seconds = Number(process.env.REHEARSAL_SECONDS ?? 45);
+/** What an operator in a hurry would say; shorter for who changes this test. */
+const seconds = Number(process.env.REHEARSAL_SECONDS ?? 120);
 const size = 1000;
 /** As many as the time needs: three quarters of it have windows that begin. */
 const perSecond = Math.ceil(size / Math.ceil(seconds * 0.75));
@@ -67,7 +68,7 @@ describe("a mass replacement", () => {
   test("every client comes by itself, as it is told", async () => {
     plan = await world.instance.admin("POST", path(), { ...asked, within_seconds: seconds });
     expect(plan).toMatchObject({ status: "running", total: size, replaced: 0 });
-    const stop = AbortSignal.timeout(200_000);
+    const stop = AbortSignal.timeout(260_000);
     const came = await Promise.all(
       holders.map(({ client, names, had }) =>
         renewed(had, { client, names, show: world.show, chance: Math.random, signal: stop }),
@@ -78,16 +79,10 @@ describe("a mass replacement", () => {
     expect(await progress()).toMatchObject({ replaced: size, outstanding: 0 });
     const shown = await world.instance.cli("acme", "replacement", "show", plan.id);
     expect(shown.stdout).toMatch(new RegExp(`replaced: +${size}\n`));
-  }, 240_000);
+  }, 300_000);
 
   test("no second, wherever it begins, has more certificates in it than was said", async () => {
-    const made = await createdOf(replacements.map(({ leaf }) => leaf.serial));
-    expect(made).toHaveLength(size);
-    let [first, most] = [0, 0];
-    for (const [last, at] of made.entries()) {
-      while (at - (made[first] ?? 0) >= 1000) first++;
-      most = Math.max(most, last - first + 1);
-    }
+    const most = await world.mostInASecond(replacements.map(({ leaf }) => leaf.serial));
     expect(most).toBeLessThanOrEqual(perSecond);
   });
 
@@ -151,35 +146,8 @@ describe("a mass replacement", () => {
     expect(nowhere.code).not.toBe(0);
   }, 60_000);
 
-  /** Milliseconds of their making, in order. */
-  async function createdOf(serials: readonly string[]): Promise<readonly number[]> {
-    const wanted = new Set(serials);
-    const certificates = await all<{ serial: string; created_at: string }>(
-      `/api/ca/${world.chain.intermediateId}/certificates`,
-    );
-    return certificates
-      .filter(({ serial }) => wanted.has(serial))
-      .map((one) => Date.parse(one.created_at))
-      .sort((a, b) => a - b);
-  }
-
   const eventsOf = (action: string) =>
-    all<{ seq: number; serial: string; detail: string }>(`/api/events?action=${action}`);
-
-  /** Every page of a list. */
-  async function all<T>(list: string): Promise<readonly T[]> {
-    const items: T[] = [];
-    for (let cursor = ""; ; ) {
-      const query = `${list.includes("?") ? "&" : "?"}limit=500${cursor && `&cursor=${cursor}`}`;
-      const page = await world.instance.admin<{ items: T[]; next_cursor: string }>(
-        "GET",
-        list + query,
-      );
-      items.push(...page.items);
-      cursor = encodeURIComponent(page.next_cursor);
-      if (cursor === "") return items;
-    }
-  }
+    world.all<{ seq: number; serial: string; detail: string }>(`/api/events?action=${action}`);
 
   /** The serials on the newest list, as another program reads it. */
   async function revokedSerials(id: string): Promise<ReadonlySet<string>> {

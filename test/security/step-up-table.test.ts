@@ -92,6 +92,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "acme.account.deactivate": "other",
   "acme.replace.cancel": "other",
   "acme.authz.deactivate": "other",
+  "acme.order.deactivate": "other",
 };
 const guarded = (Object.keys(ends) as Writing[]).filter(
   (name) => !["other", "passkeys"].includes(ends[name]), // Keys of the table.

@@ -65,7 +65,10 @@ test("a file that ends the runner has no result, though the status says success"
 
 test("files that start servers run alone and first, the others together by folder", () => {
   const core = Array.from({ length: 14 }, (_, index) => `test/core/${index}.test.ts`);
-  const plan = planned([...core, "test/security/x.test.ts", "test/end-to-end/y.test.ts"]);
-  expect(plan.slice(0, 2)).toEqual([["test/end-to-end/y.test.ts"], ["test/security/x.test.ts"]]);
-  expect(plan.slice(2).map((group) => group.length)).toEqual([12, 2]);
+  const waits = "test/end-to-end/acme-replacement.test.ts";
+  const others = ["test/security/x.test.ts", "test/end-to-end/a.test.ts", waits];
+  const plan = planned([...core, ...others]);
+  const first = [[waits], ["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]];
+  expect(plan.slice(0, 3)).toEqual(first);
+  expect(plan.slice(3).map((group) => group.length)).toEqual([12, 2]);
 });

@@ -14,6 +14,7 @@ import { columns, facts, rowsAt, textAt } from "#cli/rows.ts";
 const args = {
   ca: caArg,
   ...predicateArgs,
+  "operation-id": value("Those that the bulk revocation of this id has revoked or held.", "id"),
   all: toggle("Every certificate; needed with --revoke when nothing else selects."),
   within: value("Time they are spread over, as 24h.", "duration"),
   until: value("The end of that time, instead of --within.", "time"),
@@ -91,6 +92,17 @@ export const acmeReplacementVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
+/** Says how the clients of what was revoked or superseded at once are spread, where ACME is on. */
+export async function tellOfPlan(client: Client, words: string): Promise<string | undefined> {
+  const plans = client.untold().ask("acme.replace.list", { limit: 1 });
+  const isOn = await plans.then(
+    () => true,
+    () => false,
+  );
+  if (!isOn) return undefined;
+  return `Clients of ACME are told to come at once. To have no more of them in a second than is good, and to see who has come:\n  pkid acme replace ${words}`;
+}
+
 async function membersOf(invocation: Given) {
   const { args: given, client } = invocation;
   if ((given.within === undefined) === (given.until === undefined)) {
@@ -100,6 +112,7 @@ async function membersOf(invocation: Given) {
   return {
     id: await caIdOf(client, given.ca),
     filter,
+    operation_id: given["operation-id"],
     all: given.all || undefined,
     within_seconds: given.within === undefined ? undefined : secondsOf("--within", given.within),
     until: given.until,

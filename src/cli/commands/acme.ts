@@ -110,6 +110,17 @@ const accountVerbs: Readonly<Record<string, Command>> = {
   }),
 };
 
+const orderVerbs: Readonly<Record<string, Command>> = {
+  deactivate: command({
+    summary: "End an order that nobody has finalized yet.",
+    args: { id: word() },
+    run: async ({ args: { id }, client, print }) => {
+      const result = await client.ask("acme.order.deactivate", { id });
+      print(result, `${textAt(result, "status")}\n`);
+    },
+  }),
+};
+
 const authorizationVerbs: Readonly<Record<string, Command>> = {
   deactivate: command({
     summary: "End an authorization for good: the account proves the name again.",
@@ -166,6 +177,7 @@ export const acmeVerbs: Readonly<Record<string, Noun>> = {
       print(list, columns(rows, keys));
     },
   }),
+  order: { summary: "One order.", verbs: orderVerbs },
   authorizations: command({
     summary: "List what an account has proved or is to prove, by name.",
     args: { account: required("Account.", "id"), ...pageArgs },

@@ -7,7 +7,8 @@ import { keyType, number, pageArgs, reason, toggle, value, word } from "#cli/arg
 import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { caIdOf } from "#cli/references.ts";
-import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
+import { columns, facts, rowAt, rowsAt, shellWord, textAt } from "#cli/rows.ts";
+import { tellOfPlan } from "./acme-replace.ts";
 
 export const rolloverVerbs: Readonly<Record<string, Command>> = {
   rotate: command({
@@ -21,7 +22,7 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
       "key-type": keyType("Key type, the old one's when not given."),
       "validity-days": number("Validity in days (the old one's when not given).", "days"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, client, print, note }) => {
       const members = {
         id: await caIdOf(client, args.ca),
         new_label: args["new-label"],
@@ -30,6 +31,9 @@ export const rolloverVerbs: Readonly<Record<string, Command>> = {
       };
       const rotated = await client.ask("ca.rotate", members);
       print(rotated, rotatedText(rotated));
+      const old = textAt(rowAt(rotated, "old_ca"), "label");
+      const told = await tellOfPlan(client, `--ca ${shellWord(old)} --within 7d`);
+      if (told !== undefined) note(told);
     },
   }),
   rotation: command({

@@ -8,6 +8,7 @@ import { predicateArgs, predicateOf } from "#cli/predicate.ts";
 import { bar, watched } from "#cli/progress.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { columns, facts, rowsAt, shellWord, textAt } from "#cli/rows.ts";
+import { tellOfPlan } from "./acme-replace.ts";
 
 const args = {
   ca: caArg,
@@ -61,6 +62,10 @@ async function execute({ args: given, ...tools }: Bulk, order: Order) {
         return confirm_count === undefined ? `${done} revoked` : bar(done, confirm_count);
       }));
   print(result, facts(result, resultKeys));
+  if (textAt(result, "revoked") === "0") return 0;
+  const words = `--ca ${shellWord(given.ca)} --operation-id ${operation_id} --within 24h`;
+  const told = await tellOfPlan(client, words);
+  if (told !== undefined) note(told);
   return 0;
 }
 

@@ -318,7 +318,7 @@ const types: Readonly<Record<ProblemCode, AcmeType | "by gate">> = {
   crl_unavailable:              "serverInternal",
   storage_unavailable:          "serverInternal",
   oidc_unavailable:             "serverInternal",
-  overloaded:                   "serverInternal",
+  overloaded:                   "rateLimited",
   shutting_down:                "serverInternal",
   approval_pending:             "serverInternal",
 };

@@ -24,6 +24,20 @@ export function leastSeconds(count: number, perSecond: number): number {
 }
 
 /**
+ * What one of several processes may do of a bound they share: whole ones, as long as there is one
+ * for each, so that all of them together never do more in any second. Of less than that each does
+ * its part of the mean.
+ */
+export function shareOf(
+  perSecond: number,
+  { place, count }: { readonly place: number; readonly count: number },
+): number {
+  const whole = Math.floor(perSecond);
+  if (whole < count) return perSecond / count;
+  return Math.floor(whole / count) + (place < whole % count ? 1 : 0);
+}
+
+/**
  * The window of the certificate at `index` of `count`, both ends whole seconds after the start of
  * the time. The windows begin evenly over the time, and none ends after it. Where the time is no
  * shorter than `leastSeconds(count, perSecond)`, at most `perSecond` of them, rounded up, begin in

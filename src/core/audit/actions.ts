@@ -149,6 +149,7 @@ export const actions = {
   "acme.account.key_change": acmeDetail,
   "acme.order.new": acmeDetail,
   "acme.order.finalize": acmeDetail,
+  "acme.order.deactivate": acmeDetail,
   "acme.authz.deactivate": acmeDetail,
   "acme.cert.revoke": acmeDetail,
   "acme.replace.plan": replacementDetail,

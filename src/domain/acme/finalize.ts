@@ -8,7 +8,7 @@ import type { StoredProblem } from "#core/acme/problems.ts";
 import { refusedBy } from "#core/acme/name-policy.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
-import { addSeconds, type Instant } from "#core/time.ts";
+import type { Instant } from "#core/time.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
@@ -21,7 +21,7 @@ import type { Directories, Directory } from "./directories.ts";
 import type { Spend } from "./nonces.ts";
 import type { IssuanceRate } from "./issuance-rate.ts";
 import type { OpenPlans } from "./open-plans.ts";
-import { authorizationStatusAt, issuingProfile, type Orders } from "./orders.ts";
+import { authorizationStatusAt, issuingProfile, namesOf, type Orders } from "./orders.ts";
 import type { AccountRecord, AuthorizationFacts, CertificateName, OrderRecord } from "./store.ts";
 
 export interface FinalizationDeps {
@@ -50,8 +50,10 @@ type Requested = Pick<IssueRequest, "csr" | "identity">;
 /** Makes certificates of orders. */
 export class Finalization {
   readonly #deps: FinalizationDeps;
-  /** Orders this process works on. */
-  readonly #underWay = new Map<string, Promise<OrderRecord>>();
+  /** Work of this process. */
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Orders that this process claims or works on, and how often. */
+  readonly #busy = new Map<string, number>();
 
   constructor(deps: FinalizationDeps) {
     this.#deps = deps;
@@ -73,17 +75,33 @@ export class Finalization {
     const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
-    const claimed = await store.atomically(async (tx) => {
-      await spend(tx);
-      return await tx.acme.claimOrder(id, now);
+    const claimed = await this.#during(id, async () => {
+      const mine = await store.atomically(async (tx) => {
+        await spend(tx);
+        return await tx.acme.claimOrder(id, now);
+      });
+      if (!mine) return undefined;
+      return { work: this.#during(id, () => this.#made(asking, order, { csr, identity })) };
     });
     // Somebody else was first, and there is one certificate only (FIN-1).
-    if (!claimed) return await orders.order(asking.account, id);
-    const work = this.#made(asking, order, { csr, identity });
-    this.#underWay.set(id, work);
-    work.catch(() => {}).finally(() => this.#underWay.delete(id));
-    const made = await this.#deps.patience.within(patienceSeconds, work);
+    if (claimed === undefined) return await orders.order(asking.account, id);
+    const made = await this.#deps.patience.within(patienceSeconds, claimed.work);
     return made ?? (await orders.order(asking.account, id));
+  }
+
+  /** While it lasts the recovery takes the order for none that a crash has left. */
+  #during<T>(id: string, act: () => Promise<T>): Promise<T> {
+    this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
+    const work = act();
+    this.#underWay.add(work);
+    const over = () => {
+      this.#underWay.delete(work);
+      const others = (this.#busy.get(id) ?? 1) - 1;
+      if (others > 0) this.#busy.set(id, others);
+      else this.#busy.delete(id);
+    };
+    work.then(over, over);
+    return work;
   }
 
   /** The limits of the credential hold until the end (EAB-3). */
@@ -121,6 +139,8 @@ export class Finalization {
     const proofs = await this.#proofs(order, begun);
     const ca = await directories.ca(directory);
     const others = await plans.alsoReplacedBy(order);
+    // The one pipeline with all gates of the profile; it shortens a validity to what CA, policy and
+    // profile allow, and parks nothing (P-2, P-3).
     await issuance.issue(origin, ca, {
       ...request,
       profile: issuingProfile(directory, order.profile),
@@ -145,7 +165,7 @@ export class Finalization {
     return proofs;
   }
 
-  /** In the unit of the certificate: the order has it, once. */
+  /** In the unit of the certificate: the order has it, once, and the event says so (P-2). */
   async #settled(
     tx: Unit,
     { origin, account }: Asking,
@@ -169,8 +189,9 @@ export class Finalization {
         caId,
         serial,
         target: order.id,
+        targetName: serial,
         detail: {
-          identifiers: order.identifiers.map(({ type, value }) => `${type}:${value}`).join(","),
+          identifiers: namesOf(order),
           eab: account.eabId,
           profile: order.profile,
         },
@@ -184,12 +205,10 @@ export class Finalization {
    * committed is valid by that, so one that is still in work has none, and is ready again (FIN-5).
    */
   async recover(): Promise<void> {
-    const { store, clock } = this.#deps;
+    const { store } = this.#deps;
     for (const own of [false, true]) {
-      for (const { id, claimedAt } of await store.read.acme.processing(own, recoveredAtOnce)) {
-        if (this.#underWay.has(id)) continue;
-        // What this very process has just claimed is about to be noted here.
-        if (own && clock.now() < addSeconds(claimedAt, ownSeconds)) continue;
+      for (const { id } of await store.read.acme.processing(own, recoveredAtOnce)) {
+        if (this.#busy.has(id)) continue;
         await store.atomically((tx) => tx.acme.settleOrder(id, { status: "ready" }));
       }
     }
@@ -198,7 +217,7 @@ export class Finalization {
   /** Waits for what is under way; what waits for its pace is ready again. */
   async halt(): Promise<void> {
     this.#deps.plans.halt();
-    await Promise.allSettled(this.#underWay.values());
+    await Promise.allSettled(this.#underWay);
   }
 }
 
@@ -305,4 +324,3 @@ function over(type: keyof typeof codes, detail: string): Judged {
 /** As long as a client waits for the answer; then it is told that work goes on. */
 const patienceSeconds = 10;
 const recoveredAtOnce = 200;
-const ownSeconds = 300;

@@ -16,7 +16,7 @@ import { Downloads } from "./downloads.ts";
 import type { EabKeyDeps } from "./eab-keys.ts";
 import { Finalization } from "./finalize.ts";
 import { Inventory } from "./inventory.ts";
-import { IssuanceRate } from "./issuance-rate.ts";
+import { IssuanceRate, RememberedRate } from "./issuance-rate.ts";
 import { AccountKeys } from "./key-checks.ts";
 import { nonceKey } from "./nonce-key.ts";
 import { Nonces } from "./nonces.ts";
@@ -80,7 +80,9 @@ export function openAcme(deps: AcmeDeps): Acme {
   const inventory = new Inventory(deps.store);
   const common = { ...deps, directories, bindings, inventory };
   const orders = new Orders(common);
-  const rate = new IssuanceRate();
+  const seen = new IssuanceRate();
+  const rate = new RememberedRate({ ...deps, rate: seen });
+  const plans = new OpenPlans(deps);
   return {
     directories,
     credentials,
@@ -88,12 +90,12 @@ export function openAcme(deps: AcmeDeps): Acme {
     accounts: new Accounts({ ...common, keys: new AccountKeys(deps) }),
     orders,
     validation: new Validation(common),
-    finalization: new Finalization({ ...common, orders, rate, plans: new OpenPlans(deps) }),
+    finalization: new Finalization({ ...common, orders, rate: seen, plans }),
     downloads: new Downloads(deps),
     revocations: new Revocations(common),
     renewalInfo: new RenewalInfo(common),
-    replacements: new Replacements({ ...deps, rate }),
-    replacementWork: new ReplacementWork(deps),
+    replacements: new Replacements({ ...deps, rate, plans }),
+    replacementWork: new ReplacementWork({ ...deps, rate }),
     cleanUp: new CleanUp(deps),
     nonces: opened(deps),
   };

@@ -33,6 +33,7 @@ import type {
   CertificateName,
   ChallengeRecord,
   OrderRecord,
+  OrderState,
 } from "./store.ts";
 
 export interface OrderDeps {
@@ -133,7 +134,7 @@ export class Orders {
   ): Promise<void> {
     const { eabId } = account;
     const created = proofs.filter(({ status }) => status === "pending");
-    const identifiers = order.identifiers.map(({ type, value }) => `${type}:${value}`).join(",");
+    const identifiers = namesOf(order);
     await this.#deps.store.atomically(async (tx) => {
       await spend(tx);
       await tx.acme.addOrder(order, created);
@@ -333,29 +334,70 @@ export class Orders {
     return found;
   }
 
-  /** Gives an authorization up, for good (RFC 8555 §7.5.2); one that is over stays as it is. */
+  /**
+   * Gives an authorization up, for good (RFC 8555 §7.5.2); one that is over stays as it is. A valid
+   * one that whoever runs the server ends is `revoked` (§7.1.6).
+   */
   async deactivate(
     origin: Origin,
     account: AccountRecord,
     id: string,
+    by: "account" | "operator" = "account",
   ): Promise<AuthorizationRecord> {
     const { store, clock } = this.#deps;
-    await this.authorization(account, id);
+    const { identifier, wildcard } = await this.authorization(account, id);
     const now = clock.now();
-    await store.atomically(async (tx) => {
-      if (!(await tx.acme.endAuthorization(id, "deactivated"))) return;
-      await tx.audit.appendEvent(
+    await store.atomically(async ({ acme, audit }) => {
+      const revoked = by === "operator" && (await acme.endAuthorization(id, "revoked"));
+      if (!revoked && !(await acme.endAuthorization(id, "deactivated"))) return;
+      await audit.appendEvent(
         {
           ...authorOf(origin, account.tenant),
           action: "acme.authz.deactivate",
           result: "success",
           tenant: account.tenant,
-          target: id,
+          target: account.id,
+          targetName: id,
+          detail: {
+            identifiers: `${identifier.type}:${wildcard ? "*." : ""}${identifier.value}`,
+            eab: account.eabId,
+          },
         },
         now,
       );
     });
     return await this.authorization(account, id);
+  }
+
+  /**
+   * Ends an order that nobody has finalized yet; by whoever runs the server. Gives what the order
+   * was when it is another: one that is being finalized, valid or over stays as it is.
+   */
+  async end(origin: Origin, { id }: OrderRecord): Promise<OrderState | undefined> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    return await store.atomically(async ({ acme, audit }) => {
+      const order = await acme.lockOrder(id);
+      // The clean-up takes only what is over.
+      const known = order && orderAt(order, now);
+      if (known === undefined || !isOpen(known)) return known?.status ?? "invalid";
+      await acme.endOrder(id, endedByOperator);
+      const { tenant, profile } = known;
+      const identifiers = namesOf(known);
+      const eab = (await acme.lockAccount(known.account))?.eabId;
+      await audit.appendEvent(
+        {
+          ...authorOf(origin, tenant),
+          action: "acme.order.deactivate",
+          result: "success",
+          tenant,
+          target: id,
+          detail: { identifiers, eab, profile },
+        },
+        now,
+      );
+      return undefined;
+    });
   }
 }
 
@@ -414,6 +456,16 @@ function unprovable(identifier: Identifier) {
   const subproblems = [{ type: "rejectedIdentifier", detail: reason, identifier }];
   return refuse("acme_rejected_identifier", { subproblems, reason });
 }
+
+/** As events name them. */
+export const namesOf = ({ identifiers }: Pick<OrderRecord, "identifiers">): string =>
+  identifiers.map(({ type, value }) => `${type}:${value}`).join(",");
+
+const endedByOperator = {
+  type: "unauthorized",
+  detail: "Whoever runs the server has ended the order.",
+  status: 403,
+} as const;
 
 /** An order has names, and no subject. */
 const nobody = parseName(Uint8Array.of(0x30, 0x00));

@@ -9,11 +9,11 @@ import type { Later } from "#domain/ports.ts";
 /** A plan, as far as its pace is concerned. */
 export interface Paced {
   readonly id: string;
-  /** Above 0. */
-  readonly perSecond: number;
+  /** Above 0; asked whenever somebody comes or goes, because it may change. */
+  readonly perSecond: () => number;
 }
 
-/** The paces of all plans, in this process; each replica keeps its own. */
+/** The paces of all plans, in this process. */
 export class Pace {
   readonly #later: Later;
   readonly #plans = new Map<string, Places>();
@@ -31,15 +31,16 @@ export class Pace {
   async within<T>({ id, perSecond }: Paced, work: () => Promise<T>): Promise<T> {
     const places = this.#plans.get(id) ?? { taken: 0, waiting: [] };
     this.#plans.set(id, places);
-    const most = Math.max(1, Math.floor(perSecond));
+    const most = placesOf(perSecond());
     if (this.#halted) throw refuse("shutting_down", { retry_after: 5 });
-    if (places.taken < most) places.taken++;
+    if (places.taken < most && places.waiting.length === 0) places.taken++;
     else if (places.waiting.length < most * waitSeconds) await turnIn(places);
     else throw refuse("rate_limited", { tier: "replacement", retry_after: waitSeconds });
     try {
       return await work();
     } finally {
-      this.#later((most / perSecond) * 1000 + timerMs, () => this.#free(id, places));
+      const milliseconds = Math.max(1000, 1000 / perSecond()) + timerMs;
+      this.#later(milliseconds, () => this.#free({ id, perSecond }, places));
     }
   }
 
@@ -51,11 +52,15 @@ export class Pace {
     }
   }
 
-  #free(id: string, places: Places): void {
-    const next = places.waiting.shift();
-    // Whoever waited longest takes the place over.
-    if (next !== undefined) next.give();
-    else if (--places.taken === 0) this.#plans.delete(id);
+  /** Whoever waited longest takes the place over, where it is one still. */
+  #free({ id, perSecond }: Paced, places: Places): void {
+    places.taken--;
+    const most = placesOf(perSecond());
+    while (places.taken < most && places.waiting.length > 0) {
+      places.taken++;
+      places.waiting.shift()?.give();
+    }
+    if (places.taken === 0) this.#plans.delete(id);
   }
 }
 
@@ -63,6 +68,8 @@ interface Places {
   taken: number;
   readonly waiting: { readonly give: (refusal?: Error) => void }[];
 }
+
+const placesOf = (perSecond: number): number => Math.max(1, Math.floor(perSecond));
 
 const turnIn = ({ waiting }: Places): Promise<void> =>
   new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** When a certificate should be renewed (ARI-1 to ARI-3; RFC 9773). */
+/** When a certificate should be renewed (ARI-1 to ARI-4; RFC 9773). */
 
 import { pulled, readCertId, type RenewalWindow, window } from "#core/acme/renewal.ts";
 import type { PlannedTime } from "#core/acme/spread.ts";

@@ -87,7 +87,7 @@ export interface ReplacementReads {
 
 export interface ReplacementWrites {
   addReplacement(record: ReplacementRecord): Promise<void>;
-  /** Items that were replaced before they came here count as replaced. */
+  /** Items that were replaced or revoked before they came here are counted so. */
   addItems(items: readonly ReplacementItem[]): Promise<void>;
   obtained: ReplacementReads["obtained"];
   counts: ReplacementReads["counts"];

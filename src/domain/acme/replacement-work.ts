@@ -11,6 +11,7 @@ import type { Revoker } from "#domain/revocation/revoke.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import { certificateState } from "#domain/revocation/transitions.ts";
 import type { Store } from "#domain/store.ts";
+import type { RememberedRate } from "./issuance-rate.ts";
 import { factsOf, note } from "./replacements.ts";
 import type { ReplacementItem, ReplacementRecord } from "./replacement-store.ts";
 
@@ -18,6 +19,7 @@ export interface ReplacementWorkDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly revoker: Pick<Revoker, "revoke">;
+  readonly rate: Pick<RememberedRate, "keep">;
 }
 
 /** Works on plans, whichever replica has made them. */
@@ -31,10 +33,12 @@ export class ReplacementWork {
 
   /**
    * Revokes what is to be revoked by now, and ends the plans that are through; of several replicas
-   * one does. What a crash leaves half done is done by the next run.
+   * one does. What a crash leaves half done is done by the next run. Keeps the rate that plans to
+   * come go by.
    */
   async run(): Promise<void> {
-    const { store } = this.#deps;
+    const { store, rate } = this.#deps;
+    await rate.keep();
     if (!(await store.read.replacements.any())) return;
     await store.exclusively("acme-replace", async () => {
       await this.#forgetAbandoned();
@@ -70,7 +74,8 @@ export class ReplacementWork {
     await store.atomically(async (tx) => {
       const counts = await tx.replacements.counts(plan.id);
       const { total, replaced, revoked } = counts;
-      const through = plan.revoke === undefined ? over || replaced === total : revoked === total;
+      const revokedAll = plan.revoke === undefined || revoked === total;
+      const through = revokedAll && (over || replaced === total);
       if (!through || !(await tx.replacements.endReplacement(plan.id, "finished"))) return;
       const detail = factsOf({ ...plan, ...counts });
       await note(tx, "acme.replace.finish", { origin: plannedBy(plan), record: plan, detail, at });

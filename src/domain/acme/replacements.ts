@@ -15,15 +15,18 @@ import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { meantSlices } from "#domain/revocation/bulk-selection.ts";
-import type { Candidate } from "#domain/revocation/bulk-store.ts";
+import type { BulkRun, Candidate } from "#domain/revocation/bulk-store.ts";
 import { certificateState } from "#domain/revocation/transitions.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import type { IssuanceRate } from "./issuance-rate.ts";
+import type { RememberedRate } from "./issuance-rate.ts";
+import type { OpenPlans } from "./open-plans.ts";
 import type { ReplacementCounts, ReplacementItem, ReplacementRecord } from "./replacement-store.ts";
 
 /** What is asked. */
 export interface ReplacementOrder {
   readonly selection: Selection;
+  /** Of these, those that this bulk revocation has revoked or held; undefined: good ones. */
+  readonly operation: string | undefined;
   /** Must be true where no predicate is given and the certificates are to be revoked. */
   readonly all: boolean;
   /** Undefined: now. */
@@ -55,7 +58,8 @@ export interface ReplacementDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Pick<Random, "uuid">;
-  readonly rate: Pick<IssuanceRate, "perSecond">;
+  readonly rate: Pick<RememberedRate, "known">;
+  readonly plans: Pick<OpenPlans, "lookAgain">;
 }
 
 /** Makes plans, shows them, and calls them off. */
@@ -67,9 +71,10 @@ export class Replacements {
   }
 
   /**
-   * What a plan would find among the certificates of the CA and those its lineage had before it;
-   * writes nothing. Refuses `empty_selection`, and `replacement_too_fast` where they are too many
-   * for the time.
+   * What a plan would find among the certificates of the CA and those its lineage had before it, or
+   * among those of a bulk revocation; writes nothing. Refuses `empty_selection`, `invalid_field`
+   * and `operation_running` for a bulk revocation that is not there or not over, and
+   * `replacement_too_fast` where they are too many for the time.
    */
   async look(ca: CaRecord, order: ReplacementOrder): Promise<ReplacementFound> {
     const time = this.#timeOf(order);
@@ -85,7 +90,7 @@ export class Replacements {
     ca: CaRecord,
     order: ReplacementOrder,
   ): Promise<ReplacementProgress & Pick<ReplacementFound, "notByAcme">> {
-    const { store, clock, random } = this.#deps;
+    const { store, clock, random, plans } = this.#deps;
     const time = this.#timeOf(order);
     const meant = await this.#meant(ca, order);
     const found = await this.#fitting(meant, time, order);
@@ -94,7 +99,7 @@ export class Replacements {
       id: random.uuid(),
       caId: ca.id,
       tenant: ca.tenant,
-      selection: selectionText(order.selection),
+      selection: selectionOf(order),
       perSecond: found.perSecond,
       revoke: order.revoke,
       state: "planning",
@@ -103,6 +108,8 @@ export class Replacements {
     };
     await store.atomically((tx) => tx.replacements.addReplacement(record));
     try {
+      // Before anybody is told of it: no order goes past its pace here.
+      await plans.lookAgain();
       await this.#stage(record, meant, found.total - found.replaced);
       const counts = await store.read.replacements.counts(record.id);
       const at = clock.now();
@@ -144,16 +151,22 @@ export class Replacements {
     });
   }
 
-  #timeOf({ selection, all, revoke, start, end }: ReplacementOrder): PlannedTime {
-    if (revoke !== undefined && isEmpty(selection) && !all) throw refuse("empty_selection");
+  #timeOf({ selection, operation, all, revoke, start, end }: ReplacementOrder): PlannedTime {
+    const selectsAll = isEmpty(selection) && operation === undefined;
+    if (revoke !== undefined && selectsAll && !all) throw refuse("empty_selection");
     const now = this.#deps.clock.now();
     // ARI tells whole seconds.
     return { start: wholeSecond(start === undefined || start < now ? now : start), end };
   }
 
   /** Where to look: what is stored later is no part of the plan. */
-  async #meant(ca: CaRecord, { selection }: ReplacementOrder): Promise<Meant> {
+  async #meant(ca: CaRecord, { selection, operation }: ReplacementOrder): Promise<Meant> {
     const { read } = this.#deps.store;
+    const upTo = await read.bulkRevocations.end();
+    if (operation !== undefined) {
+      const run = await this.#revoking(ca, operation);
+      return { members: [run.caId], selection, upTo, fits: (one, now) => isOf(run, one, now) };
+    }
     const lineage = await read.cas.lineage(ca.lineage);
     // What its successor signs is what clients come for.
     const own = lineage.findIndex(({ id }) => id === ca.id);
@@ -161,21 +174,34 @@ export class Replacements {
     return {
       members: members.map(({ id }) => id),
       selection,
-      upTo: await read.bulkRevocations.end(),
+      upTo,
+      fits: (one, now) => certificateState(one, now) === "good",
     };
+  }
+
+  async #revoking(ca: CaRecord, id: string): Promise<BulkRun> {
+    const run = await this.#deps.store.read.bulkRevocations.run({ lineage: ca.lineage, id });
+    if (run === undefined) {
+      const reason = "names no bulk revocation of this CA";
+      throw refuse("invalid_field", { field: "operation_id", reason });
+    }
+    if (run.state === "selecting" || run.state === "running") {
+      throw refuse("operation_running", { operation_id: id });
+    }
+    return run;
   }
 
   async #fitting(meant: Meant, time: PlannedTime, order: ReplacementOrder) {
     const { rate, store } = this.#deps;
     const counts = { total: 0, replaced: 0, notByAcme: 0 };
-    for await (const { ca, candidates } of this.#good(meant, lookedAtOnce)) {
+    for await (const { ca, candidates } of this.#fit(meant, lookedAtOnce)) {
       const obtained = await store.read.replacements.obtained(ca, candidates);
       counts.total += obtained.size;
       counts.notByAcme += candidates.length - obtained.size;
       for (const replaced of obtained.values()) if (replaced) counts.replaced++;
       await nextTurn();
     }
-    const perSecond = order.perSecond ?? shareOf(rate.perSecond);
+    const perSecond = order.perSecond ?? halfOf(await rate.known());
     const least = leastSeconds(counts.total - counts.replaced, perSecond);
     if (time.end < time.start + least * 1000) {
       throw refuse("replacement_too_fast", { least_seconds: least, per_second: perSecond });
@@ -187,7 +213,7 @@ export class Replacements {
   async #stage(record: ReplacementRecord, meant: Meant, coming: number): Promise<void> {
     const { store } = this.#deps;
     let placed = 0;
-    for await (const { ca, candidates } of this.#good(meant, stagedAtOnce)) {
+    for await (const { ca, candidates } of this.#fit(meant, stagedAtOnce)) {
       const told = { record, ca, placed, coming };
       placed = await store.atomically(async (tx) => {
         // Asked in the unit: whoever is replaced after this finds the item.
@@ -200,13 +226,13 @@ export class Replacements {
     }
   }
 
-  /** Those that are good and not expired, so many at a time at most. */
-  async *#good({ members, selection, upTo }: Meant, most: number): AsyncGenerator<Slice> {
+  /** Those that are to be replaced, so many at a time at most. */
+  async *#fit({ members, selection, upTo, fits }: Meant, most: number): AsyncGenerator<Slice> {
     const { store, clock } = this.#deps;
     for (const ca of members) {
       for await (const meant of meantSlices(store.read.bulkRevocations, ca, selection, upTo)) {
         const now = clock.now();
-        const candidates = meant.filter((one) => certificateState(one, now) === "good");
+        const candidates = meant.filter((one) => fits(one, now));
         for (let at = 0; at < candidates.length; at += most) {
           yield { ca, candidates: candidates.slice(at, at + most) };
         }
@@ -219,11 +245,30 @@ interface Meant {
   readonly members: readonly CaId[];
   readonly selection: Selection;
   readonly upTo: number;
+  /** By the state it is in. */
+  readonly fits: (one: Candidate, now: Instant) => boolean;
 }
 
 interface Slice {
   readonly ca: CaId;
   readonly candidates: readonly Candidate[];
+}
+
+/**
+ * True for what was revoked or held under the run's CA for its reason since it began, and has not
+ * expired.
+ */
+const isOf = ({ reason, startedAt }: BulkRun, one: Candidate, now: Instant): boolean =>
+  one.reason === reason &&
+  one.revokedAt !== undefined &&
+  one.revokedAt >= startedAt &&
+  now <= one.notAfter;
+
+/** What was asked for, in one line. */
+function selectionOf({ selection, operation }: ReplacementOrder): string {
+  if (operation === undefined) return selectionText(selection);
+  const own = `operation_id=${operation}`;
+  return isEmpty(selection) ? own : `${own} ${selectionText(selection)}`;
 }
 
 /** The items of some candidates; `next` is how many windows are taken then. */
@@ -244,11 +289,12 @@ function itemsOf(
 ): { readonly items: readonly ReplacementItem[]; readonly next: number } {
   const items: ReplacementItem[] = [];
   let next = placed;
-  for (const { serial } of candidates) {
+  for (const { serial, status, revokedAt: at } of candidates) {
     const replaced = obtained.get(serial);
     // The rate is for so many: one whose hold was taken off meanwhile is for another plan.
     if (replaced === undefined || (!replaced && next >= coming)) continue;
-    const of = { replacement: record.id, caId: ca, serial, revokedAt: undefined };
+    const revokedAt = status === "revoked" ? at : undefined;
+    const of = { replacement: record.id, caId: ca, serial, revokedAt };
     const { start, end } = replaced ? record : windowAt(next++, coming, record);
     items.push({ ...of, start, end, replacedAt: replaced ? record.createdAt : undefined });
   }
@@ -304,7 +350,7 @@ export async function note(
 }
 
 /** Half of it is for everybody else; below one per second as it is. */
-function shareOf(measured: number | undefined): number {
+function halfOf(measured: number | undefined): number {
   const share = (measured ?? unmeasured) / 2;
   return share < 1 ? share : Math.floor(share);
 }

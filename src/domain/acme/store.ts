@@ -289,6 +289,8 @@ export interface AcmeWrites {
           readonly certificate: CertificateName & { readonly notAfter: Instant };
         },
   ): Promise<boolean>;
+  /** From `pending` or `ready` to invalid; false when it was neither. */
+  endOrder(id: string, error: StoredProblem): Promise<boolean>;
   /** Marks what the order replaces; false when another order has. */
   markReplaced(certificate: CertificateName, order: string): Promise<boolean>;
   /** Pending or valid to deactivated, or valid to revoked; false when it was neither. */

@@ -64,6 +64,9 @@ export interface Candidate extends Selectable {
   readonly kind: CertificateRecord["kind"];
   readonly status: CertificateRecord["status"];
   readonly notAfter: Instant;
+  /** When it was revoked or held and why, while it is. */
+  readonly revokedAt: Instant | undefined;
+  readonly reason: RevocationReason | undefined;
 }
 
 /**

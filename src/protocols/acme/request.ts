@@ -168,6 +168,7 @@ export class Door {
     };
   }
 
+  /** P-6: type and size are looked at before anything is read, and that before it is verified. */
   async #read(asked: Asked, counting: Counting): Promise<Signed> {
     const { request, directory } = asked;
     const type = request.headers.get("content-type") ?? "";

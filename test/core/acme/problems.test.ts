@@ -34,7 +34,7 @@ describe("P-8, P-9: trouble of the server", () => {
     [refuse("rate_limited", { retry_after: 1 }), "rateLimited 429"],
     [refuse("quota_exceeded", { quota: "certificates" }), "rateLimited 429"],
     [refuse("key_unavailable"), "serverInternal 503"],
-    [refuse("overloaded"), "serverInternal 503"],
+    [refuse("overloaded"), "rateLimited 503"],
     [refuse("internal"), "serverInternal 500"],
     [refuse("exchange_failed"), "serverInternal 500"],
     [refuse("tenant_suspended"), "unauthorized 403"],

@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { leastSeconds, planSecondsMin, windowAt } from "#core/acme/spread.ts";
+import { leastSeconds, planSecondsMin, shareOf, windowAt } from "#core/acme/spread.ts";
 import { addSeconds, instant } from "#core/time.ts";
 
 const start = instant(Date.UTC(2026, 0, 1));
@@ -61,4 +61,19 @@ test("a bound below one leaves so many seconds between two", () => {
   const windows = windowsOf(20, leastSeconds(20, 0.25));
   const gaps = windows.slice(1).map((window, at) => window.start - (windows[at]?.start ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(4000);
+});
+
+test("what several processes do of a bound is the bound, in whole ones where it suffices", () => {
+  const many = fc.integer({ min: 1, max: 12 });
+  fc.assert(
+    fc.property(rates, many, (perSecond, count) => {
+      const shares = Array.from({ length: count }, (_, place) =>
+        shareOf(perSecond, { place, count }),
+      );
+      const sum = shares.reduce((all, share) => all + share, 0);
+      expect(Math.abs(sum - perSecond)).toBeLessThan(1e-9);
+      expect(Math.min(...shares)).toBeGreaterThan(0);
+      return perSecond < count || shares.every((share) => Number.isInteger(share));
+    }),
+  );
 });

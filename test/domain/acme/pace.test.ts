@@ -53,7 +53,7 @@ test("no window of a second, wherever it begins, has more done in it than the bo
       for (const { at, takes } of given) {
         timers.later(at, () => {
           pace
-            .within({ id: "plan", perSecond }, () => work(takes))
+            .within({ id: "plan", perSecond: () => perSecond }, () => work(takes))
             .catch((why) => refused.push(why));
         });
       }
@@ -73,7 +73,7 @@ test("a bound below one leaves so long between two", async () => {
   const pace = new Pace(timers.later);
   const done: number[] = [];
   const all = [1, 2, 3].map(() =>
-    pace.within({ id: "plan", perSecond: 0.5 }, async () => void done.push(timers.now())),
+    pace.within({ id: "plan", perSecond: () => 0.5 }, async () => void done.push(timers.now())),
   );
   await timers.turn(10_000);
   await Promise.all(all);
@@ -83,14 +83,16 @@ test("a bound below one leaves so long between two", async () => {
 
 test("plans do not wait for one another", async () => {
   const pace = new Pace(handTimers().later);
-  const paced = ["one", "other"].map((id) => pace.within({ id, perSecond: 1 }, async () => id));
+  const paced = ["one", "other"].map((id) =>
+    pace.within({ id, perSecond: () => 1 }, async () => id),
+  );
   expect(await Promise.all(paced)).toEqual(["one", "other"]);
 });
 
 test("whoever would wait too long is told to come again", async () => {
   const timers = handTimers();
   const pace = new Pace(timers.later);
-  const plan = { id: "plan", perSecond: 1 };
+  const plan = { id: "plan", perSecond: () => 1 };
   const all = Array.from({ length: 12 }, () => pace.within(plan, async () => {}));
   const [last, ...others] = all.reverse();
   await expectRefusal(last ?? Promise.resolve(), "rate_limited", { retry_after: 10 });
@@ -101,7 +103,7 @@ test("whoever would wait too long is told to come again", async () => {
 test("what fails has had its place, and the next one gets it", async () => {
   const timers = handTimers();
   const pace = new Pace(timers.later);
-  const plan = { id: "plan", perSecond: 1 };
+  const plan = { id: "plan", perSecond: () => 1 };
   const failing = pace.within(plan, async () => {
     throw new Error("no");
   });
@@ -114,7 +116,7 @@ test("what fails has had its place, and the next one gets it", async () => {
 test("when the process ends, those who wait are let go and nobody is let in", async () => {
   const timers = handTimers();
   const pace = new Pace(timers.later);
-  const plan = { id: "plan", perSecond: 1 };
+  const plan = { id: "plan", perSecond: () => 1 };
   await pace.within(plan, async () => {});
   const waiting = pace.within(plan, async () => {});
   pace.halt();
@@ -124,4 +126,28 @@ test("when the process ends, those who wait are let go and nobody is let in", as
     "shutting_down",
     {},
   );
+});
+
+test("those who wait keep to a bound that has become smaller, and to one that has grown", async () => {
+  const timers = handTimers();
+  const pace = new Pace(timers.later);
+  let most = 8;
+  const done: number[] = [];
+  const perSecond = () => most;
+  const all = Array.from({ length: 40 }, () =>
+    pace.within({ id: "plan", perSecond }, async () => void done.push(timers.now())),
+  );
+  await timers.turn(1500);
+  expect(done).toHaveLength(16);
+  most = 2;
+  await timers.turn(4500);
+  const later = done.filter((at) => at > 2500);
+  expect(later).toHaveLength(4);
+  most = 10;
+  await timers.turn(20_000);
+  await Promise.all(all);
+  for (const from of done) {
+    const within = done.filter((at) => at >= from && at < from + 1000);
+    expect(within.length).toBeLessThanOrEqual(from < 2000 ? 8 : 10);
+  }
 });

@@ -5,8 +5,9 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Selection } from "#core/policy/selection.ts";
 import { addSeconds, type Instant, wholeSecond } from "#core/time.ts";
+import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
+import { IssuanceRate, RememberedRate } from "#domain/acme/issuance-rate.ts";
 import { ReplacementWork } from "#domain/acme/replacement-work.ts";
 import { type ReplacementOrder, Replacements } from "#domain/acme/replacements.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
@@ -18,6 +19,8 @@ const everything: Selection = { includeExpired: false };
 
 let world: SmallCa;
 let rate: IssuanceRate;
+/** Whoever finalizes orders here. */
+const plans = { lookAgain: async () => {} };
 let replacements: Replacements;
 let work: ReplacementWork;
 
@@ -25,8 +28,9 @@ beforeEach(async () => {
   world = await smallCa();
   rate = new IssuanceRate();
   const { store, clock } = world;
-  replacements = new Replacements({ store, clock, random: seededRandom(), rate });
-  work = new ReplacementWork({ store, clock, revoker: world.revoker });
+  const known = new RememberedRate({ store, clock, rate });
+  replacements = new Replacements({ store, clock, random: seededRandom(), rate: known, plans });
+  work = new ReplacementWork({ store, clock, revoker: world.revoker, rate: known });
 });
 
 /** A certificate that an account has got, or with `by: "hand"` one that nobody comes for. */
@@ -50,6 +54,7 @@ const many = (count: number) => Promise.all(Array.from({ length: count }, () => 
 
 const orderOf = (facts: Partial<ReplacementOrder> = {}): ReplacementOrder => ({
   selection: everything,
+  operation: undefined,
   all: true,
   start: undefined,
   end: addSeconds(world.clock.now(), 3600),
@@ -125,6 +130,91 @@ describe("what a plan has", () => {
   });
 });
 
+describe("of a bulk revocation", () => {
+  const revokedInBulk = async (
+    serials: readonly Serial[],
+    reason: RevocationReason = "superseded",
+  ) => {
+    const selection = { ...everything, serials };
+    const order = { selection, reason, all: false, batchSize: 500, confirmed: serials.length };
+    const done = await world.bulk.execute(rootOrigin, world.ca, {
+      ...order,
+      operationId: undefined,
+    });
+    return done.operationId;
+  };
+
+  test("a plan has what was revoked, and tells who has come for it", async () => {
+    const [one, other, third] = await many(3);
+    const byHand = await issued({ by: "hand" });
+    if (one === undefined || other === undefined || third === undefined) throw new Error("three");
+    await world.revoker.revoke(
+      { ca: world.ca, serial: third, origin: rootOrigin, mayManageCa: true },
+      "superseded",
+    );
+    world.clock.advance(1);
+    const operation = await revokedInBulk([one, other, byHand]);
+    const plan = await planned({ operation, all: false });
+    expect(plan).toMatchObject({ total: 2, replaced: 0, revoked: 2, notByAcme: 1 });
+    expect(plan.selection).toBe(`operation_id=${operation}`);
+    expect((await itemsOf(plan)).map(({ serial }) => serial)).toEqual([one, other].sort());
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("running");
+    await comes(one);
+    expect(await replacements.progress(plan)).toMatchObject({ replaced: 1, revoked: 2 });
+    await comes(other);
+    await work.run();
+    expect((await replacements.progress(plan)).state).toBe("finished");
+  });
+
+  test("those that were held are revoked once they are replaced, where that is said", async () => {
+    const [came, left] = await many(2);
+    if (came === undefined || left === undefined) throw new Error("two were issued");
+    const operation = await revokedInBulk([came, left], "certificateHold");
+    const plan = await planned({ operation, all: false, revoke: "superseded" });
+    expect(plan).toMatchObject({ total: 2, revoked: 0 });
+    await comes(came);
+    await work.run();
+    expect([await statusOf(came), await statusOf(left)]).toEqual(["revoked", "held"]);
+    world.clock.step(3601);
+    await work.run();
+    expect(await statusOf(left)).toBe("revoked");
+    expect((await replacements.progress(plan)).state).toBe("finished");
+  });
+
+  test("what has expired, was released, or another filter passes over is not in it", async () => {
+    const [released, mail] = [await issued(), await issued({ profile: "mail" })];
+    const operation = await revokedInBulk([released, mail], "certificateHold");
+    const by = { ca: world.ca, serial: released, origin: rootOrigin, mayManageCa: true };
+    await world.revoker.release(by);
+    const filter = { ...everything, profile: "server" };
+    const found = async (facts: Partial<ReplacementOrder>) =>
+      (await replacements.look(world.ca, orderOf({ operation, ...facts }))).total;
+    expect([await found({}), await found({ selection: filter })]).toEqual([1, 0]);
+    world.clock.step(100 * 86_400);
+    expect(await found({})).toBe(0);
+  });
+
+  test("that is not of this CA, or is not over, there is no plan", async () => {
+    const [serial = "1" as Serial] = await many(1);
+    const operation = await revokedInBulk([serial]);
+    const elsewhere = await world.addCa();
+    for (const [ca, id] of [
+      [elsewhere, operation],
+      [world.ca, "none"],
+    ] as const) {
+      const look = replacements.look(ca, orderOf({ operation: id }));
+      await expectRefusal(look, "invalid_field", { field: "operation_id" });
+    }
+    const key = { lineage: world.ca.lineage, id: operation };
+    const run = await world.store.read.bulkRevocations.run(key);
+    if (run === undefined) throw new Error("the run is stored");
+    await world.store.atomically((tx) => tx.bulkRevocations.start(run, 1));
+    const early = replacements.look(world.ca, orderOf({ operation }));
+    await expectRefusal(early, "operation_running", { operation_id: operation });
+  });
+});
+
 describe("how it is spread", () => {
   test("each certificate has a window of its own in the time, so many a second at most", async () => {
     await many(40);
@@ -159,6 +249,46 @@ describe("how it is spread", () => {
     for (let at = 0; at < 80; at++) rate.made(20_000, 20_100);
     expect((await planned()).perSecond).toBe(40);
     expect((await planned({ perSecond: 700 })).perSecond).toBe(700);
+  });
+
+  test("after a restart the bound is half of what was seen before, until more is seen", async () => {
+    for (let at = 0; at < 80; at++) rate.made(20_000, 20_100);
+    await work.run();
+    const { store, clock } = world;
+    const next = new IssuanceRate();
+    const known = new RememberedRate({ store, clock, rate: next });
+    replacements = new Replacements({
+      store,
+      clock,
+      random: seededRandom("next"),
+      rate: known,
+      plans,
+    });
+    expect((await planned()).perSecond).toBe(40);
+    for (let at = 0; at < 10; at++) next.made(at * 1000, at * 1000 + 20);
+    expect((await planned()).perSecond).toBe(6);
+    const keeping = new ReplacementWork({ store, clock, revoker: world.revoker, rate: known });
+    await keeping.run();
+    expect(await store.read.instance.value("acme.issuance_rate")).toBe("12.500");
+  });
+
+  test("what was seen is kept when it is news, and not all the time", async () => {
+    const kept = () => world.store.read.instance.value("acme.issuance_rate");
+    await work.run();
+    expect(await kept()).toBeUndefined();
+    for (let at = 0; at < 80; at++) rate.made(20_000, 20_100);
+    await work.run();
+    expect(await kept()).toBe("80.000");
+    for (let at = 0; at < 200; at++) rate.made(30_000, 30_100);
+    await work.run();
+    expect(await kept()).toBe("80.000");
+    world.clock.step(600);
+    await work.run();
+    expect(await kept()).toBe("200.000");
+    for (let at = 0; at < 210; at++) rate.made(40_000, 40_100);
+    world.clock.step(600);
+    await work.run();
+    expect(await kept()).toBe("200.000");
   });
 
   test("a look changes nothing and says what a plan would find", async () => {

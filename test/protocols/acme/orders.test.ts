@@ -181,7 +181,11 @@ describe("ORD-5: authorizations", () => {
     const { der } = await newCsr({ names: [name] });
     const answer = await client.post(order.finalize, { csr: der.toString("base64url") });
     expect(refusalOf(answer)).toBe("403 orderNotReady");
-    expect((await world.events("acme.authz.deactivate"))[0]?.target).toBe(url.split("/").at(-1));
+    expect((await world.events("acme.authz.deactivate"))[0]).toMatchObject({
+      target: client.kid?.split("/").at(-1),
+      target_name: url.split("/").at(-1),
+      detail: `identifiers=dns:${name}`,
+    });
   });
 
   test("that are pending can be given up, and not be proved any more", async () => {
@@ -194,6 +198,46 @@ describe("ORD-5: authorizations", () => {
     expect(bodyOf<{ status: string }>(answer).status).toBe("pending");
     expect(await client.read(url)).toMatchObject({ status: "deactivated" });
     expect((await client.refreshed(order)).status).toBe("invalid");
+  });
+});
+
+describe("what operators end", () => {
+  const idOf = (url: string) => url.split("/").at(-1) ?? "";
+
+  test("ORD-6: an authorization is revoked, takes its order along, and serves none", async () => {
+    const name = world.name();
+    const order = await client.order([name]);
+    await client.prove(order, "http-01", world.show);
+    const [url = ""] = order.authorizations;
+    const done = await world.instance.cli("acme", "authorization", "deactivate", idOf(url));
+    expect([done.code, done.stdout]).toEqual([0, "deactivated\n"]);
+    expect(await client.read(url)).toMatchObject({ status: "revoked" });
+    expect(await client.refreshed(order)).toMatchObject({
+      status: "invalid",
+      error: { detail: "An authorization of the order is revoked." },
+    });
+    expect((await client.order([name])).authorizations).not.toContain(url);
+  });
+
+  test("an order says so to its client, and gets no certificate any more", async () => {
+    const name = world.name();
+    const order = await client.order([name]);
+    await client.prove(order, "http-01", world.show);
+    const end = async () =>
+      (await world.instance.cli("acme", "order", "deactivate", idOf(order.url))).stdout;
+    expect([await end(), await end()]).toEqual(["deactivated\n", "already_over\n"]);
+    expect(await client.refreshed(order)).toMatchObject({
+      status: "invalid",
+      error: {
+        type: "urn:ietf:params:acme:error:unauthorized",
+        detail: "Whoever runs the server has ended the order.",
+      },
+    });
+    const { der } = await newCsr({ names: [name] });
+    const answer = await client.post(order.finalize, { csr: der.toString("base64url") });
+    expect(refusalOf(answer)).toBe("403 orderNotReady");
+    // What was proved is proved still.
+    expect((await client.order([name])).status).toBe("ready");
   });
 });
 

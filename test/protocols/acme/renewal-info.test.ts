@@ -1,4 +1,4 @@
-/** When clients are told to renew, and what replaces what (ARI-1 to ARI-3, ORD-4; RFC 9773). */
+/** When clients are told to renew, and what replaces what (ARI-1 to ARI-4, ORD-4; RFC 9773). */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -62,6 +62,24 @@ describe("ARI-2: the window", () => {
     expect(again).toBe(Math.floor(lifetimeOf(leaf) / 24_000));
     expect(start).toBeGreaterThan(leaf.notBefore.getTime());
     expect(end).toBeLessThan(leaf.notAfter.getTime());
+  });
+});
+
+describe("ARI-4: what is told about a renewal", () => {
+  test("leads to the page that explains it, and asking is no event", async () => {
+    const { leaf } = await obtain();
+    const last = async () => {
+      const { items } = await world.instance.admin<{ items: { seq: number }[] }>(
+        "GET",
+        "/api/events?limit=1",
+      );
+      return items[0]?.seq;
+    };
+    const before = await last();
+    const told = await client.renewalInfo(leaf);
+    expect(JSON.parse(told.text)).toHaveProperty("explanationURL", page);
+    expect((await client.renewalInfo({ certId: "a.b" })).status).toBe(400);
+    expect(await last()).toBe(Number(before));
   });
 });
 

@@ -105,6 +105,34 @@ describe("AC-6: what is read by POST only", () => {
   );
 });
 
+describe("P-6: before anything is read or verified", () => {
+  const send = (init: RequestInit) =>
+    client.raw(client.directory.newOrder, { method: "POST", ...init });
+  const jose = { "content-type": "application/jose+json" };
+
+  test("another method is 405, with what is allowed", async () => {
+    const answer = await send({ method: "PATCH", body: "nonsense", headers: jose });
+    expect(refusalOf(answer)).toBe("405 malformed");
+    expect(answer.headers.get("allow")).toBe("POST");
+  });
+
+  test("a type that is another or missing is 415, also of what is too large", async () => {
+    for (const headers of [{}, { "content-type": "application/json" }]) {
+      for (const body of ["nonsense", "n".repeat(300_000)]) {
+        const answer = await send({ body: new TextEncoder().encode(body), headers });
+        expect(refusalOf(answer)).toBe("415 malformed");
+      }
+    }
+  });
+
+  test("what is too large is 413, whatever it would say", async () => {
+    const large = await send({ body: "n".repeat(262_145), headers: jose });
+    expect(refusalOf(large)).toBe("413 malformed");
+    const fitting = await send({ body: "n".repeat(262_144), headers: jose });
+    expect(refusalOf(fitting)).toBe("400 malformed");
+  });
+});
+
 describe("AC-5: what is not there", () => {
   test.each(["", "nothing", "acct", "order/1/2/3", "directory/", "new-nonce/1"])(
     "/acme/%s is a problem document",

@@ -1,6 +1,8 @@
 /**
  * The ground on which clients that others wrote meet a running pkid: its server, a name server they
- * may change, free ports for their answers, and a folder for what they keep.
+ * may change, free ports for their answers, and a folder for what they keep. What else Debian has
+ * for ACME are libraries that nobody drives (python3-acme, which is certbot's, ruby-acme-client,
+ * python3-txacme and those for Erlang and Go), and pebble, which is a server.
  */
 
 import { expect } from "bun:test";
@@ -11,6 +13,7 @@ import { type Ran, ran } from "#test/support/child.ts";
 import { openssl, saved } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { type KnotServer, startKnot } from "#test/support/servers/knot.ts";
+import { until } from "#test/support/until.ts";
 
 import { factsOf } from "./csr.ts";
 import { AcmeWorld, type AcmeWorldOptions } from "./world.ts";
@@ -18,6 +21,14 @@ import { AcmeWorld, type AcmeWorldOptions } from "./world.ts";
 /** Where a program of Debian's is; undefined where it is not installed. */
 export const programAt = (name: string): string | undefined =>
   Bun.which(name, { PATH: `${process.env.PATH}:/usr/sbin:/usr/bin` }) ?? undefined;
+
+/** The profile `brief`, of certificates that are to be renewed within seconds. */
+export const brief = {
+  name: "brief",
+  key_usages: ["digitalSignature"],
+  ext_key_usages: ["serverAuth"],
+  default_validity: "20s",
+};
 
 export class Ground {
   private constructor(
@@ -112,8 +123,35 @@ export class Ground {
     expect(events.map((event) => event.serial)).toContain(serial);
   }
 
+  /**
+   * What a server shows openssl for a name where tls-alpn-01 is asked, once it is of the issuing CA
+   * and another one than that with the serial; gives its file.
+   */
+  async shown(name: string, other = ""): Promise<string> {
+    const place = ["-connect", `127.0.0.1:${this.ports.alpn}`, "-servername", name];
+    let text = "";
+    await until(async () => {
+      ({ text } = await openssl(["s_client", "-showcerts", ...place], { mustPass: false }));
+      const [leaf] = text.match(certificates) ?? [];
+      return leaf !== undefined && text.includes(issuer) && factsOf(leaf).serial !== other;
+    });
+    return saved(this.folder, `${name}.pem`, text);
+  }
+
+  /** Has another client revoke the certificate of a file by its key, as whoever finds both may. */
+  async revokeByKey(chain: string, key: string): Promise<void> {
+    const places = ["config", "work", "logs"].flatMap((name) => [
+      `--${name}-dir`,
+      join(this.folder, "finder", name),
+    ]);
+    const what = ["--cert-path", chain, "--key-path", key, "--reason", "superseded"];
+    const how = ["--server", this.world.directoryUrl, "--non-interactive"];
+    const line = ["certbot", "revoke", "--no-delete-after-revoke"].concat(what, how, places);
+    await this.run(line, { REQUESTS_CA_BUNDLE: this.trust });
+  }
+
   /** The accounts of the directory as operators see them, newest first. */
-  async accounts(): Promise<readonly { id: string; status: string; eab_id?: string }[]> {
+  async accounts(): Promise<readonly Account[]> {
     return (await this.world.instance.admin<{ items: [] }>("GET", "/api/acme/accounts")).items;
   }
 
@@ -127,6 +165,16 @@ export class Ground {
   async stop(): Promise<void> {
     await Promise.all([this.world.stop(), this.knot.stop()]);
   }
+}
+
+/** As openssl says it. */
+const issuer = "CN = Issuing ecdsa-p256";
+
+interface Account {
+  readonly id: string;
+  readonly status: string;
+  readonly contacts: readonly string[];
+  readonly eab_id?: string;
 }
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

@@ -110,6 +110,41 @@ export class AcmeWorld {
     return (await this.instance.admin<{ items: [] }>("GET", path)).items;
   }
 
+  /** Every page of a list. */
+  async all<T>(list: string): Promise<readonly T[]> {
+    const items: T[] = [];
+    for (let cursor = ""; ; ) {
+      const query = `${list.includes("?") ? "&" : "?"}limit=500${cursor && `&cursor=${cursor}`}`;
+      const page = await this.instance.admin<{ items: T[]; next_cursor: string }>(
+        "GET",
+        list + query,
+      );
+      items.push(...page.items);
+      cursor = encodeURIComponent(page.next_cursor);
+      if (cursor === "") return items;
+    }
+  }
+
+  /** The most of these certificates that were made in a second, wherever it begins. */
+  async mostInASecond(serials: readonly string[]): Promise<number> {
+    const wanted = new Set(serials);
+    const made = (
+      await this.all<{ serial: string; created_at: string }>(
+        `/api/ca/${this.chain.intermediateId}/certificates`,
+      )
+    )
+      .filter(({ serial }) => wanted.has(serial))
+      .map((one) => Date.parse(one.created_at))
+      .sort((a, b) => a - b);
+    if (made.length !== wanted.size) throw new Error(`${wanted.size} wanted, ${made.length} there`);
+    let [first, most] = [0, 0];
+    for (const [last, at] of made.entries()) {
+      while (at - (made[first] ?? 0) >= 1000) first++;
+      most = Math.max(most, last - first + 1);
+    }
+    return most;
+  }
+
   /** Starts the server again on what it left, after its end. */
   async startAgain(acme: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const known = this.config.acme as object; // What `configOf` made.

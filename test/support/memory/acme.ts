@@ -250,7 +250,13 @@ function eabWrites(state: MemoryState): Pick<Unit["acme"], "addEab" | "useEab" |
   };
 }
 
-type OrderWrites = "addOrder" | "lockOrder" | "claimOrder" | "settleOrder" | "markReplaced";
+type OrderWrites =
+  | "addOrder"
+  | "lockOrder"
+  | "claimOrder"
+  | "settleOrder"
+  | "endOrder"
+  | "markReplaced";
 
 function orderWrites(state: MemoryState): Pick<Unit["acme"], OrderWrites> {
   const { acmeOrders } = state;
@@ -276,6 +282,12 @@ function orderWrites(state: MemoryState): Pick<Unit["acme"], OrderWrites> {
         const certificate = { caId, serial };
         acmeOrders.set(id, { ...rested, status: "valid", error: undefined, certificate, notAfter });
       }
+      return true;
+    },
+    endOrder: async (id, error) => {
+      const status = acmeOrders.get(id)?.status;
+      if (status !== "pending" && status !== "ready") return false;
+      change(acmeOrders, id, { status: "invalid", error });
       return true;
     },
     markReplaced: async ({ caId, serial }, by) => {

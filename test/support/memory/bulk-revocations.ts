@@ -133,8 +133,9 @@ function candidates(state: MemoryState, range: CandidateRange, limit: number) {
 
 function candidate(row: CertificateRecord): Candidate {
   const { serial, kind, status, profile, commonName, sans } = row;
-  const { notAfter, createdAt, spkiSha256 } = row;
-  return { serial, kind, status, profile, commonName, sans, notAfter, createdAt, spkiSha256 };
+  const { notAfter, createdAt, spkiSha256, revokedAt, reason } = row;
+  const named = { serial, kind, status, profile, commonName, sans, spkiSha256 };
+  return { ...named, notAfter, createdAt, revokedAt, reason };
 }
 
 const numerically = (a: Serial, b: Serial) => Number(BigInt(a) - BigInt(b));

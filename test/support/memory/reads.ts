@@ -46,7 +46,10 @@ export function memoryReads(state: MemoryState, accessLog: readonly AccessLogRow
     replacements: replacementReads(state),
     audit: auditReads(state),
     accessLog: accessLogReads(accessLog),
-    instance: { value: async (name) => state.values.get(name) },
+    instance: {
+      value: async (name) => state.values.get(name),
+      standing: async () => ({ place: 0, count: 1 }),
+    },
   };
 }
 

@@ -21,6 +21,8 @@ export interface KnotServer {
   readonly address: string;
   /** Of UDP and TCP. */
   readonly port: number;
+  /** Where `knotc` reaches it. */
+  readonly control: string;
   /** What may update every zone. */
   readonly tsig: {
     readonly name: string;
@@ -66,6 +68,7 @@ export async function startKnot({
   return {
     address,
     port,
+    control: join(folder, "knot.sock"),
     tsig: { name: keyName, algorithm: "hmac-sha256", secret },
     set: (name, type, ...rdata) => changes.replace(name, type, rdata),
     remove: (name, type) => changes.replace(name, type, []),

@@ -31,7 +31,6 @@ import { Approvals } from "#domain/approvals/approvals.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import { Executions } from "#domain/approvals/executions.ts";
 import { FourEyes } from "#domain/approvals/four-eyes.ts";
-import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
 import { Replacements } from "#domain/acme/replacements.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { Retirement } from "#domain/hierarchy/retire.ts";
@@ -168,7 +167,11 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
       ...world,
       directories: { all: () => [] },
       config: () => undefined as never,
-      replacements: new Replacements({ ...world, rate: new IssuanceRate() }),
+      replacements: new Replacements({
+        ...world,
+        rate: { known: async () => undefined },
+        plans: { lookAgain: async () => {} },
+      }),
     }),
     ...kekHandlers({ store, keys, keks, rotation }),
     // Passkeys are switched off.

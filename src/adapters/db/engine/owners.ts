@@ -5,6 +5,8 @@
 
 import { type Column, type SQL, sql } from "drizzle-orm";
 
+import type { Standing } from "#domain/store.ts";
+
 import type { Connection } from "./connection.ts";
 
 /**
@@ -27,6 +29,21 @@ export function ownedByDead(
   return sql`(${column} = ${owner} or ${column} not in (
     select objid::bigint from pg_locks where locktype = 'advisory' and classid::bigint = ${presenceClass}
     and objsubid = 2 and granted and database = (select oid from pg_database where datname = current_database())))`;
+}
+
+/** Which of the stores that hold a presence lock now `owner` is; on SQLite there is no other. */
+export async function standingOf(connection: Connection, owner: number): Promise<Standing> {
+  if (connection.dialect === "sqlite") return { place: 0, count: 1 };
+  const row = await connection.row(
+    `select count(distinct objid) filter (where objid::bigint < $1),
+     count(distinct objid) filter (where objid::bigint <> $2)
+     from pg_locks where locktype = 'advisory' and classid::bigint = $3
+     and objid::bigint <> 0 and objsubid = 2 and granted
+     and database = (select oid from pg_database where datname = current_database())`,
+    [owner, owner, presenceClass],
+  );
+  const [before, others] = row ?? [];
+  return { place: Number(before ?? 0), count: Number(others ?? 0) + 1 };
 }
 
 /** How many stores of PostgreSQL but `owner` hold a presence lock now. */

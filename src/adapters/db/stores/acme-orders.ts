@@ -23,7 +23,7 @@ import { orderFrom, rowOf } from "./acme-order-rows.ts";
 type OrderReads = Pick<AcmeReads, "order" | "orders" | "obtained" | "processing">;
 type OrderWrites = Pick<
   AcmeWrites,
-  "addOrder" | "lockOrder" | "claimOrder" | "settleOrder" | "markReplaced"
+  "addOrder" | "lockOrder" | "claimOrder" | "settleOrder" | "endOrder" | "markReplaced"
 >;
 
 /** Orders as last committed; `owner` is this store's number among the replicas. */
@@ -58,6 +58,11 @@ export function orderWrites(connection: Connection, owner: number): OrderWrites 
     `update acme_orders set status = 'processing', owner = %1, claimed_at = %2
 where id = %3 and status = 'ready' and expires_at > %4`,
   );
+  const end = changer(
+    connection,
+    `update acme_orders set status = 'invalid', error = %1
+where id = %2 and status in ('pending', 'ready')`,
+  );
   const reuse = changer(
     connection,
     `update acme_authorizations set ordered = true
@@ -76,6 +81,7 @@ where not ordered and ${isAmong(connection, "id", "%1")}`,
     lockOrder: orderOf(connection),
     claimOrder: async (id, at) => (await claim([owner, at, id, at])) === 1,
     settleOrder: settlingOf(connection),
+    endOrder: async (id, error) => (await end([JSON.stringify(error), id])) === 1,
     markReplaced: markingOf(connection),
   };
 }

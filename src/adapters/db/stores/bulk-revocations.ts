@@ -271,14 +271,15 @@ const makerText = (maker: BulkRun["maker"]): string =>
 
 function candidateColumns({ t }: Connection) {
   const { serial, kind, status, profile, commonName, sans } = t.certificates;
-  const { notAfter, createdAt, spkiSha256 } = t.certificates;
-  return { serial, kind, status, profile, commonName, sans, notAfter, createdAt, spkiSha256 };
+  const { notAfter, createdAt, spkiSha256, revokedAt, reason } = t.certificates;
+  const named = { serial, kind, status, profile, commonName, sans, spkiSha256 };
+  return { ...named, notAfter, createdAt, revokedAt, reason };
 }
 
 function candidate(row: object): Candidate {
-  // The columns above hold what the record's type says: only `activate` writes them.
+  // The columns above hold what the record's type says: only the writes of certificates fill them.
   const { ordinal: _ordinal, ...facts } = row as Candidate & { readonly ordinal?: number };
-  return facts;
+  return { ...facts, revokedAt: facts.revokedAt ?? undefined, reason: facts.reason ?? undefined };
 }
 
 const stateOf = (reason: string): SelectableState =>

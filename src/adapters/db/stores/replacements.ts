@@ -111,6 +111,7 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
   const insertItems = bulkInserter(connection, i);
   const addTotal = adding(connection, "total");
   const addReplaced = adding(connection, "replaced");
+  const addRevoked = adding(connection, "revoked");
   return {
     addReplacement: async (plan) => {
       const nothing = { total: 0, replaced: 0, revoked: 0 };
@@ -123,8 +124,10 @@ export function replacementWrites(connection: Connection): ReplacementWrites {
       for (const id of new Set(items.map(({ replacement }) => replacement))) {
         const own = items.filter(({ replacement }) => replacement === id);
         const replaced = own.filter(({ replacedAt }) => replacedAt !== undefined).length;
+        const revoked = own.filter(({ revokedAt }) => revokedAt !== undefined).length;
         assert((await addTotal([own.length, id])) === 1, "items belong to a plan that is stored");
         if (replaced > 0) await addReplaced([replaced, id]);
+        if (revoked > 0) await addRevoked([revoked, id]);
       }
     },
     obtained: obtainedOf(connection),

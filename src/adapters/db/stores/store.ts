@@ -188,7 +188,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
     replacements: guardedMethods(replacementReads(reader)),
     audit: guardedMethods(auditReads(reader, owner)),
     accessLog: guardedMethods(accessLog.reads),
-    instance: guardedMethods(instanceReads(reader)),
+    instance: guardedMethods(instanceReads(reader, owner)),
   };
 }
 
