@@ -1,13 +1,15 @@
 /** Orders of ACME: for which names, how far each has come, and why one failed. */
 
-import { hrefOf } from "#web/address.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { Action } from "#web/ui/action.tsx";
 import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Panel } from "#web/ui/layers.tsx";
+import { Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
@@ -66,7 +68,8 @@ const filters: readonly Filter[] = [
 function OrderPanel({ id }: { readonly id: string }) {
   const address = useAddress();
   const { account } = address.query;
-  const { reply } = useAsked("acme.order.list", { account, limit: 500 }, ["acme.order.*"]);
+  const { open, close } = useDialog();
+  const { reply, refresh } = useAsked("acme.order.list", { account, limit: 500 }, ["acme.*"]);
   const closeHref = hrefOf(["enrolment", "orders"], address.query);
   if (reply === undefined) return <Waiting />;
   const row = reply.kind === "answered" && reply.answer.items.find((one) => one.id === id);
@@ -78,7 +81,7 @@ function OrderPanel({ id }: { readonly id: string }) {
     );
   }
   return (
-    <Panel title={namesOf(row)} closeHref={closeHref}>
+    <Panel title={namesOf(row)} closeHref={closeHref} actions={<End row={row} />}>
       <Status word={row.status} />
       {row.error && (
         <div class="notice bad">
@@ -87,7 +90,38 @@ function OrderPanel({ id }: { readonly id: string }) {
         </div>
       )}
       <OrderFacts row={row} />
+      {open === "end" && (
+        <Confirm
+          operation="acme.order.deactivate"
+          members={{ id }}
+          title="End this order"
+          does="End the order"
+          onClose={close}
+          onDone={() => {
+            refresh();
+            close();
+          }}
+        >
+          <p>It comes to no certificate any more. Its client may order again.</p>
+        </Confirm>
+      )}
     </Panel>
+  );
+}
+
+function End({ row }: { readonly row: Order }) {
+  const address = useAddress();
+  const isOpen = row.status === "pending" || row.status === "ready";
+  return (
+    <Action
+      operation="acme.order.deactivate"
+      where={{ tenantId: row.tenant_id }}
+      href={hrefWith(address, { dialog: "end" })}
+      look="danger"
+      unless={isOpen ? undefined : `It is ${row.status}.`}
+    >
+      End
+    </Action>
   );
 }
 
