@@ -5,7 +5,7 @@
 
 import { Document } from "#domain/access/outcome.ts";
 import { isSamePerson } from "#core/access/person.ts";
-import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
+import { type ApprovalClass, approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { caId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import {
@@ -40,6 +40,8 @@ interface Deps extends TranscriptDeps {
   readonly fourEyes: FourEyes;
   /** `approvals.enabled`. */
   readonly enabled: boolean;
+  /** The classes whose operations wait for somebody. */
+  readonly guarded: readonly ApprovalClass[];
 }
 
 /** Handlers for `approval.*`. */
@@ -102,7 +104,7 @@ export function approvalHandlers(deps: Deps) {
 
 const approvalListMembers = listMembers(approvalShape);
 
-function approvalList({ store, enabled }: Deps) {
+function approvalList({ store, enabled, guarded }: Deps) {
   return operation({
     summary: "Requests for approval the caller may read or has made, newest first.",
     target: noTarget,
@@ -112,7 +114,11 @@ function approvalList({ store, enabled }: Deps) {
       tenant: optional(text({ max: 64 })),
       ...pageFields,
     },
-    output: shape({ ...approvalListMembers, enabled: flag() }),
+    output: shape({
+      ...approvalListMembers,
+      enabled: flag(),
+      guarded: many(oneOf(approvalClasses)),
+    }),
     run: async (call) => {
       const reach = call.rights.reachByRoles("approval:read");
       const { person } = call.origin.principal;
@@ -129,7 +135,7 @@ function approvalList({ store, enabled }: Deps) {
         approvalJson,
         (limit, after) => store.read.approvals.page({ ...filter, reach }, limit, after),
       );
-      return { ...list, enabled };
+      return { ...list, enabled, guarded };
     },
   });
 }

@@ -2,8 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import type { ApprovalClass } from "#core/approvals/classes.ts";
 import { type Operation, type OperationName, operations } from "#operations";
 import { type Right, useRight, type Where } from "#web/rights.ts";
+import { useAsked } from "./asked.tsx";
 
 interface ActionProps {
   /** What it does; whether one may is read off the table of operations. */
@@ -50,20 +52,33 @@ export function Action(props: ActionProps) {
   );
 }
 
-/** Said before something is sent that may need a second person or a passkey. */
+/** Said before something is sent that takes a second person here, or a passkey. */
 export function Gates({ operation }: { readonly operation: OperationName }) {
   const row: Operation = operations[operation];
   return (
     <>
-      {row.takesTwo !== undefined && (
-        <p class="quiet small">
-          Where <code>{row.takesTwo}</code> is guarded, this becomes a request that somebody else
-          must approve.
-        </p>
-      )}
-      {row.stepUp !== undefined && (
-        <p class="quiet small">You may be asked to confirm it with your passkey.</p>
-      )}
+      {row.takesTwo !== undefined && <TakesTwo operationClass={row.takesTwo} />}
+      {row.stepUp !== undefined && <WantsPasskey />}
     </>
   );
+}
+
+function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }) {
+  const { reply } = useAsked("approval.list", { limit: 1 });
+  if (reply?.kind !== "answered" || !reply.answer.guarded.includes(operationClass)) return null;
+  return (
+    <p class="notice warn">
+      <span>
+        <span aria-hidden="true">◔ </span>
+        This takes two: it becomes a request that somebody else must approve (
+        <code>{operationClass}</code>).
+      </span>
+    </p>
+  );
+}
+
+function WantsPasskey() {
+  const { reply } = useAsked("auth.config", {});
+  if (reply?.kind !== "answered" || !reply.answer.webauthn_enabled) return null;
+  return <p class="quiet small">You may be asked to confirm it with your passkey.</p>;
 }

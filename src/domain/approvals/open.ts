@@ -1,6 +1,11 @@
 /** Opens approval by other people: what waits, what people decide, and what is executed then. */
 
-import type { ApprovalsSection } from "#core/approvals/classes.ts";
+import {
+  type ApprovalClass,
+  approvalClasses,
+  type ApprovalsSection,
+  thresholdOf,
+} from "#core/approvals/classes.ts";
 import type { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Approvals, type ApprovalDeps } from "./approvals.ts";
 import { type ExecutionDeps, Executions } from "./executions.ts";
@@ -19,6 +24,8 @@ export interface Approving {
   readonly executions: Executions;
   /** False while no operation waits for anybody. */
   readonly enabled: boolean;
+  /** The classes whose operations wait for somebody. */
+  readonly guarded: readonly ApprovalClass[];
 }
 
 /** Opens it from its section of the configuration; nothing is written. */
@@ -26,5 +33,6 @@ export function openApproving(settings: ApprovalsSection, deps: ApprovingDeps): 
   const executions = new Executions(deps);
   const fourEyes = new FourEyes({ ...deps, settings, executions });
   const approvals = new Approvals({ ...deps, settings, executions, fourEyes });
-  return { approvals, fourEyes, executions, enabled: settings.enabled };
+  const guarded = approvalClasses.filter((one) => thresholdOf(settings, one) > 0);
+  return { approvals, fourEyes, executions, enabled: settings.enabled, guarded };
 }

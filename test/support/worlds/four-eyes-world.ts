@@ -19,7 +19,7 @@ import { authorityHandlers } from "#api/authorities.ts";
 import { fourEyesGate, itemGate } from "#api/four-eyes.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import type { Principal } from "#core/access/principal.ts";
-import { type ApprovalsSection, thresholdOf } from "#core/approvals/classes.ts";
+import { approvalClasses, type ApprovalsSection, thresholdOf } from "#core/approvals/classes.ts";
 import type { Profile } from "#core/policy/profile.ts";
 import type { Call } from "#domain/access/call.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
@@ -99,7 +99,14 @@ export async function fourEyesWorld(
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
-    ...approvalHandlers({ ...common, keys: world.keys, approvals, fourEyes, enabled: true }),
+    ...approvalHandlers({
+      ...common,
+      keys: world.keys,
+      approvals,
+      fourEyes,
+      enabled: true,
+      guarded: approvalClasses,
+    }),
   };
   const mounted = mountedRows(handlers);
   const perform = openPipeline({ store, clock, gate, refusals });

@@ -32,6 +32,13 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
   return (
     <>
       <AuthoritiesFound cas={cas} query={query} />
+      {query.q !== undefined && (
+        <p>
+          <a href={hrefOf(["manual", "chapters"], { q: query.q })}>
+            Look for “{shortText(query.q)}” in the manual
+          </a>
+        </p>
+      )}
       {groups.map(({ ca, answer }) => (
         <section key={ca.id} class="list">
           <h2>
