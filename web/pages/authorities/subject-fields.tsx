@@ -1,0 +1,30 @@
+/** The subject of a CA as fields. */
+
+import type { Reply } from "#web/api.ts";
+import { attributes, type TypedSubject } from "./ca-form.ts";
+import { TextField } from "./typed.tsx";
+
+interface SubjectFieldsProps {
+  readonly typed: TypedSubject;
+  readonly change: (change: Partial<TypedSubject>) => void;
+  readonly reply: Reply<unknown> | undefined;
+}
+
+/** One field for each attribute; only the name must be given. */
+export const SubjectFields = ({ typed, change, reply }: SubjectFieldsProps) => (
+  <div class="pairs">
+    {attributes.map(([name, label]) => (
+      <TextField
+        key={name}
+        label={label}
+        member={name === "cn" ? "subject.cn" : `subject.${name}`}
+        reply={reply}
+        value={typed[name]}
+        onChange={(value) => change({ [name]: value })}
+        hint={hints[name]}
+      />
+    ))}
+  </div>
+);
+
+const hints: Readonly<Record<string, string>> = { cn: "Must be given.", c: "Two capital letters." };
