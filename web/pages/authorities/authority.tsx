@@ -1,5 +1,6 @@
 /** One authority: what it is, its certificate, its lists, who it vouches for, how its key fares. */
 
+import { useState } from "preact/hooks";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
@@ -22,6 +23,11 @@ import { RotateDialog } from "./rotate-dialog.tsx";
 /** The page of one. */
 export function AuthorityPage({ id }: { readonly id: string }) {
   const { reply, refresh } = useAsked("ca.show", { id }, caActions);
+  const [changes, setChanges] = useState(0);
+  const changed = () => {
+    refresh();
+    setChanges((count) => count + 1);
+  };
   if (reply?.kind !== "answered") {
     return (
       <>
@@ -36,8 +42,9 @@ export function AuthorityPage({ id }: { readonly id: string }) {
       <Heading name={ca.label} above={above}>
         <MainAction ca={ca} />
       </Heading>
-      <Tabs ca={ca} />
-      <Dialogs ca={ca} refresh={refresh} />
+      {/* Begun anew by what was done here: not everybody has the feed that tells of it. */}
+      <Tabs key={changes} ca={ca} />
+      <Dialogs ca={ca} changed={changed} />
     </>
   );
 }
@@ -56,6 +63,13 @@ function MainAction({ ca }: { readonly ca: Ca }) {
       >
         Bring in the certificate
       </Action>
+    );
+  }
+  if (ca.successor_id !== undefined) {
+    return (
+      <a class="button" href={caHref(ca.successor_id)}>
+        Open its successor
+      </a>
     );
   }
   return (
@@ -105,22 +119,22 @@ const tabs = [
 
 interface DialogsProps {
   readonly ca: Ca;
-  readonly refresh: () => void;
+  readonly changed: () => void;
 }
 
-function Dialogs({ ca, refresh }: DialogsProps) {
+function Dialogs({ ca, changed }: DialogsProps) {
   const { open, close } = useDialog();
   switch (open) {
     case "intermediate":
-      return <CreateDialog parent={ca} onClose={close} onMade={refresh} />;
+      return <CreateDialog parent={ca} onClose={close} onMade={changed} />;
     case "import":
-      return <ImportDialog ca={ca} onClose={close} onMade={refresh} />;
+      return <ImportDialog ca={ca} onClose={close} onMade={changed} />;
     case "cross-sign":
-      return <CrossSignDialog issuer={ca} onClose={close} onMade={refresh} />;
+      return <CrossSignDialog issuer={ca} onClose={close} onMade={changed} />;
     case "rotate":
-      return <RotateDialog ca={ca} onClose={close} onMade={refresh} />;
+      return <RotateDialog ca={ca} onClose={close} onMade={changed} />;
     case "retire":
-      return <RetireDialog ca={ca} onClose={close} onDone={refresh} />;
+      return <RetireDialog ca={ca} onClose={close} onDone={changed} />;
     case "delete":
       return <DeleteDialog ca={ca} onClose={close} />;
     default:

@@ -73,15 +73,14 @@ export const emptyCa: TypedCa = {
   purposes: "",
 };
 
-/** The subject as a member. */
-export const subjectMember = (typed: TypedSubject): Json | undefined =>
-  filledObject(Object.fromEntries(attributes.map(([name]) => [name, typed[name].trim()])));
+/** The subject as a member: an object even where nothing is typed, so that a name is asked for. */
+export const subjectMember = (typed: TypedSubject): Json =>
+  filled(Object.fromEntries(attributes.map(([name]) => [name, typed[name].trim()])));
 
 /** Everything `ca.init_root` and `ca.issue_intermediate` have in common. */
 export function caMembers(typed: TypedCa): Readonly<Record<string, Json>> {
-  return filled({
+  const members = filled({
     label: typed.label.trim(),
-    subject: subjectMember(typed),
     key_type: typed.keyType,
     algorithm: typed.algorithm,
     alt_key_type: typed.algorithm === "hybrid" ? typed.alternative : undefined,
@@ -90,6 +89,7 @@ export function caMembers(typed: TypedCa): Readonly<Record<string, Json>> {
     name_constraints: constraintsMember(typed),
     policies: policiesMember(typed),
   });
+  return { ...members, subject: subjectMember(typed) };
 }
 
 function constraintsMember(typed: TypedCa): Json | undefined {

@@ -59,7 +59,7 @@ function Certified({ ca, pem }: { readonly ca: Ca; readonly pem: string }) {
             <div key={name} class="pair">
               <dt>{name}</dt>
               <dd>
-                {values.map((value) => (
+                {shortened(values).map((value) => (
                   <div key={value}>{value}</div>
                 ))}
                 {critical && <span class="quiet small">critical</span>}
@@ -82,6 +82,10 @@ function Certified({ ca, pem }: { readonly ca: Ca; readonly pem: string }) {
     </>
   );
 }
+
+/** Words stand in one line; what is long has one of its own. */
+const shortened = (values: readonly string[]): readonly string[] =>
+  values.every((value) => value.length < 24) ? [values.join(", ")] : values;
 
 /** Those that vouch for it, its issuer first, as far as this instance knows them. */
 function Above({ ca }: { readonly ca: Ca }) {

@@ -46,10 +46,11 @@ export function CreateDialog({ parent, onClose, onMade }: CreateDialogProps) {
     const members = caMembers(typed);
     const made =
       parent === undefined
-        ? await root.send(filled({ ...members, tenant_id: typed.tenant }))
-        : await intermediate.send(
-            filled({ ...members, id: parent.id, ext_key_usages: linesOf(typed.purposes) }),
-          );
+        ? await root.send({ ...members, ...filled({ tenant_id: typed.tenant }) })
+        : await intermediate.send({
+            ...members,
+            ...filled({ id: parent.id, ext_key_usages: linesOf(typed.purposes) }),
+          });
     if (made !== undefined) onMade();
   };
   const title = parent === undefined ? "Create a root" : `Issue a CA below ${parent.label}`;

@@ -24,6 +24,7 @@ export function CrossTab({ ca }: { readonly ca: Ca }) {
       <div class="buttons">
         <Action
           operation="ca.cross_sign"
+          look="outlined"
           where={{ caId: ca.id, tenantId: ca.tenant_id }}
           href={hrefWith(address, { dialog: "cross-sign" })}
           unless={inactiveReason(ca)}

@@ -7,8 +7,9 @@ import type { Ca } from "./ca.ts";
 
 /** What is not known stays undefined. */
 export interface Dependants {
-  /** Valid ones, held ones included. */
-  readonly leaves: number | undefined;
+  /** Valid ones, held ones included, those of CAs too. */
+  readonly certificates: number | undefined;
+  /** How many of them are of CAs of this instance. */
   readonly cas: number | undefined;
 }
 
@@ -35,52 +36,53 @@ async function countsOf(
 ): Promise<ReadonlyMap<string, Dependants>> {
   const counts = new Map<string, Dependants>();
   for (const ca of lineage) {
-    const [leaves, cas] = await Promise.all([
-      leavesOf(ca, credential, signal),
-      casBelow(ca, credential, signal),
-    ]);
-    counts.set(ca.id, { leaves, cas });
+    const cas = await casBelow(ca, credential, signal);
+    const certificates =
+      ca.status === "superseded"
+        ? await outstandingOf(ca, credential, signal)
+        : sum(await leavesOf(ca, credential, signal), cas);
+    counts.set(ca.id, { certificates, cas });
   }
   return counts;
 }
 
-async function leavesOf(
-  { id, status }: Ca,
-  credential: Credential,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  if (status === "superseded") {
-    const reply = await replied(ask("ca.rotation", { id }, credential, signal));
-    return reply.kind === "answered" ? reply.answer.outstanding_leaves : undefined;
-  }
-  const total = async (word: string) => {
-    const asked = ask("cert.list", { id, status: word, limit: 1 }, credential, signal);
+async function outstandingOf({ id }: Ca, credential: Credential, signal: AbortSignal) {
+  const reply = await replied(ask("ca.rotation", { id }, credential, signal));
+  return reply.kind === "answered" ? reply.answer.outstanding_leaves : undefined;
+}
+
+async function leavesOf({ id }: Ca, credential: Credential, signal: AbortSignal) {
+  const total = async (status: string) => {
+    const asked = ask("cert.list", { id, status, limit: 1 }, credential, signal);
     const reply = await replied(asked);
     return reply.kind === "answered" ? reply.answer.total : undefined;
   };
-  const [good, held] = await Promise.all([total("good"), total("held")]);
-  return good === undefined || held === undefined ? undefined : good + held;
+  return sum(...(await Promise.all([total("good"), total("held")])));
 }
 
-async function casBelow(
-  { id }: Ca,
-  credential: Credential,
-  signal: AbortSignal,
-): Promise<number | undefined> {
-  const asked = ask("ca.list", { parent_id: id, limit: 1 }, credential, signal);
-  const reply = await replied(asked);
-  return reply.kind === "answered" ? reply.answer.total : undefined;
+/** Those that still sign something. */
+async function casBelow({ id }: Ca, credential: Credential, signal: AbortSignal) {
+  const total = async (status: string) => {
+    const asked = ask("ca.list", { parent_id: id, status, limit: 1 }, credential, signal);
+    const reply = await replied(asked);
+    return reply.kind === "answered" ? reply.answer.total : undefined;
+  };
+  return sum(...(await Promise.all([total("active"), total("superseded")])));
 }
 
-/** "12 certificates and 1 CA". */
+const sum = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined || other === undefined ? undefined : one + other;
+
+/** "12 certificates (1 of a CA)". */
 export function dependantWords(dependants: Dependants | undefined): string {
-  const { leaves, cas } = dependants ?? {};
-  const words = [
-    leaves === undefined ? "certificates not counted" : counted(leaves, "certificate"),
-    ...(cas === undefined || cas === 0 ? [] : [counted(cas, "CA")]),
-  ];
-  return words.join(" and ");
+  const { certificates, cas = 0 } = dependants ?? {};
+  if (certificates === undefined) return "not counted";
+  return `${counted(certificates, "certificate")}${ofCas(cas)}`;
 }
+
+/** How many of them are of CAs, said only where there are any. */
+export const ofCas = (cas: number): string =>
+  cas === 0 ? "" : ` (${cas.toLocaleString("en")} of ${cas === 1 ? "a CA" : "CAs"})`;
 
 /** "1 certificate", "2 certificates". */
 export const counted = (count: number, noun: string): string =>

@@ -24,7 +24,7 @@ import { useAncestors } from "./relatives.ts";
 /** The first tab of a CA. */
 export const FactsTab = ({ ca }: { readonly ca: Ca }) => (
   <>
-    <div class="cards">
+    <div class="split">
       <Facts ca={ca} />
       <Counts ca={ca} />
     </div>
@@ -195,6 +195,7 @@ function Remaining({ ca }: { readonly ca: Ca }) {
         {isExternal(ca) && ca.status === "active" && (
           <Action
             operation="ca.import_cert"
+            look="outlined"
             where={where}
             href={hrefWith(address, { dialog: "import" })}
           >

@@ -46,14 +46,14 @@ export const firstKeyType = (algorithm: TypedCa["algorithm"]): KeyType =>
 
 /** Where the keys will be, in a sentence. */
 export function keyPlaceWords(algorithm: TypedCa["algorithm"], provider: Provider): string {
-  const first = provider?.roles.ca === "pkcs11" ? "in the HSM" : "sealed in a file of this server";
+  const first = provider?.roles.ca === "pkcs11" ? "in the HSM" : "in software and sealed";
   switch (algorithm) {
     case "classical":
       return `The key is made ${first}.`;
     case "pqc":
       return "The key is made in software and sealed: no token of today holds post-quantum keys.";
     case "hybrid":
-      return `The first key is made ${first}, the second in software, sealed.`;
+      return `The first key is made ${first}, the second in software in any case.`;
     default:
       return algorithm satisfies never;
   }

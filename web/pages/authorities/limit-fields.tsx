@@ -21,19 +21,17 @@ export const LimitFields = (props: LimitFieldsProps) => (
 
 function ConstraintFields({ typed, change, reply }: LimitFieldsProps) {
   return (
-    <details open={hasSaid(reply, "name_constraints") || hasSaid(reply, "dir_names")}>
+    <details open={isAbout(reply, constraintMembers)}>
       <summary>Name constraints: which names it may certify</summary>
       <p class="quiet small">One entry a line. Nothing permitted means that everything is.</p>
       <Subtrees
         title="Permitted"
-        member="name_constraints.permitted"
         typed={typed.permitted}
         change={(permitted) => change({ permitted })}
         reply={reply}
       />
       <Subtrees
         title="Excluded"
-        member="name_constraints.excluded"
         typed={typed.excluded}
         change={(excluded) => change({ excluded })}
         reply={reply}
@@ -49,13 +47,12 @@ function ConstraintFields({ typed, change, reply }: LimitFieldsProps) {
 
 interface SubtreesProps {
   readonly title: string;
-  readonly member: string;
   readonly typed: TypedSubtrees;
   readonly change: (typed: TypedSubtrees) => void;
   readonly reply: Reply<unknown> | undefined;
 }
 
-const Subtrees = ({ title, member, typed, change, reply }: SubtreesProps) => (
+const Subtrees = ({ title, typed, change, reply }: SubtreesProps) => (
   <fieldset>
     <legend>{title}</legend>
     <div class="pairs">
@@ -63,8 +60,9 @@ const Subtrees = ({ title, member, typed, change, reply }: SubtreesProps) => (
         <LinesField
           key={kind}
           label={`${title}: ${label}`}
-          member={`${member}.${kind}`}
-          reply={reply}
+          member={kind}
+          // A refusal names the kind alone, so what is empty was not meant.
+          reply={typed[kind] === "" ? undefined : reply}
           value={typed[kind]}
           onChange={(value) => change({ ...typed, [kind]: value })}
           placeholder={example}
@@ -76,11 +74,11 @@ const Subtrees = ({ title, member, typed, change, reply }: SubtreesProps) => (
 
 function PolicyFields({ typed, change, reply, root }: LimitFieldsProps) {
   return (
-    <details open={hasSaid(reply, "policies") || hasSaid(reply, "ext_key_usages")}>
+    <details open={isAbout(reply, policyMembers)}>
       <summary>{root ? "Policies" : "Policies and purposes"}</summary>
       <LinesField
         label="Policies"
-        member="policies.oids"
+        member="oids"
         reply={reply}
         value={typed.policies}
         onChange={(policies) => change({ policies })}
@@ -89,7 +87,7 @@ function PolicyFields({ typed, change, reply, root }: LimitFieldsProps) {
       />
       <TextField
         label="Address of the practice statement"
-        member="policies.cps"
+        member="cps"
         reply={reply}
         value={typed.cps}
         onChange={(cps) => change({ cps })}
@@ -109,7 +107,7 @@ const PolicyLimits = ({ typed, change, reply }: Omit<LimitFieldsProps, "root">) 
   <>
     <LinesField
       label="Mappings"
-      member="policies.mappings"
+      member="mappings"
       reply={reply}
       value={typed.mappings}
       onChange={(mappings) => change({ mappings })}
@@ -119,7 +117,7 @@ const PolicyLimits = ({ typed, change, reply }: Omit<LimitFieldsProps, "root">) 
     <div class="pairs">
       <TextField
         label="Policies required after"
-        member="policies.require_explicit_policy"
+        member="require_explicit_policy"
         reply={reply}
         value={typed.requireExplicitPolicy}
         onChange={(requireExplicitPolicy) => change({ requireExplicitPolicy })}
@@ -127,7 +125,7 @@ const PolicyLimits = ({ typed, change, reply }: Omit<LimitFieldsProps, "root">) 
       />
       <TextField
         label="No mapping after"
-        member="policies.inhibit_policy_mapping"
+        member="inhibit_policy_mapping"
         reply={reply}
         value={typed.inhibitPolicyMapping}
         onChange={(inhibitPolicyMapping) => change({ inhibitPolicyMapping })}
@@ -147,11 +145,22 @@ const PolicyLimits = ({ typed, change, reply }: Omit<LimitFieldsProps, "root">) 
 );
 
 /** A part whose field was refused is opened, so that the mark on it is seen. */
-function hasSaid(reply: Reply<unknown> | undefined, member: string): boolean {
+function isAbout(reply: Reply<unknown> | undefined, members: readonly string[]): boolean {
   if (reply?.kind !== "refused") return false;
   const { field } = reply.refusal.facts;
-  return (
-    typeof field === "string" &&
-    (field === member || field.startsWith(`${member}.`) || field.startsWith(`${member}[`))
-  );
+  const [name = ""] = typeof field === "string" ? field.split(/[.[]/) : [];
+  return members.includes(name);
 }
+
+const constraintMembers = ["name_constraints", "permitted", "excluded"].concat(
+  subtreeKinds.map(([kind]) => kind),
+);
+const policyMembers = [
+  "policies",
+  "oids",
+  "cps",
+  "mappings",
+  "require_explicit_policy",
+  "inhibit_policy_mapping",
+  "ext_key_usages",
+];

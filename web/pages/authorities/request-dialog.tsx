@@ -31,15 +31,13 @@ export function RequestDialog({ onClose, onMade }: RequestDialogProps) {
   const right = useRight("ca.csr", { tenantId: typed.tenant || undefined });
   const reply = explained<Answers["ca.csr"]>(sending.reply);
   const send = async () => {
-    const made = await sending.send(
-      filled({
-        label: typed.label.trim(),
-        subject: subjectMember(typed),
-        key_type: typed.keyType,
-        max_path_len: countOf(typed.pathLength),
-        tenant_id: typed.tenant,
-      }),
-    );
+    const members = filled({
+      label: typed.label.trim(),
+      key_type: typed.keyType,
+      max_path_len: countOf(typed.pathLength),
+      tenant_id: typed.tenant,
+    });
+    const made = await sending.send({ ...members, subject: subjectMember(typed) });
     if (made !== undefined) onMade();
   };
   return (

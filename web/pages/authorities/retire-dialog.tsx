@@ -10,7 +10,7 @@ import { Dialog } from "#web/ui/layers.tsx";
 import { useRight } from "#web/rights.ts";
 import { Day } from "#web/ui/time.tsx";
 import { type Ca, caHref, certificatesHref } from "./ca.ts";
-import { counted, useDependants } from "./dependants.ts";
+import { counted, ofCas, useDependants } from "./dependants.ts";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
 import { oldestSuperseded, useLineage } from "./relatives.ts";
@@ -130,20 +130,18 @@ function Consequence({
   readonly rotation: Answers["ca.rotation"];
 }) {
   const { outstanding_leaves: outstanding, retire_after } = rotation;
-  const { cas } = useDependants([old]).get(old.id) ?? {};
+  const { cas = 0 } = useDependants([old]).get(old.id) ?? {};
   return (
-    <div class={`notice ${outstanding > 0 || cas ? "bad" : "warn"}`}>
+    <div class={`notice ${outstanding > 0 ? "bad" : "warn"}`}>
       {outstanding > 0 ? (
         <p>
-          <strong>{counted(outstanding, "certificate")}</strong> of it{" "}
-          {outstanding === 1 ? "is" : "are"} valid and would lose{" "}
-          {outstanding === 1 ? "its" : "their"} path, the last one until <Day at={retire_after} />.{" "}
+          <strong>{counted(outstanding, "certificate")}</strong>
+          {ofCas(cas)} would lose the path. The last one is valid until <Day at={retire_after} />.{" "}
           <a href={certificatesHref(old.id, { status: "good" })}>See them</a>
         </p>
       ) : (
         <p>No valid certificate depends on it.</p>
       )}
-      {cas ? <p>{counted(cas, "CA")} below it would lose the path too.</p> : null}
       <p>
         Its certificate is revoked under its issuer, whose list is published at once. That cannot be
         undone.

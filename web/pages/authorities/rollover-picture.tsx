@@ -125,8 +125,8 @@ const columns = [
     cell: ({ state, planned }: PicturedKey) =>
       planned ? <Status word="planned" /> : <Status word={state} />,
   },
-  { name: "Key", cell: ({ key }: PicturedKey) => key },
-  { name: "Until", cell: ({ until }: PicturedKey) => <Day at={until} /> },
+  { name: "Key", cell: ({ key }: PicturedKey) => key, wide: true },
+  { name: "Until", cell: ({ until }: PicturedKey) => <Day at={until} />, wide: true },
   { name: "Chain to it", cell: ({ below }: PicturedKey) => below },
 ];
 

@@ -22,6 +22,7 @@ export function RolloverTab({ ca }: { readonly ca: Ca }) {
         <Action
           operation="ca.rotate"
           where={where}
+          look="outlined"
           href={hrefWith(address, { dialog: "rotate" })}
           unless={notRotatableReason(ca)}
         >

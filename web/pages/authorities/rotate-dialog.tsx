@@ -11,7 +11,7 @@ import { Dialog } from "#web/ui/layers.tsx";
 import { useRight } from "#web/rights.ts";
 import { Day } from "#web/ui/time.tsx";
 import { type Ca, notRotatableReason } from "./ca.ts";
-import { counted, useDependants } from "./dependants.ts";
+import { counted, ofCas, useDependants } from "./dependants.ts";
 import { keyTypeChoices } from "./key-choices.ts";
 import { Made } from "./made.tsx";
 import { explained } from "./refusals.ts";
@@ -88,13 +88,13 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
 
 /** In numbers, before anything is sent. */
 function Consequence({ old }: { readonly old: Ca }) {
-  const { leaves, cas } = useDependants([old]).get(old.id) ?? {};
+  const { certificates, cas = 0 } = useDependants([old]).get(old.id) ?? {};
   return (
     <ul class="plain-list">
       <li>
-        <strong>{leaves === undefined ? "…" : counted(leaves, "certificate")}</strong>
-        {cas ? ` and ${counted(cas, "CA")}` : ""} chain to the key of {old.label}. They stay valid
-        and keep their path, until each has expired or is replaced.
+        <strong>{certificates === undefined ? "…" : counted(certificates, "certificate")}</strong>
+        {ofCas(cas)} {certificates === 1 ? "chains" : "chain"} to the key of {old.label}. What is
+        valid stays valid and keeps its path, until it has expired or is replaced.
       </li>
       <li>
         From then on the new key signs everything that is issued, under the same subject;{" "}

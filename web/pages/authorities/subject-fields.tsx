@@ -10,14 +10,14 @@ interface SubjectFieldsProps {
   readonly reply: Reply<unknown> | undefined;
 }
 
-/** One field for each attribute; only the name must be given. */
+/** One field for each attribute; only the name must be given. Refusals name the attribute alone. */
 export const SubjectFields = ({ typed, change, reply }: SubjectFieldsProps) => (
   <div class="pairs">
     {attributes.map(([name, label]) => (
       <TextField
         key={name}
         label={label}
-        member={name === "cn" ? "subject.cn" : `subject.${name}`}
+        member={name}
         reply={reply}
         value={typed[name]}
         onChange={(value) => change({ [name]: value })}

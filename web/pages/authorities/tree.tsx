@@ -13,7 +13,7 @@ import { useDialog } from "#web/ui/layers.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Day, Distance } from "#web/ui/time.tsx";
-import { caActions, caHref, holderWord, keyWords, roleWord } from "./ca.ts";
+import { caActions, caHref, holderWord, keyWords } from "./ca.ts";
 import { CreateDialog } from "./create-dialog.tsx";
 import { type FiguresOfTree, useFigures } from "./figures.ts";
 import { type TreeRow, treeOf } from "./forest.ts";
@@ -171,6 +171,11 @@ function NameCell({ row: { ca, level, severed }, figures }: NameCellProps) {
   }, [id, status]);
   return (
     <span ref={place} class={`level-${Math.min(level, levelMax)}`}>
+      {severed && (
+        <span class="quiet" aria-hidden="true">
+          …{" "}
+        </span>
+      )}
       {level > 1 && (
         <span class="quiet" aria-hidden="true">
           └{" "}
@@ -178,7 +183,8 @@ function NameCell({ row: { ca, level, severed }, figures }: NameCellProps) {
       )}
       {label}
       <span class="unseen">, level {level}</span>
-      {(severed || ca.csr !== undefined) && <span class="quiet small"> {roleWord(ca)}</span>}
+      {severed && <span class="unseen">, its issuer is not in this list</span>}
+      {ca.csr !== undefined && <span class="quiet small"> external</span>}
     </span>
   );
 }
@@ -188,7 +194,8 @@ function ListCell({ id, figures }: { readonly id: string; readonly figures: Figu
   if (list === undefined) return <span aria-hidden="true">–</span>;
   return (
     <>
-      {!list.available && <ListState list={list} />} <Distance at={list.this_update} />
+      {!list.available && <ListState list={list} />}{" "}
+      {list.this_update !== undefined && <Distance at={list.this_update} />}
     </>
   );
 }
