@@ -69,12 +69,19 @@ async function requested(page: Page, label: string): Promise<string> {
 describe.skipIf(chromiumPath === undefined)("authorities and others in a browser", () => {
   test("an external root certifies a request, and every check of what comes back is shown", async () => {
     const { page, complaints, close } = await world.root("/console/authorities");
+    await page.goto(`${world.origin}/console/authorities?dialog=request`);
+    await dialog(page).getByText("The key is made here and stays here.").waitFor();
+    await expectTree(page, "authorities-request", "dialog");
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    await dialog(page).waitFor({ state: "detached" });
     const csr = await requested(page, "guest");
     await expectAccessible(page);
     await dialog(page).getByRole("link", { name: "Open guest" }).click();
     await page.getByRole("link", { name: "Bring in the certificate" }).click();
-    await dialog(page).getByLabel("Certificate", { exact: true }).fill(outside.read("cacert.pem"));
+    await dialog(page).getByText("What will be checked").waitFor();
     await expectTree(page, "authorities-import", "dialog");
+    await dialog(page).getByLabel("Certificate", { exact: true }).fill(outside.read("cacert.pem"));
     await expectAccessible(page);
     const take = dialog(page).getByRole("button", { name: "Take the certificate" });
     await take.click();
@@ -122,7 +129,6 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await send.click();
     await dialog(page).getByText("(subject_ca_id)").waitFor();
     expect(await dialog(page).getByLabel("Subject").getAttribute("aria-invalid")).toBe("true");
-    await expectTree(page, "authorities-cross-sign", "dialog");
     await expectAccessible(page);
     await dialog(page).getByLabel("Subject").selectOption({ label: localSubject });
     await send.click();
@@ -145,6 +151,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await page.getByRole("link", { name: "Cross-sign another CA" }).click();
     await dialog(page).getByRole("link", { name: "A request" }).click();
     const request = dialog(page).getByLabel("Request of the subject", { exact: true });
+    await expectTree(page, "authorities-cross-sign", "dialog");
     await request.fill(await foreignRequest("Other Issuing"));
     await send.click();
     const days = dialog(page).getByLabel("Valid for (days)");

@@ -2,7 +2,7 @@
 
 import type { Json } from "#core/shape.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
-import { countOf, filled, filledObject, linesOf } from "./typed.tsx";
+import { countOf, filled, filledObject, linesOf } from "./members.ts";
 
 /** The attributes of a subject, in the order they are asked for. */
 export const attributes = [

@@ -22,7 +22,8 @@ import { Preview } from "./preview.tsx";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
 import { SubjectFields } from "./subject-fields.tsx";
-import { ChoiceField, filled, linesOf, TextField, useTyped } from "./typed.tsx";
+import { filled, linesOf } from "./members.ts";
+import { ChoiceField, TextField, useTyped } from "./typed.tsx";
 
 interface CreateDialogProps {
   /** Undefined: a root. */

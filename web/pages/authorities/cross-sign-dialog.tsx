@@ -15,7 +15,8 @@ import { Day } from "#web/ui/time.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
-import { ChoiceField, countOf, filled, PemField, TextField, useTyped } from "./typed.tsx";
+import { countOf, filled } from "./members.ts";
+import { ChoiceField, PemField, TextField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
 
 interface CrossSignDialogProps {

@@ -8,7 +8,8 @@ import { useRight } from "#web/rights.ts";
 import { type Ca, holderWord } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
-import { CheckField, filled, TextField, useTyped } from "./typed.tsx";
+import { filled } from "./members.ts";
+import { CheckField, TextField, useTyped } from "./typed.tsx";
 
 interface DeleteDialogProps {
   readonly ca: Ca;

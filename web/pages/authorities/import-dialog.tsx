@@ -11,7 +11,8 @@ import type { Ca } from "./ca.ts";
 import { Made } from "./made.tsx";
 import { explained, failedChecks } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
-import { filled, PemField, useTyped } from "./typed.tsx";
+import { filled } from "./members.ts";
+import { PemField, useTyped } from "./typed.tsx";
 
 interface ImportDialogProps {
   readonly ca: Ca;
@@ -56,7 +57,7 @@ export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
       >
         {!right.allowed && <Refusing reason={right.reason} />}
         <PemFields typed={typed} change={change} reply={reply} replace={replace} />
-        <Checks failed={failedChecks(reply)} />
+        <Checks failed={failedChecks(reply)} replace={replace} />
         <Gates operation="ca.import_cert" />
       </SendForm>
     </Dialog>
@@ -98,13 +99,22 @@ const PemFields = ({ typed, change, reply, replace }: PemFieldsProps) => (
   </>
 );
 
+interface ChecksProps {
+  /** Undefined until something was judged and refused. */
+  readonly failed: readonly string[] | undefined;
+  readonly replace: boolean;
+}
+
 /** What is looked at, before and after: all of it is judged together. */
-function Checks({ failed }: { readonly failed: readonly string[] | undefined }) {
+function Checks({ failed, replace }: ChecksProps) {
+  const checks = Object.entries(checkWords).filter(
+    ([check]) => replace || !ofReplacements.has(check),
+  );
   return (
     <section aria-label="Checks">
       <h3>{failed === undefined ? "What will be checked" : "What was checked"}</h3>
       <ul class="plain-list">
-        {Object.entries(checkWords).map(([check, words]) => (
+        {checks.map(([check, words]) => (
           <li key={check}>
             {failed === undefined ? (
               <span aria-hidden="true">· </span>
@@ -118,6 +128,8 @@ function Checks({ failed }: { readonly failed: readonly string[] | undefined }) 
     </section>
   );
 }
+
+const ofReplacements: ReadonlySet<string> = new Set(["subject", "subject_key_id"]);
 
 /** The checks of an import, in the order of the server. */
 const checkWords: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { defaultSignature, type KeyType } from "#core/x509/algorithms.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import type { Ca } from "./ca.ts";
 import { subtreeKinds, type TypedCa, type TypedSubtrees } from "./ca-form.ts";
-import { linesOf } from "./typed.tsx";
+import { linesOf } from "./members.ts";
 
 export interface PlannedField {
   readonly name: string;

@@ -16,7 +16,8 @@ import { keyPlaceWords, keyTypeChoices } from "./key-choices.ts";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
 import { SubjectFields } from "./subject-fields.tsx";
-import { ChoiceField, countOf, filled, TextField, useTyped } from "./typed.tsx";
+import { countOf, filled } from "./members.ts";
+import { ChoiceField, TextField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
 
 interface RequestDialogProps {

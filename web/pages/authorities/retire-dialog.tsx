@@ -14,7 +14,8 @@ import { counted, ofCas, useDependants } from "./dependants.ts";
 import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
 import { oldestSuperseded, useLineage } from "./relatives.ts";
-import { CheckField, ChoiceField, filled, TextField, useTyped } from "./typed.tsx";
+import { filled } from "./members.ts";
+import { CheckField, ChoiceField, TextField, useTyped } from "./typed.tsx";
 
 interface RetireDialogProps {
   readonly ca: Ca;

@@ -73,7 +73,7 @@ function Column({ shown, x, from }: ColumnProps) {
   return (
     <g>
       <path class={`line ${cut ? "cut" : kind}`} d={`M${from} 48V66H${x}V84`} />
-      <Box x={x} y={84} label={label} words={`${key}, ${state}`} kind={kind} />
+      <Box x={x} y={84} label={label} words={`${key}, ${kind}`} kind={kind} />
       <path class={`line ${cut ? "cut" : kind}`} d={`M${x} 128V164`} />
       <text class="small" x={x} y={184} text-anchor="middle">
         {clipped(below)}

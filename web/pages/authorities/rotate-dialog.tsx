@@ -18,7 +18,8 @@ import { explained } from "./refusals.ts";
 import { Refusing } from "./refusing.tsx";
 import { useLineage } from "./relatives.ts";
 import { LineagePicture } from "./rollover-tab.tsx";
-import { ChoiceField, countOf, filled, TextField, useTyped } from "./typed.tsx";
+import { countOf, filled } from "./members.ts";
+import { ChoiceField, TextField, useTyped } from "./typed.tsx";
 
 interface RotateDialogProps {
   readonly ca: Ca;

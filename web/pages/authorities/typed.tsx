@@ -2,7 +2,6 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { Json } from "#core/shape.ts";
 import type { Reply } from "#web/api.ts";
 import { Field } from "#web/ui/form.tsx";
 
@@ -77,11 +76,13 @@ export function PemField(props: TextProps) {
   return (
     <>
       <LinesField {...props} />
-      <input
-        type="file"
-        aria-label={`${label}: choose a file`}
-        onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
-      />
+      <div class="field">
+        <input
+          type="file"
+          aria-label={`${label}: choose a file`}
+          onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+        />
+      </div>
     </>
   );
 }
@@ -136,39 +137,6 @@ export const CheckField = ({ label, checked, onChange }: CheckProps) => (
   </label>
 );
 
-/** The members that say something: empty texts, lists and objects are left out. */
-export function filled(
-  members: Readonly<Record<string, Json | undefined>>,
-): Readonly<Record<string, Json>> {
-  const given: Record<string, Json> = {};
-  for (const [name, value] of Object.entries(members)) {
-    if (value !== undefined && !isEmpty(value)) given[name] = value;
-  }
-  return given;
-}
-
-/** The same as one member, which is left out where nothing is in it. */
-export function filledObject(
-  members: Readonly<Record<string, Json | undefined>>,
-): Json | undefined {
-  const given = filled(members);
-  return Object.keys(given).length === 0 ? undefined : given;
-}
-
-/** A count as the server takes it; what is none goes as it was typed, for the server to refuse. */
-export function countOf(text: string): Json | undefined {
-  const trimmed = text.trim();
-  if (trimmed === "") return undefined;
-  return /^\d{1,9}$/.test(trimmed) ? Number(trimmed) : trimmed;
-}
-
-/** The lines that say something. */
-export const linesOf = (text: string): readonly string[] =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-
 /** A file as PEM: what is binary is taken for the DER of one certificate. */
 async function pemOf(file: File): Promise<string> {
   if (file.size > fileMax) return "";
@@ -178,11 +146,6 @@ async function pemOf(file: File): Promise<string> {
   const lines = octets.toBase64().replace(/.{1,64}/g, "$&\n");
   return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n`;
 }
-
-const isEmpty = (value: Json): boolean =>
-  value === "" ||
-  (Array.isArray(value) && value.length === 0) ||
-  (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 
 /** What the server takes of PEM in one member. */
 const fileMax = 1_000_000;
