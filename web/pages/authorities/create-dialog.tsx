@@ -1,12 +1,9 @@
 /** Makes a root, or a CA below one: what it is called, its key, its life, what it may certify. */
 
 import type { Reply } from "#web/api.ts";
-import { type Tenant, useConsole } from "#web/console.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
+import { GuardedForm } from "./guarded-form.tsx";
 import type { Ca } from "./ca.ts";
 import { caMembers, emptyCa, type TypedCa } from "./ca-form.ts";
 import {
@@ -18,10 +15,10 @@ import {
 } from "./key-choices.ts";
 import { LimitFields } from "./limit-fields.tsx";
 import { Made } from "./made.tsx";
+import { NameFields, useFirstTenant } from "./name-fields.tsx";
 import { Preview } from "./preview.tsx";
+import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
-import { SubjectFields } from "./subject-fields.tsx";
 import { filled, linesOf } from "./members.ts";
 import { ChoiceField, TextField, useTyped } from "./typed.tsx";
 
@@ -34,15 +31,15 @@ interface CreateDialogProps {
 
 /** The whole of it. */
 export function CreateDialog({ parent, onClose, onMade }: CreateDialogProps) {
-  const { tenants, address } = useConsole();
   const root = useSend("ca.init_root");
   const intermediate = useSend("ca.issue_intermediate");
   const sending = parent === undefined ? root : intermediate;
-  const [typed, change] = useTyped<TypedCa>({ ...emptyCa, tenant: chosen(tenants, address.query) });
+  const first = useFirstTenant();
+  const [form, change] = useTyped<TypedCa>(emptyCa);
+  const typed = { ...form, tenant: form.tenant || first };
   const reply = explained<Ca>(sending.reply);
   const operation = parent === undefined ? "ca.init_root" : "ca.issue_intermediate";
   const tenantId = parent?.tenant_id ?? (typed.tenant || undefined);
-  const right = useRight(operation, { tenantId, caId: parent?.id });
   const send = async () => {
     const members = caMembers(typed);
     const made =
@@ -68,18 +65,17 @@ export function CreateDialog({ parent, onClose, onMade }: CreateDialogProps) {
   return (
     <Dialog title={title} onClose={onClose} wide>
       <div class="split">
-        <SendForm
-          onSend={() => void send()}
+        <GuardedForm
+          operation={operation}
+          where={{ tenantId, caId: parent?.id }}
+          onSend={send}
           busy={sending.busy}
           reply={reply}
           does={parent === undefined ? "Create the root" : "Issue the CA"}
-          disabled={!right.allowed || reply?.kind === "parked"}
           onCancel={onClose}
         >
-          {!right.allowed && <Refusing reason={right.reason} />}
           <Parts typed={typed} change={change} reply={reply} parent={parent} />
-          <Gates operation={operation} />
-        </SendForm>
+        </GuardedForm>
         <Preview typed={typed} parent={parent} />
       </div>
     </Dialog>
@@ -100,7 +96,15 @@ interface BelowProps extends PartProps {
 /** In the order in which one thinks of them. */
 const Parts = ({ typed, change, reply, parent }: BelowProps) => (
   <>
-    <NameFields typed={typed} change={change} reply={reply} parent={parent} />
+    <fieldset>
+      <legend>1. Name</legend>
+      <NameFields
+        typed={typed}
+        change={change}
+        reply={reply}
+        choosesTenant={parent === undefined}
+      />
+    </fieldset>
     <KeyFields typed={typed} change={change} reply={reply} parent={parent} />
     <LifeFields typed={typed} change={change} reply={reply} parent={parent} />
     <fieldset>
@@ -110,37 +114,8 @@ const Parts = ({ typed, change, reply, parent }: BelowProps) => (
   </>
 );
 
-function NameFields({ typed, change, reply, parent }: BelowProps) {
-  const { tenants } = useConsole();
-  return (
-    <fieldset>
-      <legend>1. Name</legend>
-      <TextField
-        label="Label"
-        member="label"
-        reply={reply}
-        value={typed.label}
-        onChange={(label) => change({ label })}
-        hint="What it is called here: letters, digits, dot, dash and underscore."
-      />
-      {parent === undefined && tenants.length > 1 && (
-        <ChoiceField
-          label="Tenant"
-          member="tenant_id"
-          reply={reply}
-          value={typed.tenant}
-          onChange={(tenant) => change({ tenant })}
-          choices={tenants.map(({ id, name, slug }) => ({ value: id, label: name || slug }))}
-        />
-      )}
-      <SubjectFields typed={typed} change={change} reply={reply} />
-    </fieldset>
-  );
-}
-
 function KeyFields({ typed, change, reply, parent }: BelowProps) {
-  const asked = useAsked("hsm.info", {});
-  const provider = asked.reply?.kind === "answered" ? asked.reply.answer : undefined;
+  const provider = useProvider();
   const { algorithm } = typed;
   return (
     <fieldset>
@@ -215,11 +190,4 @@ function LifeFields({ typed, change, reply, parent }: BelowProps) {
 function placeholderOf(parent: Ca | undefined): string {
   const most = parent?.max_path_len;
   return most === undefined ? "no limit" : String(Math.max(0, most - 1));
-}
-
-/** The tenant of the address, else the one that is there by itself. */
-function chosen(tenants: readonly Tenant[], { tenant }: Readonly<Record<string, string>>): string {
-  if (tenants.length < 2) return "";
-  const named = tenants.find(({ id, slug }) => id === tenant || slug === tenant);
-  return (named ?? tenants.find(({ slug }) => slug === "default") ?? tenants[0])?.id ?? "";
 }

@@ -5,16 +5,14 @@ import type { Reply } from "#web/api.ts";
 import { hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Copy, Serial } from "#web/ui/copy.tsx";
-import { Gates } from "#web/ui/action.tsx";
 import { useAsked } from "#web/ui/asked.tsx";
 import { save } from "#web/ui/download.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
 import { Day } from "#web/ui/time.tsx";
+import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
 import { countOf, filled } from "./members.ts";
 import { ChoiceField, PemField, TextField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
@@ -30,7 +28,6 @@ export function CrossSignDialog({ issuer, onClose, onMade }: CrossSignDialogProp
   const sending = useSend("ca.cross_sign");
   const [typed, change] = useTyped(nothingTyped);
   const source = useSource();
-  const right = useRight("ca.cross_sign", { caId: issuer.id, tenantId: issuer.tenant_id });
   const reply = explained<Answers["ca.cross_sign"]>(sending.reply);
   const send = async () => {
     const made = await sending.send(
@@ -60,19 +57,18 @@ export function CrossSignDialog({ issuer, onClose, onMade }: CrossSignDialogProp
         issues. Its name and its key stay what they are.
       </p>
       <Sources current={source} />
-      <SendForm
-        onSend={() => void send()}
+      <GuardedForm
+        operation="ca.cross_sign"
+        where={{ caId: issuer.id, tenantId: issuer.tenant_id }}
+        onSend={send}
         busy={sending.busy}
         reply={reply}
         does="Cross-sign it"
-        disabled={!right.allowed || reply?.kind === "parked"}
         onCancel={onClose}
       >
-        {!right.allowed && <Refusing reason={right.reason} />}
         <SubjectField source={source} issuer={issuer} typed={typed} change={change} reply={reply} />
         <LifeFields source={source} typed={typed} change={change} reply={reply} />
-        <Gates operation="ca.cross_sign" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

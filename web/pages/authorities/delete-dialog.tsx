@@ -1,13 +1,11 @@
 /** Deletes a CA that has signed nothing yet, and its key for good where that is wanted. */
 
 import { hrefOf, visit } from "#web/address.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
+import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, holderWord } from "./ca.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
 import { filled } from "./members.ts";
 import { CheckField, TextField, useTyped } from "./typed.tsx";
 
@@ -20,7 +18,6 @@ interface DeleteDialogProps {
 export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
   const sending = useSend("ca.delete");
   const [typed, change] = useTyped({ destroyKey: false, confirmed: "" });
-  const right = useRight("ca.delete", { caId: ca.id, tenantId: ca.tenant_id });
   const send = async () => {
     const members = { id: ca.id, destroy_key: typed.destroyKey || undefined };
     const done = await sending.send(filled(members));
@@ -28,16 +25,17 @@ export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
   };
   return (
     <Dialog title={`Delete ${ca.label}`} onClose={onClose}>
-      <SendForm
-        onSend={() => void send()}
+      <GuardedForm
+        operation="ca.delete"
+        where={{ caId: ca.id, tenantId: ca.tenant_id }}
+        incomplete={typed.destroyKey && typed.confirmed !== ca.label}
+        onSend={send}
         busy={sending.busy}
         reply={explained(sending.reply)}
         does={typed.destroyKey ? `Delete ${ca.label} and its key` : `Delete ${ca.label}`}
         look="danger"
-        disabled={!right.allowed || (typed.destroyKey && typed.confirmed !== ca.label)}
         onCancel={onClose}
       >
-        {!right.allowed && <Refusing reason={right.reason} />}
         <p>
           It disappears from every list; what the audit chain and the sign ledger say of it stays. A
           CA that has signed is not deleted but retired: the server refuses that.
@@ -56,8 +54,7 @@ export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
             onChange={(confirmed) => change({ confirmed })}
           />
         )}
-        <Gates operation="ca.delete" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

@@ -2,15 +2,13 @@
 
 import type { Answers } from "#api/answers.ts";
 import type { Reply } from "#web/api.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
 import { Status } from "#web/ui/status.tsx";
+import { GuardedForm } from "./guarded-form.tsx";
 import type { Ca } from "./ca.ts";
 import { Made } from "./made.tsx";
 import { explained, failedChecks } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
 import { filled } from "./members.ts";
 import { PemField, useTyped } from "./typed.tsx";
 
@@ -24,7 +22,6 @@ interface ImportDialogProps {
 export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
   const sending = useSend("ca.import_cert");
   const [typed, change] = useTyped(nothingTyped);
-  const right = useRight("ca.import_cert", { caId: ca.id, tenantId: ca.tenant_id });
   const reply = explained<Answers["ca.import_cert"]>(sending.reply);
   const replace = ca.status === "active";
   const send = async () => {
@@ -47,19 +44,18 @@ export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
   }
   return (
     <Dialog title={title} onClose={onClose} wide>
-      <SendForm
-        onSend={() => void send()}
+      <GuardedForm
+        operation="ca.import_cert"
+        where={{ caId: ca.id, tenantId: ca.tenant_id }}
+        onSend={send}
         busy={sending.busy}
         reply={reply}
         does={replace ? "Replace the certificate" : "Take the certificate"}
-        disabled={!right.allowed || reply?.kind === "parked"}
         onCancel={onClose}
       >
-        {!right.allowed && <Refusing reason={right.reason} />}
         <PemFields typed={typed} change={change} reply={reply} replace={replace} />
         <Checks failed={failedChecks(reply)} replace={replace} />
-        <Gates operation="ca.import_cert" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

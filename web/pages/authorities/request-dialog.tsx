@@ -1,21 +1,18 @@
 /** The first half of a CA below an external root: its key, and the request for the other side. */
 
 import { Copy } from "#web/ui/copy.tsx";
-import { useConsole } from "#web/console.ts";
 import type { Reply } from "#web/api.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
 import { save } from "#web/ui/download.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
 import type { Answers } from "#api/answers.ts";
+import { GuardedForm } from "./guarded-form.tsx";
 import { caHref } from "./ca.ts";
 import { noSubject, subjectMember, type TypedSubject } from "./ca-form.ts";
 import { keyPlaceWords, keyTypeChoices } from "./key-choices.ts";
+import { NameFields, useFirstTenant } from "./name-fields.tsx";
+import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
-import { SubjectFields } from "./subject-fields.tsx";
 import { countOf, filled } from "./members.ts";
 import { ChoiceField, TextField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
@@ -28,8 +25,9 @@ interface RequestDialogProps {
 /** Asks for it, and shows the request to carry away. */
 export function RequestDialog({ onClose, onMade }: RequestDialogProps) {
   const sending = useSend("ca.csr");
-  const [typed, change] = useTyped<TypedRequest>(nothingTyped);
-  const right = useRight("ca.csr", { tenantId: typed.tenant || undefined });
+  const first = useFirstTenant();
+  const [form, change] = useTyped<TypedRequest>(nothingTyped);
+  const typed = { ...form, tenant: form.tenant || first };
   const reply = explained<Answers["ca.csr"]>(sending.reply);
   const send = async () => {
     const members = filled({
@@ -46,22 +44,21 @@ export function RequestDialog({ onClose, onMade }: RequestDialogProps) {
       {sending.reply?.kind === "answered" ? (
         <Requested answer={sending.reply.answer} />
       ) : (
-        <SendForm
-          onSend={() => void send()}
+        <GuardedForm
+          operation="ca.csr"
+          where={{ tenantId: typed.tenant || undefined }}
+          onSend={send}
           busy={sending.busy}
           reply={reply}
           does="Make the key and the request"
-          disabled={!right.allowed}
           onCancel={onClose}
         >
-          {!right.allowed && <Refusing reason={right.reason} />}
           <p>
             The key is made here and stays here. The other side certifies the request; the CA waits
             until its certificate is brought back.
           </p>
           <RequestFields typed={typed} change={change} reply={reply} />
-          <Gates operation="ca.csr" />
-        </SendForm>
+        </GuardedForm>
       )}
     </Dialog>
   );
@@ -74,32 +71,10 @@ interface RequestFieldsProps {
 }
 
 function RequestFields({ typed, change, reply }: RequestFieldsProps) {
-  const { tenants } = useConsole();
-  const provider = useAsked("hsm.info", {}).reply;
-  const known = provider?.kind === "answered" ? provider.answer : undefined;
+  const provider = useProvider();
   return (
     <>
-      <TextField
-        label="Label"
-        member="label"
-        reply={reply}
-        value={typed.label}
-        onChange={(label) => change({ label })}
-        hint="What it is called here: letters, digits, dot, dash and underscore."
-      />
-      {tenants.length > 1 && (
-        <ChoiceField
-          label="Tenant"
-          member="tenant_id"
-          reply={reply}
-          value={typed.tenant}
-          onChange={(tenant) => change({ tenant })}
-          choices={[{ value: "", label: "default" }].concat(
-            tenants.map(({ id, name, slug }) => ({ value: id, label: name || slug })),
-          )}
-        />
-      )}
-      <SubjectFields typed={typed} change={change} reply={reply} />
+      <NameFields typed={typed} change={change} reply={reply} choosesTenant />
       <div class="pairs">
         <ChoiceField
           label="Key type"
@@ -107,8 +82,8 @@ function RequestFields({ typed, change, reply }: RequestFieldsProps) {
           reply={reply}
           value={typed.keyType}
           onChange={(keyType) => change({ keyType })}
-          choices={keyTypeChoices("classical", { root: true, provider: known })}
-          hint={keyPlaceWords("classical", known)}
+          choices={keyTypeChoices("classical", { root: true, provider })}
+          hint={keyPlaceWords("classical", provider)}
         />
         <TextField
           label="CAs below it at most"

@@ -3,16 +3,14 @@
 import type { Answers } from "#api/answers.ts";
 import { useState } from "preact/hooks";
 import { revocationReasons } from "#core/x509/reasons.ts";
-import { Gates } from "#web/ui/action.tsx";
 import { Asked } from "#web/ui/asked.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
 import { Day } from "#web/ui/time.tsx";
+import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, certificatesHref } from "./ca.ts";
 import { counted, ofCas, useDependants } from "./dependants.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
 import { oldestSuperseded, useLineage } from "./relatives.ts";
 import { filled } from "./members.ts";
 import { CheckField, ChoiceField, TextField, useTyped } from "./typed.tsx";
@@ -70,7 +68,6 @@ interface RetiringProps {
 function Retiring({ old, rotation, onClose, onRetired }: RetiringProps) {
   const sending = useSend("ca.retire");
   const [typed, change] = useTyped({ reason: "cessationOfOperation", force: false, confirmed: "" });
-  const right = useRight("ca.retire", { caId: old.id, tenantId: old.tenant_id });
   const reply = explained<Answers["ca.retire"]>(sending.reply);
   const { outstanding_leaves: outstanding } = rotation;
   const forced = typed.force && typed.confirmed === old.label;
@@ -80,16 +77,17 @@ function Retiring({ old, rotation, onClose, onRetired }: RetiringProps) {
     if (done !== undefined) onRetired(done);
   };
   return (
-    <SendForm
-      onSend={() => void send()}
+    <GuardedForm
+      operation="ca.retire"
+      where={{ caId: old.id, tenantId: old.tenant_id }}
+      incomplete={outstanding > 0 && !forced}
+      onSend={send}
       busy={sending.busy}
       reply={reply}
       does={`Retire ${old.label}`}
       look="danger"
-      disabled={!right.allowed || (outstanding > 0 && !forced) || reply?.kind === "parked"}
       onCancel={onClose}
     >
-      {!right.allowed && <Refusing reason={right.reason} />}
       <Consequence old={old} rotation={rotation} />
       <ChoiceField
         label="Reason"
@@ -118,8 +116,7 @@ function Retiring({ old, rotation, onClose, onRetired }: RetiringProps) {
           )}
         </>
       )}
-      <Gates operation="ca.retire" />
-    </SendForm>
+    </GuardedForm>
   );
 }
 

@@ -3,19 +3,17 @@
 import type { Answers } from "#api/answers.ts";
 import type { Reply } from "#web/api.ts";
 import { isPostQuantum } from "#core/x509/algorithms.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
 import { save } from "#web/ui/download.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
-import { useRight } from "#web/rights.ts";
 import { Day } from "#web/ui/time.tsx";
+import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, notRotatableReason } from "./ca.ts";
 import { counted, ofCas, useDependants } from "./dependants.ts";
 import { keyTypeChoices } from "./key-choices.ts";
 import { Made } from "./made.tsx";
+import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
-import { Refusing } from "./refusing.tsx";
 import { useLineage } from "./relatives.ts";
 import { LineagePicture } from "./rollover-tab.tsx";
 import { countOf, filled } from "./members.ts";
@@ -33,7 +31,6 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
   const [typed, change] = useTyped(nothingTyped);
   const lineage = useLineage(ca);
   const old = lineage.findLast(({ status }) => status === "active") ?? ca;
-  const right = useRight("ca.rotate", { caId: ca.id, tenantId: ca.tenant_id });
   const reply = explained<Answers["ca.rotate"]>(sending.reply);
   const send = async () => {
     const made = await sending.send(
@@ -54,7 +51,6 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
       </Dialog>
     );
   }
-  const reason = right.allowed ? notRotatableReason(ca) : right.reason;
   return (
     <Dialog title={title} onClose={onClose} wide>
       <Consequence old={old} />
@@ -71,18 +67,18 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
           planned: true,
         }}
       />
-      <SendForm
-        onSend={() => void send()}
+      <GuardedForm
+        operation="ca.rotate"
+        where={{ caId: ca.id, tenantId: ca.tenant_id }}
+        unless={notRotatableReason(ca)}
+        onSend={send}
         busy={sending.busy}
         reply={reply}
         does={`Give ${old.label} a new key`}
-        disabled={reason !== undefined || reply?.kind === "parked"}
         onCancel={onClose}
       >
-        {reason !== undefined && <Refusing reason={reason} />}
         <RotateFields old={old} lineage={lineage} typed={typed} change={change} reply={reply} />
-        <Gates operation="ca.rotate" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }
@@ -118,8 +114,7 @@ interface RotateFieldsProps {
 }
 
 function RotateFields({ old, lineage, typed, change, reply }: RotateFieldsProps) {
-  const asked = useAsked("hsm.info", {});
-  const provider = asked.reply?.kind === "answered" ? asked.reply.answer : undefined;
+  const provider = useProvider();
   const algorithm = isPostQuantum(old.key_type) ? "pqc" : "classical";
   const both = old.alt_key_type !== undefined;
   const others = keyTypeChoices("classical", { root: false, provider }).concat(
