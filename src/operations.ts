@@ -93,6 +93,7 @@ export const operations = {
   "openapi.read":          { route: "GET /openapi.json",                                 needs: "pub" },
   "openapi.page":          { route: "GET /docs",                                         needs: "pub" },
   "manual.page":           { route: "GET /docs/manual",                                  needs: "pub" },
+  "manual.read":           { route: "GET /api/manual",                                   needs: "pub" },
   "auth.config":           { route: "GET /api/auth/config",                              needs: "pub" },
   "auth.login":            { route: "GET /auth/login",                                   needs: "pub", limit: "login" },
   "auth.callback":         { route: "GET /auth/callback",                                needs: "pub", limit: "login" },
@@ -180,6 +181,7 @@ export const operations = {
 
   // what operators see and do of ACME
   "acme.guide":            { route: "GET /docs/acme",                                    needs: "pub" },
+  "acme.directory.list":   { route: "GET /api/acme/directories",                         needs: "read", on: "any" },
   "acme.eab.list":         { route: "GET /api/acme/eab",                                 needs: "ca:manage", on: "any" },
   "acme.eab.create":       { route: "POST /api/acme/eab",                                needs: "ca:manage", on: "tenant", writes: true, suspendable: true, grows: true, stepUp: "eab.create" },
   "acme.eab.revoke":       { route: "DELETE /api/acme/eab/{id}",                         needs: "ca:manage", on: "tenant", writes: true, in: "query" },
@@ -199,7 +201,9 @@ export const operations = {
   "ct.verify":             { route: "POST /api/ct/inclusion:verify",                     needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
 
   // watching
-  "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", limit: "exempt" },
+  "config.show":           { route: "GET /api/config",                                   needs: "ca:manage", on: "platform" },
+  "job.list":              { route: "GET /api/jobs",                                     needs: "ca:manage", on: "platform" },
   "monitor.expiring":      { route: "GET /api/monitor/expiring",                         needs: "read", on: "any" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
   "canary.run":            { route: "POST /api/canary:run",                              needs: "issue", on: "platform", writes: true, action: "canary.probe", grows: true, limit: "admin_sign" },
@@ -210,7 +214,7 @@ export const operations = {
 
   // backup
   "backup.run":            { route: "POST /api/backup",                                  needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
-  "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform", local: true, limit: "exempt" },
+  "backup.status":         { route: "GET /api/backup",                                   needs: "ca:manage", on: "platform" },
   "backup.make":           { route: "POST /api/backup:run",                              needs: "ca:manage", on: "platform", writes: true, action: "backup.run", local: true, limit: "exempt" },
   "backup.drilled":        { route: "POST /api/backup:drilled",                          needs: "ca:manage", on: "platform", writes: true, action: "backup.verify", local: true, limit: "exempt" },
 

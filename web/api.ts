@@ -4,7 +4,7 @@
  */
 
 import type { Answers, Questions } from "#api/answers.ts";
-import { askedOf, type OperationName, operationOf } from "#operations";
+import { askedOf, type OperationName, operationOf, routeOf } from "#operations";
 
 /** What the server said no with; `code` is of the closed list of refusals. */
 export interface Refusal {
@@ -133,6 +133,9 @@ export const noAnswer: Refusal = {
   requestId: "",
   facts: {},
 };
+
+/** The path of an operation that nothing has to be told. */
+export const pathOf = (name: OperationName): string => routeOf(name).path;
 
 /** The address of an operation that is read, for links. */
 export const addressOf = <Name extends OperationName>(

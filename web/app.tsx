@@ -7,6 +7,7 @@ import { SignIn } from "#web/frame/sign-in.tsx";
 import { StepUpDialog, useConfirmation } from "#web/ui/step-up.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Feed } from "./feed.ts";
+import { Keyring, KeyringContext, mayLose, useLeaveWarning } from "./keyring.ts";
 import { type Login, useLogin } from "./login.ts";
 import { takeReturn } from "./remembered.ts";
 
@@ -42,6 +43,8 @@ export function App() {
 
 function Inside({ login: { state, logOut } }: { readonly login: Login }) {
   const address = useLocation();
+  const keyring = useMemo(() => new Keyring(), []);
+  useLeaveWarning(keyring);
   if (state.kind !== "in" && state.kind !== "lost") return null;
   const { caller, credential } = state;
   const feed = useMemo(() => new Feed(credential), [credential]);
@@ -52,13 +55,15 @@ function Inside({ login: { state, logOut } }: { readonly login: Login }) {
   }, []);
   return (
     <div inert={state.kind === "lost"}>
-      <Frame
-        caller={caller}
-        credential={credential}
-        feed={feed}
-        address={address}
-        logOut={logOut}
-      />
+      <KeyringContext.Provider value={keyring}>
+        <Frame
+          caller={caller}
+          credential={credential}
+          feed={feed}
+          address={address}
+          logOut={() => mayLose(keyring) && logOut()}
+        />
+      </KeyringContext.Provider>
     </div>
   );
 }

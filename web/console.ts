@@ -40,8 +40,8 @@ export function useFeedState(): FeedState {
 }
 
 /**
- * Calls back when events come that `concerns`, and when some may have been missed; many at a time
- * are one call, at most twice a second.
+ * Calls back when events come that `concerns`, when some may have been missed, and when this page
+ * has changed something itself; many at a time are one call, at most twice a second.
  */
 export function useLive(
   concerns: ((event: FeedEvent) => boolean) | undefined,
@@ -65,12 +65,27 @@ export function useLive(
       },
       onGap: soon,
     });
+    const own = () => {
+      if (latest.current.concerns !== undefined) latest.current.onChange();
+    };
+    addEventListener(changed, own);
     return () => {
       clearTimeout(timer);
+      removeEventListener(changed, own);
       leave();
     };
   }, [feed]);
 }
+
+/**
+ * Says that this page has changed something, so that what is shown is asked for again: not
+ * everybody may read the feed, and nobody waits for it to tell what they have just done.
+ */
+export function tellChange(): void {
+  dispatchEvent(new Event(changed));
+}
+
+const changed = "pkid-changed";
 
 /** Events whose action is one of these or stands in one of these groups (`cert.*`). */
 export const actionsIn =

@@ -1,12 +1,9 @@
 /** THE PAGES: where each lies, what it is called, and the file that draws it when it is needed. */
 
 import type { FunctionComponent } from "preact";
+import { certificatesLine } from "#web/pages/certificates/line.ts";
 import type { Address } from "./address.ts";
-
-export interface PageProps {
-  /** The segments behind the page's own. */
-  readonly rest: readonly string[];
-}
+import type { PageProps } from "./page.ts";
 
 export interface PageRow {
   /** The first segment of the address; empty is the first page. */
@@ -22,7 +19,7 @@ export interface PageRow {
 // biome-ignore format: the table is read by column.
 export const pages: readonly PageRow[] = [
   { segment: "",             name: "Overview",      key: "o", pkid: () => "pkid status",             load: async () => (await import("#web/pages/overview.tsx")).OverviewPage },
-  { segment: "certificates", name: "Certificates",  key: "i", pkid: () => "pkid cert list",          load: async () => (await import("#web/pages/certificates.tsx")).CertificatesPage },
+  { segment: "certificates", name: "Certificates",  key: "i", pkid: certificatesLine,                load: async () => (await import("#web/pages/certificates.tsx")).CertificatesPage },
   { segment: "issue",        name: "Issue",         key: "n", pkid: () => "pkid cert issue",         load: async () => (await import("#web/pages/issue.tsx")).IssuePage },
   { segment: "authorities",  name: "Authorities",   key: "c", pkid: () => "pkid ca list",            load: async () => (await import("#web/pages/authorities.tsx")).AuthoritiesPage },
   { segment: "revoke",       name: "Revoke many",   key: "r", pkid: () => "pkid revoke bulk",        load: async () => (await import("#web/pages/revoke.tsx")).RevokePage },

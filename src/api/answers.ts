@@ -7,12 +7,18 @@ import type { Field, Json } from "#core/shape.ts";
 import type { OperationName } from "#operations";
 import type { accessHandlers } from "./access.ts";
 import type { accessLogHandlers } from "./access-log.ts";
+import type { acmeOverview } from "./acme.ts";
+import type { acmeCredentialHandlers } from "./acme-credentials.ts";
+import type { acmeDirectoryHandlers } from "./acme-directories.ts";
+import type { replacementHandlers } from "./acme-replacements.ts";
 import type { approvalHandlers } from "./approvals.ts";
 import type { auditHandlers } from "./audit.ts";
 import type { authorityHandlers } from "./authorities.ts";
+import type { backupHandlers } from "./backups.ts";
 import type { blockedKeyHandlers } from "./blocked-keys.ts";
 import type { bulkHandlers } from "./bulk.ts";
 import type { bulkRevocationHandlers } from "./bulk-revocations.ts";
+import type { canaryHandlers } from "./canary.ts";
 import type { certificateHandlers } from "./certificates.ts";
 import type { clockHandlers } from "./clock.ts";
 import type { crlAdministration } from "./crls.ts";
@@ -20,12 +26,15 @@ import type { crossSignHandlers } from "./cross-signs.ts";
 import type { externalHandlers } from "./external.ts";
 import type { grantHandlers } from "./grants.ts";
 import type { healthHandlers } from "./health.ts";
+import type { instanceHandlers } from "./instance.ts";
 import type { issuanceHandlers } from "./issuance.ts";
 import type { kekHandlers } from "./kek.ts";
 import type { keyHandlers } from "./keys.ts";
 import type { ledgerHandlers } from "./ledger.ts";
 import type { lintHandlers } from "./lint.ts";
 import type { loginHandlers } from "./logins.ts";
+import type { manualHandlers } from "./manual.ts";
+import type { monitorHandlers } from "./monitor.ts";
 import type { oidcHandlers } from "./oidc.ts";
 import type { passkeyHandlers } from "./passkeys.ts";
 import type { pinningHandlers } from "./pinning.ts";
@@ -33,6 +42,7 @@ import type { preflightHandlers } from "./preflight.ts";
 import type { presignHandlers } from "./presign.ts";
 import type { profileHandlers } from "./profiles.ts";
 import type { publishHandlers } from "./publish.ts";
+import type { retentionHandlers } from "./retention.ts";
 import type { revocationHandlers } from "./revocations.ts";
 import type { rolloverHandlers } from "./rollover.ts";
 import type { sessionHandlers } from "./sessions.ts";
@@ -68,7 +78,7 @@ type QuestionOf<H> = H extends {
   readonly target: { readonly members: infer M };
   readonly input: infer F;
 }
-  ? { readonly [Member in NamesOf<M> | NamesOf<F>]?: Json }
+  ? { readonly [Member in NamesOf<M> | NamesOf<F>]?: Json | undefined }
   : Readonly<Record<string, Json>>;
 
 /** Of a union the names that any of its parts has. */
@@ -77,12 +87,17 @@ type NamesOf<F> = F extends unknown ? keyof F & string : never;
 /** The nouns of this folder, each operation with its own types. */
 type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof accessLogHandlers> &
+  ReturnType<typeof acmeCredentialHandlers> &
+  ReturnType<typeof acmeDirectoryHandlers> &
+  ReturnType<typeof acmeOverview> &
   ReturnType<typeof approvalHandlers> &
   ReturnType<typeof auditHandlers> &
   ReturnType<typeof authorityHandlers> &
+  ReturnType<typeof backupHandlers> &
   ReturnType<typeof blockedKeyHandlers> &
   ReturnType<typeof bulkHandlers> &
   ReturnType<typeof bulkRevocationHandlers> &
+  ReturnType<typeof canaryHandlers> &
   ReturnType<typeof certificateHandlers> &
   ReturnType<typeof clockHandlers> &
   ReturnType<typeof crlAdministration> &
@@ -90,12 +105,15 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof externalHandlers> &
   ReturnType<typeof grantHandlers> &
   ReturnType<typeof healthHandlers> &
+  ReturnType<typeof instanceHandlers> &
   ReturnType<typeof issuanceHandlers> &
   ReturnType<typeof kekHandlers> &
   ReturnType<typeof keyHandlers> &
   ReturnType<typeof ledgerHandlers> &
   ReturnType<typeof lintHandlers> &
   ReturnType<typeof loginHandlers> &
+  ReturnType<typeof manualHandlers> &
+  ReturnType<typeof monitorHandlers> &
   ReturnType<typeof oidcHandlers> &
   ReturnType<typeof passkeyHandlers> &
   ReturnType<typeof pinningHandlers> &
@@ -103,6 +121,8 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof presignHandlers> &
   ReturnType<typeof profileHandlers> &
   ReturnType<typeof publishHandlers> &
+  ReturnType<typeof replacementHandlers> &
+  ReturnType<typeof retentionHandlers> &
   ReturnType<typeof revocationHandlers> &
   ReturnType<typeof rolloverHandlers> &
   ReturnType<typeof sessionHandlers> &

@@ -6,6 +6,7 @@ import { cefLine, type LineOrigin, rfc5424Line } from "#core/audit/formats.ts";
 import { refuse } from "#core/problems.ts";
 import {
   flag,
+  integer,
   oneOf,
   optional,
   otherwise,
@@ -74,11 +75,13 @@ function eventList(store: Store) {
       tenant: optional(text({ max: 64 })),
       from: optional(timeField),
       to: optional(timeField),
+      before_seq: optional(integer(1, Number.MAX_SAFE_INTEGER)),
       ...pageFields,
     },
     output: listOf(eventShape),
     run: async (call) => {
-      const { limit: _limit, cursor: _cursor, ca, tenant, request_id, ...filters } = call.input;
+      const { limit: _limit, cursor: _cursor, before_seq, ...wanted } = call.input;
+      const { ca, tenant, request_id, ...filters } = wanted;
       const filter: EventFilter = {
         ...filters,
         reach: call.reach,
@@ -86,8 +89,9 @@ function eventList(store: Store) {
         caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
         tenant: await readableTenant(store, tenant, call.reach),
       };
-      return await sequencePageOf("event.list", call, filter, eventJson, (limit, before) =>
-        store.read.audit.events(filter, limit, before),
+      const bound = { ...filter, before_seq };
+      return await sequencePageOf("event.list", call, bound, eventJson, (limit, before) =>
+        store.read.audit.events(filter, limit, before ?? before_seq),
       );
     },
   });

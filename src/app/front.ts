@@ -38,6 +38,7 @@ import type { Parts } from "./parts.ts";
 import { rpcDoor } from "./rpc.ts";
 import type { Schedules } from "./running.ts";
 import { preflightRunning } from "#app/preflight/running.ts";
+import { settingsInForce } from "./settings.ts";
 import type { AppOptions } from "./options.ts";
 
 /** What the front door leads to. */
@@ -118,6 +119,10 @@ export function frontDoor(deps: FrontDeps) {
           },
           request,
         ),
+      instance: {
+        settings: () => settingsInForce(deps.inForce(), deps.read),
+        jobs: () => deps.schedules.look?.jobs(),
+      },
     },
     () => catalog,
   );

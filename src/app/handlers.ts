@@ -10,6 +10,7 @@ import { accessHandlers } from "#api/access.ts";
 import { accessLogHandlers } from "#api/access-log.ts";
 import { acmeOverview } from "#api/acme.ts";
 import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
+import { acmeDirectoryHandlers } from "#api/acme-directories.ts";
 import { replacementHandlers } from "#api/acme-replacements.ts";
 import { approvalHandlers } from "#api/approvals.ts";
 import { auditHandlers } from "#api/audit.ts";
@@ -26,6 +27,7 @@ import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { grantHandlers } from "#api/grants.ts";
+import { type InstanceHandlerDeps, instanceHandlers } from "#api/instance.ts";
 import { issuanceHandlers } from "#api/issuance.ts";
 import { kekHandlers } from "#api/kek.ts";
 import { importHandlers } from "#api/imports.ts";
@@ -35,6 +37,7 @@ import { loginHandlers } from "#api/logins.ts";
 import { oidcHandlers } from "#api/oidc.ts";
 import { ledgerHandlers } from "#api/ledger.ts";
 import { lintHandlers } from "#api/lint.ts";
+import { manualHandlers } from "#api/manual.ts";
 import { monitorHandlers } from "#api/monitor.ts";
 import { passkeyHandlers } from "#api/passkeys.ts";
 import { preflightHandlers } from "#api/preflight.ts";
@@ -94,6 +97,7 @@ export interface HandlerDeps {
   readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
   readonly admitAccount: (account: string) => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
+  readonly instance: InstanceHandlerDeps;
 }
 
 /** The complete set; `catalog` is asked for once it is put together. */
@@ -103,6 +107,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
   const { authorities, issuance, bulk, profiles } = parts;
   return {
     ...descriptionHandlers(catalog, build.version, parkedShape, manualChapters),
+    ...manualHandlers(manualChapters),
     ...health(deps),
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
@@ -124,6 +129,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     }),
     ...blockedKeyHandlers({ store, blockedKeys: parts.blockedKeys }),
     ...preflightHandlers({ preflight: deps.preflight }),
+    ...instanceHandlers(deps.instance),
     ...backupHandlers(deps.backup),
     ...retentionHandlers(parts),
     ...canaryHandlers(parts),
@@ -162,6 +168,7 @@ function acmeOperations({ store, clock, parts, inForce: config }: HandlerDeps) {
     ...replacementHandlers({ store, clock, profiles, ...acme, config }),
     ...acmeOverview({ store, clock, ...acme }),
     ...acmeCredentialHandlers({ clock, ...acme }),
+    ...acmeDirectoryHandlers({ config, ...acme }),
     ...acmeGuideHandlers({ store, config, ...acme }),
   };
 }

@@ -142,19 +142,20 @@ class Server implements Running {
       accessLog: { prune: () => this.#pruneAccessLog() },
       clockWatch: deps.parts.clockWatch,
     });
-    const watch = new JobWatch(jobs, systemStopwatch);
+    const watch = new JobWatch({ jobs, stopwatch: systemStopwatch, clock });
     this.#scheduler = new Scheduler({
       jobs,
       timers: { after },
       jitter: Math.random,
       onRun: (job, error) => {
-        watch.ran(job, error);
-        if (error !== undefined)
-          deps.log.write("error", "job_failed", { job, error: describe(error) });
+        const failure = error === undefined ? undefined : describe(error);
+        watch.ran(job, failure);
+        if (failure !== undefined) deps.log.write("error", "job_failed", { job, error: failure });
       },
     });
     deps.schedules.look = {
       lateJobs: () => watch.late(),
+      jobs: () => watch.looks(),
       listener: () => this.#reached(),
     };
     deps.schedules.wake = (kind) => this.#scheduler.trigger(`crl.${kind}`);

@@ -2,12 +2,12 @@
  * Prints the effective configuration with the origin of every key and without any secret (SHOW-1).
  */
 
-import { isObject } from "#core/shape.ts";
+import { isObject, type Json } from "#core/shape.ts";
 
 import type { Origins } from "./load.ts";
 import { type Config, configSchema } from "./schema.ts";
 import type { SecretSetting, SecretSource } from "./secret.ts";
-import { type Field, leaves, own, type Section, writeField } from "./section.ts";
+import { type Field, type Leaf, leaves, own, type Section, writeField } from "./section.ts";
 
 /**
  * The effective values as YAML in the order of the declaration; a valid file apart from secrets.
@@ -27,6 +27,18 @@ export function valueAt(config: Config, path: string): unknown {
   let value: unknown = config;
   for (const key of path.split(".")) value = isObject(value) ? own(value, key) : undefined;
   return value;
+}
+
+/**
+ * One key of the configuration as it is shown: a secret as `***`, or as the source it has;
+ * undefined where it has no value.
+ */
+export function shownAt(config: Config, { path, field }: Leaf): Json | undefined {
+  const value = valueAt(config, path);
+  if (value === undefined) return undefined;
+  const [written] = Object.values(shown(path.slice(path.lastIndexOf(".") + 1), field, value));
+  // Kinds write JSON, and a source is named in it.
+  return written as Json | undefined;
 }
 
 /** Lower hex SHA-256 over the effective values, secrets excluded (CFG-8). */

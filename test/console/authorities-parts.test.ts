@@ -6,7 +6,6 @@ import fc from "fast-check";
 import type { Refusal } from "#web/api.ts";
 import type { Ca } from "#web/pages/authorities/ca.ts";
 import { caMembers, emptyCa } from "#web/pages/authorities/ca-form.ts";
-import { extensionLines } from "#web/pages/authorities/extensions.ts";
 import { treeOf } from "#web/pages/authorities/forest.ts";
 import { keyTypeChoices } from "#web/pages/authorities/key-choices.ts";
 import { plannedFields } from "#web/pages/authorities/planned.ts";
@@ -146,18 +145,5 @@ describe("a refusal about an authority", () => {
   test("stays as it is where nothing is known of it", () => {
     expect(reasonOf("ca_constraint", { reason: "new" })).toEqual({ reason: "new" });
     expect(reasonOf("gate_refused", { gates: "none" })).toMatchObject({ reason: "" });
-  });
-});
-
-describe("the extensions of a certificate", () => {
-  test("of any octets are lines or none, never a fault", () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => {
-        const pem = `-----BEGIN CERTIFICATE-----\n${octets.toBase64()}\n-----END CERTIFICATE-----\n`;
-        const lines = extensionLines(pem);
-        expect(lines === undefined || Array.isArray(lines)).toBe(true);
-      }),
-    );
-    expect(extensionLines("nothing")).toBeUndefined();
   });
 });

@@ -87,7 +87,8 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await expectTree(page, "authorities-facts");
     await expectAccessible(page);
     await tab(page, "Certificate").click();
-    await page.getByText("only dns example.test").waitFor();
+    await page.getByText("example.test", { exact: true }).waitFor();
+    await page.getByText("Certificate, SHA-256", { exact: true }).waitFor();
     await page.getByRole("list").getByRole("link", { name: "example-root" }).waitFor();
     await expectTree(page, "authorities-certificate");
     await expectAccessible(page);

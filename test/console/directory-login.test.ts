@@ -45,7 +45,7 @@ afterAll(async () => {
 
 async function logIn(name: string, secret: string, account?: string) {
   const { page, complaints } = await freshPage(browser);
-  await page.goto(`https://localhost:${new URL(instance.url).port}/console/#/cas`);
+  await page.goto(`https://localhost:${new URL(instance.url).port}/console/people/tokens`);
   if (account !== undefined) await page.getByLabel("Account").selectOption(account);
   await page.getByLabel("User name").fill(name);
   await page.getByLabel("Password", { exact: true }).fill(secret);
@@ -63,7 +63,7 @@ describe.skipIf(!possible)("the login page", () => {
 
   test("lets root in, when asked for that account", async () => {
     const { page } = await logIn("root", password, "Built-in administrator");
-    await page.getByRole("heading", { name: "Certificate authorities" }).waitFor();
+    await page.getByRole("heading", { name: "API tokens" }).waitFor();
     await page.context().close();
   }, 30_000);
 

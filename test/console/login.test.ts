@@ -54,7 +54,7 @@ afterAll(async () => {
 
 async function visit(): Promise<{ page: Page; complaints: string[] }> {
   const visited = await freshPage(browser);
-  await visited.page.goto(`https://localhost:${new URL(instance.url).port}/console/#/cas`);
+  await visited.page.goto(`https://localhost:${new URL(instance.url).port}/console/people/tokens`);
   return visited;
 }
 
@@ -64,8 +64,7 @@ async function logIn(page: Page, secret = password): Promise<void> {
   await page.getByRole("button", { name: "Log in" }).first().click();
 }
 
-const authorities = (page: Page) =>
-  page.getByRole("heading", { name: "Certificate authorities" }).waitFor();
+const inside = (page: Page) => page.getByRole("heading", { name: "API tokens" }).waitFor();
 const loginForm = (page: Page) => page.getByRole("heading", { name: "Log in" }).waitFor();
 
 describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
@@ -83,7 +82,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
   test("keeps the session out of reach of scripts, over a reload, until one logs out", async () => {
     const { page, complaints } = await visit();
     await logIn(page);
-    await authorities(page);
+    await inside(page);
     const cookies = await page.context().cookies();
     expect(
       cookies.map(({ name, httpOnly, secure, sameSite }) => [name, httpOnly, secure, sameSite]),
@@ -94,7 +93,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     const seen = await page.evaluate("document.cookie");
     expect(seen).not.toContain("__Host-pki=");
     await page.reload();
-    await authorities(page);
+    await inside(page);
     await page.getByRole("button", { name: "Log out" }).click();
     await loginForm(page);
     expect(await page.context().cookies()).toEqual([]);
@@ -115,7 +114,9 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.locator('button[type="submit"]').click();
     await page.locator('button[type="submit"]').click();
     await page.getByText("Alice Example").waitFor();
-    expect(new URL(page.url()).pathname).toBe("/console/");
+    // Back where one was before the provider asked.
+    await inside(page);
+    expect(new URL(page.url()).pathname).toBe("/console/people/tokens");
     const names = (await page.context().cookies()).map(({ name }) => name);
     expect(names).not.toContain("__Host-pki_oidc_tx");
     expect(complaints).toEqual([]);
@@ -125,23 +126,25 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
   test("ends another session with the CSRF token, and that one notices", async () => {
     const victim = await visit();
     await logIn(victim.page);
-    await authorities(victim.page);
+    await inside(victim.page);
     const { page, complaints } = await visit();
     await logIn(page);
-    await authorities(page);
+    await inside(page);
     const writes: (string | undefined)[] = [];
     page.on("request", (request) => {
       if (request.method() === "DELETE") writes.push(request.headers()["x-csrf-token"]);
     });
     await page.getByRole("link", { name: "Sessions" }).click();
-    const ends = page.getByRole("button", { name: "End", exact: true });
-    await ends.first().waitFor();
-    expect(await ends.first().isDisabled()).toBe(true);
+    const own = page.getByRole("button", { name: "End", exact: true });
+    await own.waitFor();
+    expect(await own.isDisabled()).toBe(true);
+    await page.getByText("This is your own: log out instead.").waitFor();
+    await page.getByRole("link", { name: "End", exact: true }).first().click();
     const ended = page.waitForResponse((answer) => answer.request().method() === "DELETE");
-    await ends.nth(1).click();
+    await page.getByRole("button", { name: "End the session" }).click();
     expect((await ended).status()).toBe(200);
     expect(writes).toEqual([expect.stringMatching(/^[A-Za-z0-9_-]{43}$/)]);
-    await victim.page.getByRole("link", { name: "Audit events" }).click();
+    await victim.page.getByRole("link", { name: "Events" }).click();
     await victim.page.getByText("Your session has ended.").waitFor();
     await loginForm(victim.page);
     expect([...complaints, ...victim.complaints]).toEqual([]);
@@ -154,12 +157,30 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.clock.install();
     await page.reload();
     await logIn(page);
-    await authorities(page);
+    await inside(page);
     await page.clock.fastForward("59:00");
-    await authorities(page);
+    await inside(page);
     await page.clock.fastForward("01:01");
     await page.getByText("Your session has ended.").waitFor();
     await loginForm(page);
+    await page.context().close();
+  }, 30_000);
+
+  test("keeps what was typed when the session is over, for the same person to go on with", async () => {
+    const { page, complaints } = await visit();
+    await logIn(page);
+    await inside(page);
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("kept over a login");
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("Your session has ended.").waitFor();
+    await logIn(page);
+    await page.getByRole("heading", { name: "Log in again" }).waitFor({ state: "hidden" });
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("kept over a login");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("Nobody can show it again").waitFor();
+    expect(complaints).toEqual([]);
     await page.context().close();
   }, 30_000);
 
@@ -169,7 +190,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Use an API token").click();
     await page.getByLabel("API token", { exact: true }).fill(secret);
     await page.getByRole("button", { name: "Log in" }).last().click();
-    await authorities(page);
+    await inside(page);
     expect(await page.context().cookies()).toEqual([]);
     await page.reload();
     await loginForm(page);

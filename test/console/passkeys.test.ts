@@ -61,7 +61,7 @@ async function visit(host = "localhost"): Promise<Visit> {
       automaticPresenceSimulation: true,
     },
   });
-  await page.goto(`https://${host}:${new URL(instance.url).port}/console/#/passkeys`);
+  await page.goto(`https://${host}:${new URL(instance.url).port}/console/people/passkeys`);
   await page.getByLabel("User name").fill("root");
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Log in" }).first().click();
@@ -70,7 +70,7 @@ async function visit(host = "localhost"): Promise<Visit> {
 }
 
 async function add(page: Page, name: string): Promise<void> {
-  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Name of a new passkey").fill(name);
   await page.getByRole("button", { name: "Add a passkey" }).click();
 }
 
@@ -81,9 +81,8 @@ const cell = (page: Page, name: string) => page.getByRole("cell", { name, exact:
 
 async function endAnother(page: Page): Promise<void> {
   await page.getByRole("link", { name: "Sessions" }).click();
-  const ends = page.getByRole("button", { name: "End", exact: true });
-  await ends.nth(1).waitFor();
-  await ends.nth(1).click();
+  await page.getByRole("link", { name: "End", exact: true }).first().click();
+  await page.getByRole("button", { name: "End the session" }).click();
 }
 
 describe.skipIf(chromiumPath === undefined)("the console with passkeys", () => {
@@ -125,9 +124,13 @@ describe.skipIf(chromiumPath === undefined)("the console with passkeys", () => {
     await confirmation(page).getByRole("button", { name: "Cancel" }).click();
     await page.getByText("step_up_required").waitFor();
     await cell(page, "laptop").waitFor();
-    await page.getByRole("button", { name: "Remove" }).click();
+    await page.getByRole("link", { name: "Remove" }).click();
+    await page.getByRole("button", { name: "Remove the passkey" }).click();
+    await confirmation(page).waitFor();
     await page.keyboard.press("Escape");
-    await page.getByText("step_up_required").waitFor();
+    const asked = page.getByRole("dialog", { name: "Remove this passkey" });
+    await asked.getByText("step_up_required").waitFor();
+    await asked.getByRole("button", { name: "Cancel" }).click();
     await cell(page, "laptop").waitFor();
     expect(await cell(page, "thief").count()).toBe(0);
     expect(complaints).toEqual([]);

@@ -1,5 +1,90 @@
-/** Not drawn yet. */
+/** The audit chain, live and searchable: who did what, the text that is hashed, and its proof. */
 
+import { actions, results } from "#core/audit/actions.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { EventPanel } from "#web/pages/events/event.tsx";
+import { ExportDialog } from "#web/pages/events/export.tsx";
+import { VerifyDialog } from "#web/pages/events/verify.tsx";
+import type { PageProps } from "#web/page.ts";
+import { Action } from "#web/ui/action.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { useDialog } from "#web/ui/layers.tsx";
+import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { Status } from "#web/ui/status.tsx";
+import { Time } from "#web/ui/time.tsx";
 
-export const EventsPage = () => <Heading name="Events" />;
+/** The segment behind `events` is the number of one, whose panel is open. */
+export function EventsPage({ rest: [seq] }: PageProps) {
+  const address = useAddress();
+  const { open, close } = useDialog();
+  const { action, actor, result, ca, serial, request_id, tenant, from, to } = address.query;
+  const members = { action, actor, result, ca, serial, request_id, tenant, from, to };
+  return (
+    <>
+      <Heading name="Events">
+        <Action operation="event.verify" href={hrefWith(address, { dialog: "verify" })}>
+          Verify now
+        </Action>
+        <Action operation="event.export" href={hrefWith(address, { dialog: "export" })}>
+          Export
+        </Action>
+      </Heading>
+      <Filters filters={filters} />
+      <div class="beside">
+        <List
+          name="event.list"
+          members={members}
+          caption="Audit events, newest first"
+          columns={columns}
+          keyOf={(event) => String(event.seq)}
+          hrefOf={(event) => hrefOf(["events", String(event.seq)], address.query)}
+          selected={seq}
+          live={["*"]}
+          empty={
+            <>
+              <p>No event fits.</p>
+              <Copy text="pkid audit list --follow" name="command" />
+            </>
+          }
+        />
+        {seq !== undefined && (
+          <EventPanel seq={seq} closeHref={hrefOf(["events"], address.query)} />
+        )}
+      </div>
+      {open === "verify" && <VerifyDialog onClose={close} />}
+      {open === "export" && <ExportDialog onClose={close} />}
+    </>
+  );
+}
+
+const columns: readonly Column<RowOf<"event.list">>[] = [
+  { name: "Number", cell: ({ seq }) => <span class="mono">{seq}</span> },
+  { name: "When", cell: ({ timestamp }) => <Time at={timestamp} /> },
+  { name: "What", cell: ({ action }) => <span class="mono">{action}</span> },
+  { name: "Result", cell: ({ result }) => <Status word={result} /> },
+  { name: "Who", wide: true, cell: ({ actor, actor_name }) => actor_name ?? actor },
+  {
+    name: "On",
+    wide: true,
+    cell: ({ target, target_name }) => target_name ?? target ?? "",
+  },
+];
+
+/** Each group of actions by its beginning, and each action. */
+const actionChoices = [
+  ...[...new Set(Object.keys(actions).map((action) => `${action.split(".")[0]}.*`))].sort(),
+  ...Object.keys(actions).sort(),
+].map((value) => ({ value, label: value }));
+
+const filters: readonly Filter[] = [
+  { name: "action", label: "What", choices: actionChoices },
+  { name: "actor", label: "Who" },
+  { name: "result", label: "Result", choices: results.map((value) => ({ value, label: value })) },
+  { name: "from", label: "From", kind: "day" },
+  { name: "to", label: "Until", kind: "day" },
+  { name: "serial", label: "Serial" },
+  { name: "request_id", label: "Request" },
+];

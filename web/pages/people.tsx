@@ -1,5 +1,32 @@
-/** Not drawn yet. */
+/** Who may do what here: API tokens, grants, tenants, sessions and passkeys. */
 
-import { Heading } from "#web/ui/heading.tsx";
+import { GrantsPart } from "#web/pages/people/grants.tsx";
+import { PasskeysPart } from "#web/pages/people/passkeys.tsx";
+import { SessionsPart } from "#web/pages/people/sessions.tsx";
+import { TenantsPart } from "#web/pages/people/tenants.tsx";
+import { ApiTokensPart } from "#web/pages/people/tokens.tsx";
+import type { PageProps } from "#web/page.ts";
+import { Tabs } from "#web/ui/tabs.tsx";
 
-export const PeoplePage = () => <Heading name="People" />;
+/** The part that the segment behind `people` names; API tokens first. */
+export function PeoplePage({ rest: [part = "tokens", id] }: PageProps) {
+  return (
+    <>
+      <Tabs page="people" tabs={parts} current={part} />
+      {part === "tokens" && <ApiTokensPart id={id} />}
+      {part === "grants" && <GrantsPart />}
+      {part === "tenants" && <TenantsPart id={id} />}
+      {part === "sessions" && <SessionsPart />}
+      {part === "passkeys" && <PasskeysPart />}
+      {!parts.some(({ segment }) => segment === part) && <p>There is no such part.</p>}
+    </>
+  );
+}
+
+const parts = [
+  { segment: "tokens", name: "API tokens" },
+  { segment: "grants", name: "Grants" },
+  { segment: "tenants", name: "Tenants" },
+  { segment: "sessions", name: "Sessions" },
+  { segment: "passkeys", name: "Passkeys" },
+] as const;

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CopySign } from "./icon.tsx";
+import { serialHex } from "./plain.ts";
 
 interface CopyProps {
   /** What is copied. */
@@ -53,13 +54,6 @@ export const Fingerprint = ({ text, name = "fingerprint" }: { text: string; name
     {text.startsWith("SHA256:") ? text : grouped(text.replaceAll(":", ""))}
   </Copy>
 );
-
-/** The octets of a decimal serial in lower-case hexadecimal, an even number of digits. */
-export function serialHex(serial: string): string {
-  if (!/^\d{1,50}$/.test(serial)) return serial;
-  const hex = BigInt(serial).toString(16);
-  return hex.length % 2 === 0 ? hex : `0${hex}`;
-}
 
 const grouped = (hex: string): string => hex.replace(/(.{4})(?=.)/g, "$1 ");
 

@@ -3,12 +3,13 @@
 import { useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { shortText } from "./plain.ts";
 
 export interface Filter {
   /** The member of the query, and of the operation. */
   readonly name: string;
   readonly label: string;
-  /** What can be chosen; free text or a day where left out. */
+  /** What can be chosen; free text or a day where left out. Of days there are others besides. */
   readonly choices?: readonly Choice[];
   readonly kind?: "text" | "day";
   /** May not be taken away: a list that needs one. */
@@ -36,7 +37,7 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
       <legend class="unseen">Filters</legend>
       {set.map(({ name, label, choices, required }) => (
         <span key={name} class="chip">
-          {label}: {wordOf(choices, address.query[name] ?? "")}
+          {label}: {shortText(wordOf(choices, address.query[name] ?? ""))}
           {!required && (
             <a href={hrefWith(address, { [name]: undefined })}>
               <span aria-hidden="true">×</span>
@@ -72,14 +73,17 @@ interface ValueProps {
 
 function Value({ filter: { label, choices, kind = "text" }, onApply }: ValueProps) {
   const [value, setValue] = useState("");
-  if (choices !== undefined) {
+  const [other, setOther] = useState(false);
+  if (choices !== undefined && !other) {
     return (
       <select
         class="chip"
         aria-label={label}
         ref={focused}
         value=""
-        onChange={({ currentTarget }) => onApply(currentTarget.value)}
+        onChange={({ currentTarget }) =>
+          currentTarget.value === otherDay ? setOther(true) : onApply(currentTarget.value)
+        }
       >
         <option value="">{label}…</option>
         {choices.map((choice) => (
@@ -87,6 +91,7 @@ function Value({ filter: { label, choices, kind = "text" }, onApply }: ValueProp
             {choice.label}
           </option>
         ))}
+        {kind === "day" && <option value={otherDay}>another day…</option>}
       </select>
     );
   }
@@ -114,6 +119,8 @@ function Value({ filter: { label, choices, kind = "text" }, onApply }: ValueProp
     </form>
   );
 }
+
+const otherDay = "other";
 
 const focused = (control: HTMLElement | null): void => control?.focus();
 

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useId, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
-import { useConsole } from "#web/console.ts";
+import { tellChange, useConsole } from "#web/console.ts";
 import { Outcome } from "./asked.tsx";
 
 export interface Sending<Name extends keyof Answers> {
@@ -27,6 +27,7 @@ export function useSend<Name extends keyof Answers>(name: Name): Sending<Name> {
     const come = await replied(asked);
     setReply(come);
     setBusy(false);
+    if (come.kind !== "refused") tellChange();
     return come.kind === "answered" ? come.answer : undefined;
   };
   const forget = useCallback(() => setReply(undefined), []);
@@ -39,20 +40,22 @@ interface FieldProps {
   readonly member?: string;
   readonly reply?: Reply<unknown> | undefined;
   readonly hint?: ComponentChildren;
+  /** What is wrong with what is typed, before anything is sent. */
+  readonly fault?: string | undefined;
   /** Draws the control with these attributes on it. */
   readonly children: (control: ControlAttributes) => ComponentChildren;
 }
 
-interface ControlAttributes {
+export interface ControlAttributes {
   readonly id: string;
   readonly "aria-describedby": string;
   readonly "aria-invalid": boolean;
 }
 
 /** A label, its control, what helps to fill it in, and what is wrong with it. */
-export function Field({ label, member, reply, hint, children }: FieldProps) {
+export function Field({ label, member, reply, hint, fault: typed, children }: FieldProps) {
   const id = useId();
-  const fault = member === undefined ? undefined : faultOf(reply, member);
+  const fault = typed ?? (member === undefined ? undefined : faultOf(reply, member));
   return (
     <div class="field">
       <label for={id}>{label}</label>

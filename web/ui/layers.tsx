@@ -45,6 +45,8 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
   useEffect(() => {
     const back = document.activeElement;
     window.current?.showModal();
+    // The cross is first in the dialog, and what one came for is the first field.
+    window.current?.querySelector<HTMLElement>("form :is(input, select, textarea)")?.focus();
     return () => {
       if (back instanceof HTMLElement) back.focus();
     };

@@ -1,5 +1,6 @@
 /** What a run of preflight can look at: parts that are open, or why they are not. */
 
+import type { Instant } from "#core/time.ts";
 import { failed, type Finding, skipped } from "#core/preflight/finding.ts";
 import { assert } from "#core/problems.ts";
 
@@ -27,10 +28,23 @@ export function present<T>(part: Part<T>): T {
 export interface ServerLook {
   /** Jobs that should have run by now. */
   readonly lateJobs: () => readonly string[];
+  /** Every job of this process. */
+  readonly jobs: () => readonly JobLook[];
   /** Where the main listener is reached from here. */
   readonly listener: () => {
     readonly host: string;
     readonly port: number;
     readonly secure: boolean;
   };
+}
+
+/** One job as this process has seen it run. */
+export interface JobLook {
+  readonly name: string;
+  readonly everySeconds: number;
+  readonly succeededAt: Instant | undefined;
+  readonly failedAt: Instant | undefined;
+  /** What it last failed with, where it has not succeeded since. */
+  readonly failure: string | undefined;
+  readonly late: boolean;
 }

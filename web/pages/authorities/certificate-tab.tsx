@@ -1,11 +1,11 @@
 /** The certificate of a CA, or the request while it waits for one; what lies above it; files. */
 
+import { CertificateFields } from "#web/pages/certificates/fields.tsx";
 import { addressOf } from "#web/api.ts";
-import { Copy, Fingerprint, Serial } from "#web/ui/copy.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
-import { Distance, Time } from "#web/ui/time.tsx";
+import { plainText } from "#web/ui/plain.ts";
 import { type Ca, caHref } from "./ca.ts";
-import { extensionLines } from "./extensions.ts";
 import { useAncestors } from "./relatives.ts";
 import { RequestText } from "./request-dialog.tsx";
 import { Pem } from "./pem.tsx";
@@ -33,40 +33,11 @@ export function CertificateTab({ ca }: { readonly ca: Ca }) {
 }
 
 function Certified({ ca, pem }: { readonly ca: Ca; readonly pem: string }) {
-  const lines = extensionLines(pem) ?? [];
   return (
     <>
       <section class="card" aria-label="Certificate">
         <h2>Certificate</h2>
-        <dl>
-          <dt>Subject</dt>
-          <dd>{ca.subject}</dd>
-          <dt>Serial</dt>
-          <dd>{ca.serial !== undefined && <Serial serial={ca.serial} />}</dd>
-          <dt>Valid from</dt>
-          <dd>
-            <Time at={ca.not_before} />
-          </dd>
-          <dt>Valid until</dt>
-          <dd>
-            <Time at={ca.not_after} /> (<Distance at={ca.not_after} />)
-          </dd>
-          <dt>Key</dt>
-          <dd>
-            <Fingerprint text={ca.public_key_fingerprint} />
-          </dd>
-          {lines.map(({ name, critical, values }) => (
-            <div key={name} class="pair">
-              <dt>{name}</dt>
-              <dd>
-                {shortened(values).map((value) => (
-                  <div key={value}>{value}</div>
-                ))}
-                {critical && <span class="quiet small">critical</span>}
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <CertificateFields pem={pem} />
         <details>
           <summary>PEM</summary>
           <Pem name="Certificate" text={pem} />
@@ -82,10 +53,6 @@ function Certified({ ca, pem }: { readonly ca: Ca; readonly pem: string }) {
     </>
   );
 }
-
-/** Words stand in one line; what is long has one of its own. */
-const shortened = (values: readonly string[]): readonly string[] =>
-  values.every((value) => value.length < 24) ? [values.join(", ")] : values;
 
 /** Those that vouch for it, its issuer first, as far as this instance knows them. */
 function Above({ ca }: { readonly ca: Ca }) {
@@ -107,10 +74,10 @@ function Above({ ca }: { readonly ca: Ca }) {
   return (
     <section class="card" aria-label="Above it">
       <h2>Above it</h2>
-      <ol class="path">
+      <ol>
         {ancestors.map(({ id, label, subject }) => (
           <li key={id}>
-            <a href={caHref(id)}>{label}</a> <span class="quiet">{subject}</span>
+            <a href={caHref(id)}>{label}</a> <span class="quiet">{plainText(subject)}</span>
           </li>
         ))}
       </ol>

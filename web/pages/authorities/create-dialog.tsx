@@ -3,6 +3,7 @@
 import type { Reply } from "#web/api.ts";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
+import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import type { Ca } from "./ca.ts";
 import { caMembers, emptyCa, type TypedCa } from "./ca-form.ts";
@@ -20,7 +21,7 @@ import { Preview } from "./preview.tsx";
 import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
 import { filled, linesOf } from "./members.ts";
-import { ChoiceField, TextField, useTyped } from "./typed.tsx";
+import { useTyped } from "./typed.tsx";
 
 interface CreateDialogProps {
   /** Undefined: a root. */

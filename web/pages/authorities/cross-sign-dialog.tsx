@@ -9,12 +9,14 @@ import { useAsked } from "#web/ui/asked.tsx";
 import { save } from "#web/ui/download.tsx";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
+import { plainText } from "#web/ui/plain.ts";
 import { Day } from "#web/ui/time.tsx";
+import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { countOf, filled } from "./members.ts";
-import { ChoiceField, PemField, TextField, useTyped } from "./typed.tsx";
+import { PemField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
 
 interface CrossSignDialogProps {
@@ -217,7 +219,7 @@ function Signed({ issuer, answer }: SignedProps) {
       <div class="notice good" role="status">
         <p>
           <span aria-hidden="true">✓ </span>
-          {issuer.label} vouches for {cross_sign.subject}.
+          {issuer.label} vouches for {plainText(cross_sign.subject)}.
         </p>
       </div>
       <dl>

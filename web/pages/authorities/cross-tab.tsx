@@ -9,6 +9,7 @@ import { Asked } from "#web/ui/asked.tsx";
 import { Copy, Serial } from "#web/ui/copy.tsx";
 import { Download, save } from "#web/ui/download.tsx";
 import { type Column, List, Table } from "#web/ui/list.tsx";
+import { shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Day } from "#web/ui/time.tsx";
 import { type Ca, caHref, inactiveReason } from "./ca.ts";
@@ -88,8 +89,8 @@ const sourceWords: Readonly<Record<Cross["source"], string>> = {
 };
 
 function SubjectCell({ cross: { subject, subject_ca_id } }: { readonly cross: Cross }) {
-  if (subject_ca_id === undefined) return <span>{subject}</span>;
-  return <a href={caHref(subject_ca_id)}>{subject}</a>;
+  if (subject_ca_id === undefined) return <span>{shortText(subject)}</span>;
+  return <a href={caHref(subject_ca_id)}>{shortText(subject)}</a>;
 }
 
 interface PathsProps {

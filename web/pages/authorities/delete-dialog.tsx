@@ -3,11 +3,12 @@
 import { hrefOf, visit } from "#web/address.ts";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
+import { CheckField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, holderWord } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { filled } from "./members.ts";
-import { CheckField, TextField, useTyped } from "./typed.tsx";
+import { useTyped } from "./typed.tsx";
 
 interface DeleteDialogProps {
   readonly ca: Ca;

@@ -1,11 +1,13 @@
 /** What a CA is, how much it has issued, what stands below it, and where else to look. */
 
+import { Fragment } from "preact";
 import { hrefWith } from "#web/address.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Asked, useAsked } from "#web/ui/asked.tsx";
 import { Copy, Fingerprint } from "#web/ui/copy.tsx";
 import { Table } from "#web/ui/list.tsx";
+import { plainText, shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Day, Distance, Time } from "#web/ui/time.tsx";
 import {
@@ -49,7 +51,7 @@ function Facts({ ca }: { readonly ca: Ca }) {
           {roleWord(ca)} <Parent ca={ca} />
         </dd>
         <dt>Subject</dt>
-        <dd>{ca.subject}</dd>
+        <dd>{plainText(ca.subject)}</dd>
         <dt>Key</dt>
         <dd>
           {keyWords(ca)} · {holderWord(ca)}
@@ -78,7 +80,7 @@ function Facts({ ca }: { readonly ca: Ca }) {
         <dt>CAs below it</dt>
         <dd>{ca.max_path_len === undefined ? "no limit" : `${ca.max_path_len} deep at most`}</dd>
         <dt>Tenant</dt>
-        <dd>{tenant?.name || tenant?.slug || ca.tenant_id}</dd>
+        <dd>{plainText(tenant?.name || tenant?.slug || ca.tenant_id)}</dd>
         <dt>Made</dt>
         <dd>
           <Time at={ca.created_at} />
@@ -110,14 +112,14 @@ const Counts = ({ ca: { id, status } }: { readonly ca: Ca }) => (
     ) : (
       <dl>
         {countedStatuses.map((word) => (
-          <div key={word} class="pair">
+          <Fragment key={word}>
             <dt>
               <Status word={word} />
             </dt>
             <dd>
               <Count id={id} status={word} />
             </dd>
-          </div>
+          </Fragment>
         ))}
       </dl>
     )}
@@ -180,7 +182,7 @@ function Below({ ca }: { readonly ca: Ca }) {
 const belowColumns = [
   { name: "Authority", cell: ({ label }: Ca) => label },
   { name: "State", cell: ({ status }: Ca) => <Status word={status} /> },
-  { name: "Subject", cell: ({ subject }: Ca) => subject, wide: true },
+  { name: "Subject", cell: ({ subject }: Ca) => shortText(subject), wide: true },
   { name: "Expires", cell: ({ not_after }: Ca) => <Day at={not_after} /> },
 ];
 

@@ -49,7 +49,7 @@ export function GuardedForm(props: GuardedFormProps) {
           </span>
         </p>
       )}
-      {props.children}
+      <div class="guarded">{props.children}</div>
       <Gates operation={operation} />
     </SendForm>
   );

@@ -109,7 +109,7 @@ function Checks({ failed, replace }: ChecksProps) {
   return (
     <section aria-label="Checks">
       <h3>{failed === undefined ? "What will be checked" : "What was checked"}</h3>
-      <ul class="plain-list">
+      <ul class="bare">
         {checks.map(([check, words]) => (
           <li key={check}>
             {failed === undefined ? (

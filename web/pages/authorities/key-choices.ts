@@ -2,9 +2,9 @@
 
 import type { Answers } from "#api/answers.ts";
 import { isForRootsOnly, isPostQuantum, type KeyType, keyTypes } from "#core/x509/algorithms.ts";
+import type { Choice } from "#web/ui/fields.tsx";
 import type { Ca } from "./ca.ts";
 import type { TypedCa } from "./ca-form.ts";
-import type { Choice } from "./typed.tsx";
 
 /** What is known of the provider; undefined until it has answered, or where one may not ask. */
 export type Provider = Answers["hsm.info"] | undefined;

@@ -1,8 +1,9 @@
 /** What a new CA may certify: names, policies and purposes, folded away until they are wanted. */
 
 import type { Reply } from "#web/api.ts";
+import { CheckField, TextField } from "#web/ui/fields.tsx";
 import { subtreeKinds, type TypedCa, type TypedSubtrees } from "./ca-form.ts";
-import { CheckField, LinesField, TextField } from "./typed.tsx";
+import { LinesField } from "./typed.tsx";
 
 interface LimitFieldsProps {
   readonly typed: TypedCa;

@@ -30,7 +30,7 @@ export const Made = ({ ca, warnings = [], children }: MadeProps) => (
 /** What is taken, and worth knowing. */
 export const Warnings = ({ words }: { readonly words: readonly string[] }) =>
   words.length === 0 ? null : (
-    <ul class="notice warn plain-list">
+    <ul class="notice warn bare">
       {words.map((word) => (
         <li key={word}>
           <span aria-hidden="true">◐ </span>

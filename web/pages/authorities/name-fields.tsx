@@ -2,9 +2,9 @@
 
 import type { Reply } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
+import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import type { TypedSubject } from "./ca-form.ts";
 import { SubjectFields } from "./subject-fields.tsx";
-import { ChoiceField, TextField } from "./typed.tsx";
 
 interface TypedName extends TypedSubject {
   readonly label: string;

@@ -1,5 +1,6 @@
 /** What the certificate of a new CA will say, beside the form that asks for it. */
 
+import { Fragment } from "preact";
 import type { Ca } from "./ca.ts";
 import type { TypedCa } from "./ca-form.ts";
 import { plannedFields } from "./planned.ts";
@@ -19,13 +20,13 @@ export const Preview = ({ typed, parent }: PreviewProps) => (
     </p>
     <dl>
       {plannedFields(typed, parent, Date.now()).map(({ name, value, critical }) => (
-        <div key={name} class="pair">
+        <Fragment key={name}>
           <dt>{name}</dt>
           <dd>
             {value}
             {critical && <span class="quiet small"> critical</span>}
           </dd>
-        </div>
+        </Fragment>
       ))}
     </dl>
   </section>

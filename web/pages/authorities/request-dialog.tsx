@@ -6,6 +6,7 @@ import { save } from "#web/ui/download.tsx";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import type { Answers } from "#api/answers.ts";
+import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { caHref } from "./ca.ts";
 import { noSubject, subjectMember, type TypedSubject } from "./ca-form.ts";
@@ -14,7 +15,7 @@ import { NameFields, useFirstTenant } from "./name-fields.tsx";
 import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
 import { countOf, filled } from "./members.ts";
-import { ChoiceField, TextField, useTyped } from "./typed.tsx";
+import { useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
 
 interface RequestDialogProps {

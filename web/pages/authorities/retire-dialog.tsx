@@ -1,19 +1,20 @@
 /** Retires a superseded key: whom it would hurt in numbers, why, and what is typed to force it. */
 
-import type { Answers } from "#api/answers.ts";
 import { useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Day } from "#web/ui/time.tsx";
+import { CheckField, ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, certificatesHref } from "./ca.ts";
 import { counted, ofCas, useDependants } from "./dependants.ts";
 import { explained } from "./refusals.ts";
 import { oldestSuperseded, useLineage } from "./relatives.ts";
 import { filled } from "./members.ts";
-import { CheckField, ChoiceField, TextField, useTyped } from "./typed.tsx";
+import { useTyped } from "./typed.tsx";
 
 interface RetireDialogProps {
   readonly ca: Ca;

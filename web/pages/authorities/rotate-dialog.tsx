@@ -7,6 +7,7 @@ import { save } from "#web/ui/download.tsx";
 import { useSend } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Day } from "#web/ui/time.tsx";
+import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, notRotatableReason } from "./ca.ts";
 import { counted, ofCas, useDependants } from "./dependants.ts";
@@ -17,7 +18,7 @@ import { explained } from "./refusals.ts";
 import { useLineage } from "./relatives.ts";
 import { LineagePicture } from "./rollover-tab.tsx";
 import { countOf, filled } from "./members.ts";
-import { ChoiceField, TextField, useTyped } from "./typed.tsx";
+import { useTyped } from "./typed.tsx";
 
 interface RotateDialogProps {
   readonly ca: Ca;
@@ -87,7 +88,7 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
 function Consequence({ old }: { readonly old: Ca }) {
   const { certificates, cas = 0 } = useDependants([old]).get(old.id) ?? {};
   return (
-    <ul class="plain-list">
+    <ul class="bare">
       <li>
         <strong>{certificates === undefined ? "…" : counted(certificates, "certificate")}</strong>
         {ofCas(cas)} {certificates === 1 ? "chains" : "chain"} to the key of {old.label}. What is

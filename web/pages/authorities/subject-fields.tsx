@@ -1,8 +1,8 @@
 /** The subject of a CA as fields. */
 
 import type { Reply } from "#web/api.ts";
+import { TextField } from "#web/ui/fields.tsx";
 import { attributes, type TypedSubject } from "./ca-form.ts";
-import { TextField } from "./typed.tsx";
 
 interface SubjectFieldsProps {
   readonly typed: TypedSubject;

@@ -1,4 +1,4 @@
-/** Fields of a form whose texts are members of one object, and what is sent of them. */
+/** What is typed into a form as members of one object, and fields of several lines. */
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export function useTyped<Form extends object>(
   return [typed, (change) => setTyped((was) => ({ ...was, ...change }))];
 }
 
-interface TextProps {
+interface LinesProps {
   readonly label: string;
   readonly member: string;
   readonly reply: Reply<unknown> | undefined;
@@ -21,25 +21,6 @@ interface TextProps {
   readonly onChange: (value: string) => void;
   readonly hint?: ComponentChildren;
   readonly placeholder?: string;
-}
-
-/** One line. */
-export function TextField({ label, member, reply, hint, value, onChange, placeholder }: TextProps) {
-  return (
-    <Field label={label} member={member} reply={reply} hint={hint}>
-      {(control) => (
-        <input
-          {...control}
-          type="text"
-          autocomplete="off"
-          spellcheck={false}
-          placeholder={placeholder}
-          value={value}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
-        />
-      )}
-    </Field>
-  );
 }
 
 /** Several lines: PEM, or one entry each. */
@@ -51,7 +32,7 @@ export function LinesField({
   value,
   onChange,
   placeholder,
-}: TextProps) {
+}: LinesProps) {
   return (
     <Field label={label} member={member} reply={reply} hint={hint}>
       {(control) => (
@@ -68,7 +49,7 @@ export function LinesField({
 }
 
 /** A text of PEM that can be pasted, or read from a file that is chosen. */
-export function PemField(props: TextProps) {
+export function PemField(props: LinesProps) {
   const { label, onChange } = props;
   const choose = async (file: File | undefined) => {
     if (file !== undefined) onChange(await pemOf(file));
@@ -86,56 +67,6 @@ export function PemField(props: TextProps) {
     </>
   );
 }
-
-interface ChoiceProps extends Omit<TextProps, "placeholder"> {
-  readonly choices: readonly Choice[];
-}
-
-export interface Choice {
-  readonly value: string;
-  readonly label: string;
-  readonly disabled?: boolean;
-}
-
-/** One of a few. */
-export function ChoiceField(props: ChoiceProps) {
-  const { label, member, reply, hint, value, onChange, choices } = props;
-  return (
-    <Field label={label} member={member} reply={reply} hint={hint}>
-      {(control) => (
-        <select
-          {...control}
-          value={value}
-          onChange={({ currentTarget }) => onChange(currentTarget.value)}
-        >
-          {choices.map((choice) => (
-            <option key={choice.value} value={choice.value} disabled={choice.disabled}>
-              {choice.label}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-}
-
-interface CheckProps {
-  readonly label: ComponentChildren;
-  readonly checked: boolean;
-  readonly onChange: (checked: boolean) => void;
-}
-
-/** Yes or no. */
-export const CheckField = ({ label, checked, onChange }: CheckProps) => (
-  <label class="check">
-    <input
-      type="checkbox"
-      checked={checked}
-      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
-    />
-    <span>{label}</span>
-  </label>
-);
 
 /** A file as PEM: what is binary is taken for the DER of one certificate. */
 async function pemOf(file: File): Promise<string> {

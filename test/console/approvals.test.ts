@@ -1,0 +1,121 @@
+/** Approvals in the console: what waits, everything that would be done, and the decision on it. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+  rootPassword,
+} from "#test/support/instances/console-world.ts";
+import { hostile } from "#test/support/instances/hostile.ts";
+
+let world: ConsoleWorld;
+/** Of the local administrator, who is another person than root. */
+let other: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start({
+    approvals: { enabled: true, thresholds: { "ca.create": 1 } },
+  });
+  other = await world.instance.token(["admin"], { scope: "platform" });
+}, 60_000);
+afterAll(() => world?.stop());
+
+/** Asks for a root, and gives the request that waits. */
+async function parked(label: string, authorization: string, cn = label): Promise<string> {
+  const answer = await world.instance.fetch("/api/ca/init-root", {
+    method: "POST",
+    headers: { authorization, "content-type": "application/json" },
+    body: JSON.stringify({ label, subject: { cn }, key_type: "ecdsa-p256" }),
+  });
+  expect(answer.status).toBe(202);
+  return String(answer.headers.get("x-pki-approval-id"));
+}
+
+const byOther = (label: string, cn?: string) => parked(label, `Token ${other}`, cn);
+const byRoot = (label: string) =>
+  parked(label, `Basic ${Buffer.from(`root:${rootPassword}`).toString("base64")}`);
+
+describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
+  test("show everything that is asked for, and execute it by the last approval", async () => {
+    await byOther("approved-root");
+    const { page, complaints, close } = await world.root("/console/approvals?status=pending");
+    await page.getByRole("link", { name: /approved-root/ }).click();
+    const panel = page.getByRole("complementary");
+    await panel.getByText("0 of 1 approvals").waitFor();
+    await panel.getByText("ecdsa-p256", { exact: true }).waitFor();
+    await expectTree(page, "approvals-request", "aside");
+    await expectAccessible(page);
+    await keepPicture(page, "approvals");
+    await panel.getByRole("link", { name: "Approve" }).click();
+    await page.getByLabel("Comment").fill("as agreed");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Approve and execute" }).click();
+    await panel.getByText("as agreed").waitFor();
+    await panel.getByText("What it answered").waitFor();
+    const saved = page.waitForEvent("download");
+    await panel.getByRole("button", { name: "Signed transcript" }).click();
+    expect((await saved).suggestedFilename()).toMatch(/^apr_.*\.json$/);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("let nobody approve what they have asked for, but withdraw it", async () => {
+    const id = await byRoot("own-root");
+    const { page, complaints, close } = await world.root(`/console/approvals/${id}`);
+    const approve = page.getByRole("button", { name: "Approve" });
+    await approve.waitFor();
+    expect(await approve.isDisabled()).toBe(true);
+    await page.getByText("You made it: somebody else must approve.").waitFor();
+    await page.getByRole("link", { name: "Withdraw" }).click();
+    const withdraw = page.getByRole("button", { name: "Withdraw the request" });
+    expect(await withdraw.isDisabled()).toBe(true);
+    await page.getByLabel("Comment").fill("not needed");
+    await withdraw.click();
+    await page
+      .getByRole("complementary")
+      .getByText("● rejected")
+      .or(page.getByText("○ rejected"))
+      .first()
+      .waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("are decided in a narrow window too, and hostile names stay names", async () => {
+    const [hack = ""] = hostile(60);
+    const id = await byOther("narrow-root", hack);
+    const { page, complaints, close } = await world.root("/console/approvals?status=pending", {
+      width: 360,
+    });
+    await page.getByRole("link", { name: /narrow-root/ }).click();
+    await page.getByText(hack).first().waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Reject" }).click();
+    await page.getByLabel("Comment").fill(hack);
+    await page.getByRole("button", { name: "Reject the request" }).click();
+    await page.getByRole("blockquote").getByText(hack).waitFor();
+    expect(await page.evaluate("window.hacked")).toBeUndefined();
+    const found = await world.instance.admin<{ status: string }>("GET", `/api/approvals/${id}`);
+    expect(found.status).toBe("rejected");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("lead there from what was parked in the console itself", async () => {
+    const { page, complaints, close } = await world.root("/console/manual/interface/ca.init_root");
+    await page
+      .getByLabel("Body, JSON")
+      .fill('{"label":"tried","subject":{"cn":"Tried"},"key_type":"ecdsa-p256"}');
+    await page.getByRole("button", { name: "POST it" }).click();
+    await page.getByRole("status").getByText("pending_approval").waitFor();
+    await page.getByRole("link", { name: /waiting for approval/ }).click();
+    await page.getByRole("link", { name: /tried/ }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

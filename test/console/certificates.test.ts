@@ -1,0 +1,372 @@
+/** Certificates in the console: found, read, revoked and renewed by who may, and refused others. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Locator, Page } from "playwright-core";
+
+import { encodePem } from "#core/asn1/pem.ts";
+import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+
+interface Issued {
+  readonly serial: string;
+  readonly certificate: string;
+}
+
+let world: ConsoleWorld;
+let root: string;
+let ca: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const usages = { ext_key_usages: ["clientAuth"], key_usages: ["digitalSignature"] };
+  world = await ConsoleWorld.start({
+    approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
+    profiles: [{ name: "strict", require_approval: true, ...usages }],
+  });
+  const made = (path: string, label: string) =>
+    world.instance.admin<{ id: string }>("POST", path, {
+      label,
+      subject: { cn: `Example ${label}` },
+      key_type: "ecdsa-p256",
+    });
+  root = (await made("/api/ca/init-root", "root")).id;
+  ca = (await made(`/api/ca/${root}/issue-intermediate`, "issuing")).id;
+}, 60_000);
+
+afterAll(() => world?.stop());
+
+/** Issued by the shell; the first name is the common name. */
+const issue = (dns: readonly string[], more: Readonly<Record<string, unknown>> = {}) =>
+  world.instance.admin<Issued>("POST", `/api/ca/${ca}/issue`, { csr: requestFor(dns), ...more });
+
+const requestFor = (dns: readonly string[]): string =>
+  csr({ dns, subject: [{ type: "CN", value: dns[0] ?? "" }] });
+
+const panel = (page: Page): Locator => page.getByRole("complementary");
+const dialog = (page: Page): Locator => page.getByRole("dialog");
+const row = (page: Page, name: string): Locator => page.getByRole("row").filter({ hasText: name });
+
+/** Somebody with an API token of these roles. */
+async function lesser(path: string, roles: readonly string[]) {
+  const secret = await world.instance.token(roles, { scope: "platform" });
+  const visit = await world.stranger(path);
+  const { page } = visit;
+  await page.getByText("Use an API token").click();
+  await page.getByLabel("API token", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Log in" }).last().click();
+  await page.getByRole("navigation", { name: "Pages", exact: true }).waitFor();
+  return visit;
+}
+
+/** Lets a file fall onto the window. */
+const drop = (page: Page, content: string) =>
+  page.evaluate((text) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([text], "any.bin"));
+    for (const type of ["dragover", "drop"]) {
+      const init = { dataTransfer, bubbles: true, cancelable: true };
+      document.querySelector("main")?.dispatchEvent(new DragEvent(type, init));
+    }
+  }, content);
+
+describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () => {
+  test("a certificate is found, read and revoked, and the address says all of it", async () => {
+    const { serial } = await issue(["shop.example.test", "www.shop.example.test"]);
+    const { page, complaints, close } = await world.root("/console/certificates");
+    await row(page, "shop.example.test").waitFor();
+    expect(new URL(page.url()).searchParams.get("ca")).toBe(ca);
+    await expectTree(page, "certificates");
+    await page.getByRole("link", { name: "shop.example.test" }).click();
+    await panel(page).getByText("www.shop.example.test").waitFor();
+    expect(page.url()).toContain(`/console/certificates/${ca}/${serial}?ca=${ca}`);
+    await expectTree(page, "certificates-panel", "aside");
+    await keepPicture(page, "certificates");
+    await panel(page).getByRole("link", { name: "Fields" }).click();
+    await panel(page).getByText("Certificate, SHA-256", { exact: true }).waitFor();
+    await expectTree(page, "certificates-fields", "aside");
+    await expectAccessible(page);
+    await panel(page).getByRole("link", { name: "Revoke" }).click();
+    await dialog(page).waitFor();
+    await page.reload();
+    await dialog(page).getByText("This cannot be undone.").waitFor();
+    await expectTree(page, "certificates-revoke", "dialog");
+    await expectAccessible(page);
+    await keepPicture(page, "certificates-revoke");
+    await dialog(page).getByLabel("Reason").selectOption("keyCompromise");
+    // A key alone revokes nothing.
+    await dialog(page).getByLabel("Reason").press("Enter");
+    const revoke = dialog(page).getByRole("button", { name: "Revoke shop.example.test" });
+    await revoke.click();
+    await dialog(page).waitFor({ state: "detached" });
+    await panel(page).getByText("(keyCompromise)").waitFor();
+    await row(page, "shop.example.test").getByText("revoked").waitFor();
+    const again = panel(page).getByRole("button", { name: "Revoke" });
+    expect(await again.isDisabled()).toBe(true);
+    await panel(page).getByText("It is revoked already.").waitFor();
+    await page.keyboard.press("Escape");
+    await panel(page).waitFor({ state: "detached" });
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("one is suspended, released and renewed with its own key", async () => {
+    const { serial } = await issue(["mail.example.test"]);
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    await panel(page).getByRole("link", { name: "Suspend" }).click();
+    await expectAccessible(page);
+    await dialog(page).getByRole("button", { name: "Suspend mail.example.test" }).click();
+    await panel(page).getByText("It is suspended.").waitFor();
+    await panel(page).getByRole("link", { name: "Release" }).click();
+    await expectAccessible(page);
+    await dialog(page).getByRole("button", { name: "Release mail.example.test" }).click();
+    await panel(page).getByRole("link", { name: "Renew" }).click();
+    await dialog(page).getByRole("button", { name: "Renew" }).click();
+    await dialog(page).waitFor({ state: "detached" });
+    await page.waitForURL((url) => !url.pathname.endsWith(serial));
+    await panel(page).getByRole("link", { name: "Events" }).click();
+    await panel(page).getByText("cert.renew").waitFor();
+    expect(await row(page, "mail.example.test").count()).toBe(2);
+    await row(page, "replaced").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a renewal that is refused keeps what was typed, one that takes two leads on", async () => {
+    const asked = await world.instance.admin<{ approval_id: string }>(
+      "POST",
+      `/api/ca/${ca}/issue`,
+      { csr: requestFor(["vpn.example.test"]), profile: "strict" },
+    );
+    const login = `Basic ${btoa("root:correct horse battery staple")}`;
+    const path = `/api/approvals/${asked.approval_id}/approve`;
+    const headers = { authorization: login };
+    const approved = await world.instance.fetch(path, { method: "POST", headers });
+    const { result } = (await approved.json()) as { result: { serial: string } }; // Executed.
+    const at = `/console/certificates/${ca}/${result.serial}?dialog=renew`;
+    const { page, complaints, close } = await world.root(at);
+    const other = requestFor(["other.example.test"]);
+    await dialog(page).getByLabel("Request with a new key").fill(other);
+    await dialog(page).getByRole("button", { name: "Renew" }).click();
+    await dialog(page).getByText("identity_mismatch").waitFor();
+    await expectAccessible(page);
+    expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
+    await dialog(page).getByLabel("Request with a new key").fill("");
+    await dialog(page).getByLabel("Days it is valid").fill("many");
+    await dialog(page).getByRole("button", { name: "Renew" }).click();
+    const days = dialog(page).getByLabel("Days it is valid");
+    await dialog(page).locator('[aria-invalid="true"]').waitFor();
+    expect(await days.getAttribute("aria-invalid")).toBe("true");
+    expect(await days.inputValue()).toBe("many");
+    await days.fill("30");
+    await dialog(page).getByRole("button", { name: "Renew" }).click();
+    await dialog(page).getByRole("link", { name: "Open the request" }).waitFor();
+    expect(await dialog(page).getByRole("button", { name: "Renew" }).isDisabled()).toBe(true);
+    await keepPicture(page, "certificates-renew");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("who may only read sees why, and what the server refuses of a search", async () => {
+    const { serial } = await issue(["read.example.test"]);
+    const at = `/console/certificates/${ca}/${serial}`;
+    const { page, complaints, close } = await lesser(at, ["approver"]);
+    for (const name of ["Renew", "Suspend", "Revoke"]) {
+      const button = panel(page).getByRole("button", { name });
+      expect(await button.isDisabled()).toBe(true);
+    }
+    expect(await panel(page).getByText("Needs issue on this CA.").count()).toBe(3);
+    await panel(page).getByRole("link", { name: "Events" }).click();
+    await panel(page).getByText("Needs audit:read on this CA.").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "certificates-lesser");
+    await panel(page).getByRole("link", { name: "Overview" }).click();
+    await panel(page).getByRole("link", { name: "certificates of this key" }).click();
+    await page.getByText("2 CAs were not searched").waitFor();
+    await page.getByText("forbidden").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("names, serials and files lead to the certificate, and no file is sent", async () => {
+    const request = requestFor(["drop.example.test"]);
+    const { serial, certificate } = await issue([], { csr: request });
+    const { page, complaints, close } = await world.root("/console/");
+    const sent: string[] = [];
+    page.on("request", (one) => sent.push(one.postData() ?? "", one.url()));
+    const box = page.getByRole("searchbox");
+    const found = page.getByRole("link", { name: "drop.example.test" });
+    await page.keyboard.press("/");
+    await box.fill("drop.exa");
+    await box.press("Enter");
+    await found.waitFor();
+    await page.getByText("1 found in 2 CAs.").waitFor();
+    await expectTree(page, "certificates-everywhere");
+    await expectAccessible(page);
+    await keepPicture(page, "certificates-everywhere");
+    await found.click();
+    const shown = await panel(page).getByTitle("Copy serial").textContent();
+    await box.fill((shown ?? "").replace(/, copy.*/, "").trim());
+    await box.press("Enter");
+    await page.waitForURL(/q=0x[0-9a-f]+/);
+    await found.waitFor();
+    await page.goto(`${world.origin}/console/`);
+    await box.waitFor();
+    await drop(page, certificate);
+    await page.waitForURL(new RegExp(`q=${serial}`));
+    await found.waitFor();
+    await drop(page, request);
+    await page.waitForURL(/public_key_sha256=SHA256/);
+    await found.waitFor();
+    await drop(page, "-----BEGIN PKCS7-----\nMAA=\n-----END PKCS7-----");
+    await page.getByRole("alert").getByText("A file of PKCS7 is not looked for").waitFor();
+    // Not issued here: its key may have been certified here all the same.
+    await drop(page, foreignCertificate);
+    await page.getByRole("link", { name: "Look for its key" }).click();
+    await page.waitForURL(/public_key_sha256=SHA256/);
+    await page.getByText("No certificate here fits.").waitFor();
+    const bodies = sent.join("\n");
+    expect(bodies).not.toContain("BEGIN");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("its chain, its records for DNS and its files are given", async () => {
+    const { serial, certificate } = await issue(["tls.example.test"]);
+    const at = `/console/certificates/${ca}/${serial}?tab=chain`;
+    const { page, complaints, close } = await world.root(at);
+    await panel(page).getByText("CN=Example issuing").waitFor();
+    await panel(page).getByText("CN=Example root").waitFor();
+    await panel(page).getByRole("link", { name: "DNS" }).click();
+    await panel(page)
+      .getByText(/^_443\._tcp\.tls\.example\.test\. IN TLSA 3 1 1/)
+      .waitFor();
+    expect(await panel(page).getByRole("listitem").count()).toBe(12);
+    await panel(page).getByLabel("Port").fill("25");
+    await panel(page).getByLabel("Port").press("Enter");
+    await panel(page)
+      .getByText(/^_25\._tcp/)
+      .first()
+      .waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "certificates-dns");
+    await panel(page).getByRole("link", { name: "Transparency" }).click();
+    await panel(page).getByText("No log was asked").waitFor();
+    const saving = page.waitForEvent("download");
+    await panel(page).getByRole("button", { name: "Chain" }).click();
+    const chain = readFileSync(await (await saving).path(), "utf8");
+    expect(chain).toStartWith(certificate);
+    expect(chain.match(/BEGIN/g)).toHaveLength(2);
+    await panel(page).getByTitle("Copy PEM").click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(certificate);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a long list is paged both ways with few rows drawn, filtered, and saved as CSV", async () => {
+    await Promise.all(Array.from({ length: 60 }, (_, at) => issue([`n${at}.many.example.test`])));
+    const { page, complaints, close } = await world.root(
+      `/console/certificates?ca=${ca}&q=many.example`,
+    );
+    await page.getByText("1–50 of 60").waitFor();
+    expect(await page.getByRole("row").count()).toBe(51);
+    expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(1_500);
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText("51–60 of 60").waitFor();
+    await page.reload();
+    await page.getByText("51–60 of 60").waitFor();
+    await page.getByRole("button", { name: "Back" }).click();
+    await page.getByText("1–50 of 60").waitFor();
+    await page.getByLabel("Add a filter").selectOption("status");
+    await page.getByLabel("Status").selectOption("revoked");
+    await page.getByText("No certificate of issuing fits these filters.").waitFor();
+    await page.getByRole("link", { name: "Remove Status" }).click();
+    await page.getByText("1–50 of 60").waitFor();
+    await page.getByRole("link", { name: "Export CSV" }).click();
+    await expectAccessible(page);
+    const saving = page.waitForEvent("download");
+    await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
+    const lines = readFileSync(await (await saving).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(lines).toHaveLength(61);
+    expect(lines[0]).toStartWith("serial,serial_hex,common_name,sans,");
+    await dialog(page).getByText("60 of 60 rows read; the file has been saved.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("what strangers have chosen is text, whatever it says", async () => {
+    const image = "<img src=x onerror=alert(1)>";
+    const subject = [
+      { type: "O", value: '"><script>alert(1)</script>' },
+      { type: "CN", value: image },
+    ];
+    const request = csr({ subject, dns: ["hostile.example.test"] });
+    const { serial } = await issue([], { csr: request, profile: "client" });
+    const { page, complaints, close } = await world.root(
+      `/console/certificates/${ca}/${serial}?ca=${ca}&tab=fields`,
+    );
+    await panel(page).getByRole("heading", { name: image }).waitFor();
+    await panel(page).getByText('"><script>alert(1)</script>').first().waitFor();
+    await row(page, image).waitFor();
+    const turned = `a\u202e${image}"><script>`;
+    const path = (q: string) => `/console/certificates?ca=*&q=${encodeURIComponent(q)}`;
+    await page.goto(world.origin + path(turned));
+    await page.getByText(`Name or serial: a[U+202E]${image}"><script>`).waitFor();
+    await page.getByText("0 found in 2 CAs.").waitFor();
+    await page.goto(world.origin + path("x".repeat(10_000)));
+    await page.getByText("bad_query").or(page.getByText("invalid_field")).first().waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(1280);
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("on 360 pixels a certificate is looked up and revoked", async () => {
+    await issue(["phone.example.test"]);
+    const { page, complaints, close } = await world.root("/console/", { width: 360 });
+    await page.getByRole("searchbox").fill("phone");
+    await page.getByRole("searchbox").press("Enter");
+    await page.getByRole("link", { name: "phone.example.test" }).click();
+    await panel(page).getByRole("link", { name: "Revoke" }).click();
+    await keepPicture(page, "certificates-revoke-360");
+    await dialog(page).getByRole("button", { name: "Revoke phone.example.test" }).click();
+    await dialog(page).waitFor({ state: "detached" });
+    await panel(page).getByText("revoked").first().waitFor();
+    await keepPicture(page, "certificates-panel-360");
+    await page.getByRole("link", { name: "Close the panel" }).click();
+    await row(page, "phone.example.test").waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("one that is issued elsewhere appears by itself", async () => {
+    const issued = Promise.withResolvers<void>();
+    const { page, complaints, close } = await world.root("/console/");
+    await page.route("**/api/events/stream", async (route) => {
+      await issued.promise;
+      const event = JSON.stringify({ seq: 1, action: "cert.issue", ca_id: ca });
+      const body = `id: 1\nevent: audit\ndata: ${event}\n\n`;
+      await route.fulfill({ contentType: "text/event-stream", body });
+    });
+    await page.goto(`${world.origin}/console/certificates?ca=${ca}`);
+    await page.getByRole("navigation", { name: "Pages of the list" }).waitFor();
+    await issue(["late.example.test"]);
+    issued.resolve();
+    await row(page, "late.example.test").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});
+
+const key = makeKey("ecdsa-p256");
+const foreignCertificate = encodePem("CERTIFICATE", certify(key, rootFields(key, "ecdsa-sha256")));

@@ -1,0 +1,92 @@
+/** Enrolment in the console: directories with what clients are told, credentials, what they do. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+
+let world: ConsoleWorld;
+let base: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const port = await freePort();
+  base = `https://localhost:${port}`;
+  world = await ConsoleWorld.start({
+    server: { port, public_url: base },
+    acme: { enabled: true, ca_label: "issuing-ecdsa-p256", require_eab: true },
+  });
+  await createChain(world.instance, "ecdsa-p256");
+}, 60_000);
+afterAll(() => world?.stop());
+
+describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
+  test("tells each client this instance's address, to copy", async () => {
+    const { page, complaints, close } = await world.root("/console/enrolment");
+    await page.getByText(`${base}/acme/directory`).first().waitFor();
+    await page.getByRole("link", { name: "Caddy" }).click();
+    await page.getByText(`acme_ca ${base}/acme/directory`).waitFor();
+    await expectAccessible(page);
+    await expectTree(page, "enrolment-directories");
+    await keepPicture(page, "enrolment");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("makes a credential whose key is shown once, and revokes it", async () => {
+    const { page, complaints, close } = await world.root("/console/enrolment/credentials");
+    await page.getByRole("link", { name: "New credential" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("web farm");
+    await page.getByRole("button", { name: "Make the credential" }).click();
+    // One without any name it may ask for is refused, and what was typed stays.
+    await page.getByRole("alert").getByText("missing_field").waitFor();
+    await expectAccessible(page);
+    await page.getByLabel("DNS names below").fill("example.com, example.org");
+    await page.getByRole("button", { name: "Make the credential" }).click();
+    await page.getByText("Nobody can show it again").waitFor();
+    const key = String(await page.getByTitle("Copy key", { exact: true }).textContent());
+    await page.getByRole("link", { name: "I have it" }).click();
+    const panel = page.getByRole("complementary");
+    await panel.getByText("example.com, example.org").waitFor();
+    expect(await page.content()).not.toContain(key.slice(0, 43));
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Revoke", exact: true }).click();
+    await page.getByRole("button", { name: "Revoke web farm" }).click();
+    await page.getByText("It is revoked.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("says of accounts, orders and plans that there are none yet", async () => {
+    const { page, complaints, close } = await world.root("/console/enrolment/accounts");
+    await page.getByText("No client has made an account yet.").waitFor();
+    await page.getByRole("link", { name: "Orders" }).click();
+    await page.getByText("No order fits.").waitFor();
+    await page.getByRole("link", { name: "Replacements" }).click();
+    await page.getByText("Nothing is planned.").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("shows no directory of a tenant that is not one's own", async () => {
+    await world.instance.admin("POST", "/api/tenants", { slug: "other" });
+    const request = { tenant_id: "other" };
+    const secret = await world.instance.token(["admin"], request);
+    const answer = await world.instance.fetch("/api/acme/directories", {
+      headers: { authorization: `Token ${secret}` },
+    });
+    expect(await answer.json()).toMatchObject({ items: [], total: 0 });
+    const { page, complaints, close } = await world.bearer(secret, "/console/enrolment");
+    await page.getByText("Nothing enrols by itself here that you may see").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

@@ -1,0 +1,133 @@
+/** Events in the console: the chain, an event with its hash made in the page, proof and export. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+
+import { eventHash } from "#core/audit/chain.ts";
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { hashOf } from "#web/pages/events/canonical.ts";
+
+let world: ConsoleWorld;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start();
+  await createChain(world.instance, "ecdsa-p256");
+}, 60_000);
+afterAll(() => world?.stop());
+
+test("the page hashes an event as the server does, whatever stands in it (AUD-2)", async () => {
+  const text = fc.string({ unit: "binary" });
+  const event = fc.record({
+    seq: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    prevHash: text,
+    id: text,
+    timestamp: text,
+    actor: text,
+    actorName: text,
+    actorRoles: text,
+    action: text,
+    result: fc.constant("success"),
+    tenant: text,
+    caId: text,
+    serial: text,
+    target: text,
+    targetName: text,
+    detail: text,
+    ip: text,
+  });
+  await fc.assert(
+    fc.asyncProperty(event, async (one) => {
+      const shown = {
+        seq: one.seq,
+        prev_hash: one.prevHash,
+        id: one.id,
+        timestamp: one.timestamp,
+        actor: one.actor,
+        actor_name: one.actorName,
+        actor_roles: one.actorRoles,
+        action: one.action,
+        result: "success",
+        tenant: one.tenant,
+        ca_id: one.caId,
+        serial: one.serial,
+        target: one.target,
+        target_name: one.targetName,
+        detail: one.detail,
+        ip: one.ip,
+        request_id: "",
+        hash: "",
+      } as const;
+      expect(await hashOf(shown)).toBe(eventHash(one));
+    }),
+  );
+});
+
+describe.skipIf(chromiumPath === undefined)("events in the console", () => {
+  test("are searched, opened with their neighbours, and verified", async () => {
+    const { page, complaints, close } = await world.root("/console/events");
+    await page.getByRole("cell", { name: "ca.issue_intermediate" }).waitFor();
+    await page.getByLabel("Add a filter").selectOption("action");
+    await page.getByLabel("What", { exact: true }).selectOption("ca.init_root");
+    await page.getByText("What: ca.init_root").waitFor();
+    expect(new URL(page.url()).search).toBe("?action=ca.init_root");
+    await page.getByRole("link", { name: "Remove What" }).click();
+    await page.getByRole("link", { name: "2", exact: true }).click();
+    const panel = page.getByRole("complementary");
+    await panel.getByText("● valid").waitFor();
+    expect(await panel.getByText("● linked").count()).toBe(2);
+    await expectAccessible(page);
+    await keepPicture(page, "events-event");
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "hidden" });
+    await page.goBack();
+    await panel.waitFor();
+    await page.getByRole("link", { name: "Verify now" }).click();
+    await page.getByText(/events, no gap, no broken link/).waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("are exported as a file that verifies elsewhere", async () => {
+    const { page, complaints, close } = await world.root("/console/events?dialog=export");
+    const saved = page.waitForEvent("download");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Export", exact: true }).click();
+    const path = await (await saved).path();
+    const { code, stdout } = await world.instance.cli("audit", "verify", "--from-file", path);
+    expect({ code, stdout }).toMatchObject({ code: 0 });
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("say that there is none of a number, and none to who may not read them", async () => {
+    const { page, close } = await world.root("/console/events/999999");
+    await page.getByRole("heading", { name: "No such event" }).waitFor();
+    await expectTree(page, "events-none", "aside");
+    await close();
+    const secret = await world.instance.token(["approver"], { scope: "platform" });
+    const other = await world.bearer(secret, "/console/events");
+    await other.page.getByRole("alert").getByText("forbidden").waitFor();
+    await other.page.getByText("Needs audit:read on the whole platform.").first().waitFor();
+    expect(other.complaints).toEqual([]);
+    await other.close();
+  }, 60_000);
+
+  test("before a number are what the API answers with `before_seq`", async () => {
+    const path = "/api/events?before_seq=4&limit=2";
+    const { items, total } = await world.instance.admin<{
+      items: { seq: number }[];
+      total: number;
+    }>("GET", path);
+    expect(items.map(({ seq }) => seq)).toEqual([3, 2]);
+    expect(total).toBeGreaterThan(3);
+  });
+});

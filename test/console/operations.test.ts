@@ -1,0 +1,110 @@
+/** Overview and operations in the console: what needs a person, and everything that is looked at. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+  rootPassword,
+} from "#test/support/instances/console-world.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+
+let world: ConsoleWorld;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start({ log: { level: "info", format: "json" } });
+}, 60_000);
+afterAll(() => world?.stop());
+
+describe.skipIf(chromiumPath === undefined)("the overview", () => {
+  test("says what to do first where nothing is there, and what needs a person then", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    await page.getByText("There is no certificate authority yet.").waitFor();
+    await expectAccessible(page);
+    await createChain(world.instance, "ecdsa-p256");
+    await page.reload();
+    await page.getByRole("heading", { name: "Needs you" }).waitFor();
+    // The tests' password is one that everybody knows.
+    await page.getByText(/Preflight config.default_secrets/).waitFor();
+    await page.getByRole("heading", { name: "Inventory, by status" }).waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "overview");
+    const card = page.getByRole("region", { name: "Inventory, by status" });
+    await card.getByRole("button", { name: "Table" }).click();
+    await card.getByRole("cell", { name: "good" }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});
+
+describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
+  test("show preflight with its remedies, and run it again", async () => {
+    const { page, complaints, close } = await world.root("/console/operations");
+    await page.getByText(/\d+ failed, \d+ to look at/).waitFor();
+    await page.getByRole("heading", { name: /config.default_secrets/ }).waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "operations-preflight");
+    const again = page.waitForResponse((answer) => answer.url().endsWith("/api/preflight"));
+    await page.getByRole("button", { name: "Check again" }).click();
+    expect((await again).status()).toBe(200);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("show keys, ledger, lists, backups and jobs, and sign a list when told to", async () => {
+    const { page, complaints, close } = await world.root("/console/operations/keys");
+    await page.getByRole("cell", { name: "issuing-ecdsa-p256" }).first().waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Sign ledger" }).first().click();
+    await page.getByRole("cell", { name: "ca certificate" }).first().waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Publication" }).click();
+    const row = page.getByRole("row", { name: /issuing-ecdsa-p256/ });
+    await row.getByRole("button", { name: "Sign now" }).click();
+    await row.getByRole("button", { name: "Sign now" }).waitFor();
+    await row.getByRole("time").first().waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Backup" }).click();
+    await page.getByText("No backup was ever made.").waitFor();
+    await expectTree(page, "operations-backup");
+    await page.getByRole("link", { name: "Jobs" }).click();
+    await page.getByRole("cell", { name: "crl.renew" }).waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("show the configuration in force with where it comes from, and no secret", async () => {
+    const { page, complaints, close } = await world.root("/console/operations/settings");
+    await page.getByRole("cell", { name: "log.format" }).waitFor();
+    const row = page.getByRole("row", { name: /^log.format/ });
+    expect(await row.textContent()).toContain("pkid.yaml");
+    expect(await page.getByRole("row", { name: /^root_user.password/ }).textContent()).toContain(
+      "***",
+    );
+    expect(await page.content()).not.toContain(rootPassword);
+    await page.getByLabel("defaults too").check();
+    await page.getByRole("cell", { name: "crl.shards" }).waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("are of those who manage CAs everywhere", async () => {
+    const secret = await world.instance.token(["auditor"], { scope: "platform" });
+    for (const path of ["/api/config", "/api/jobs", "/api/backup"]) {
+      const answer = await world.instance.fetch(path, {
+        headers: { authorization: `Token ${secret}` },
+      });
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    const { page, complaints, close } = await world.bearer(secret, "/console/operations");
+    await page.getByRole("alert").getByText("forbidden").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

@@ -1,0 +1,121 @@
+/** People in the console: tokens and their secrets, tenants and their quotas, grants, rights. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+import { createChain } from "#test/support/instances/first-certificate.ts";
+import { hostile } from "#test/support/instances/hostile.ts";
+
+let world: ConsoleWorld;
+let issuing: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start();
+  issuing = (await createChain(world.instance, "ecdsa-p256")).intermediateId;
+}, 60_000);
+afterAll(() => world?.stop());
+
+const asked = (secret: string) =>
+  world.instance.fetch("/api/me", { headers: { authorization: `Token ${secret}` } });
+
+describe.skipIf(chromiumPath === undefined)("people in the console", () => {
+  test("make an API token whose secret is shown once, and revoke it", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    await expectTree(page, "people-tokens-empty");
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("deploy bot");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("Nobody can show it again").waitFor();
+    await page.getByTitle("Copy secret").click();
+    const secret = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(secret).toMatch(/^pki_pat_/);
+    expect((await asked(secret)).status).toBe(200);
+    await page.getByRole("link", { name: "I have it" }).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "deploy bot" }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await expectTree(page, "people-token");
+    await expectAccessible(page);
+    await keepPicture(page, "people-token");
+    await page.getByRole("link", { name: "Revoke", exact: true }).click();
+    await page.getByRole("button", { name: "Revoke deploy bot" }).click();
+    await page.getByText("It is revoked.").waitFor();
+    expect((await asked(secret)).status).toBe(401);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("keep what was typed when the server refuses it, and see which field it is", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tenants?dialog=new");
+    await page.getByLabel("Slug").fill("Not A Slug");
+    await page.getByRole("button", { name: "Make the tenant" }).click();
+    const slug = page.getByLabel("Slug");
+    await page.locator('[aria-invalid="true"]').waitFor();
+    expect(await slug.getAttribute("aria-invalid")).toBe("true");
+    expect(await slug.inputValue()).toBe("Not A Slug");
+    await page.getByRole("alert").getByText("invalid_field").waitFor();
+    await slug.fill("acme");
+    await page.getByRole("button", { name: "Make the tenant" }).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "acme" }).waitFor();
+    await page.getByRole("link", { name: "Quotas" }).click();
+    await page.getByLabel("Certificates a day").fill("10");
+    await page.getByRole("button", { name: "Set the quotas" }).click();
+    await page.getByText("Issued today: 0 of 10").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Suspend" }).click();
+    await page.getByRole("button", { name: "Suspend acme" }).click();
+    await page.getByRole("link", { name: "Let it issue again" }).waitFor();
+    await expectTree(page, "people-tenant");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("grant rights on one CA, see why somebody has them, and take them back", async () => {
+    const { page, complaints, close } = await world.root(`/console/people/grants?ca=${issuing}`);
+    await page.getByRole("link", { name: "Grant", exact: true }).click();
+    await page.getByLabel("Subject or group").fill("alice");
+    await page.getByRole("button", { name: "Grant", exact: true }).click();
+    await page.getByRole("cell", { name: "user alice" }).waitFor();
+    await page.getByLabel("Subject", { exact: true }).fill("alice");
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByText("ca-issuer").nth(1).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Take back" }).click();
+    await page.getByRole("button", { name: "Take ca-issuer back" }).click();
+    await page.getByText("Nobody has a grant on this CA").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("see as disabled, with the reason, what they may not do", async () => {
+    const secret = await world.instance.token(["auditor"], { scope: "platform" });
+    const { page, complaints, close } = await world.bearer(secret, "/console/people/tenants");
+    const button = page.getByRole("button", { name: "New tenant" });
+    await button.waitFor();
+    expect(await button.isDisabled()).toBe(true);
+    await page.getByText("Needs tenant:manage on the whole platform.").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("see hostile names as what they are", async () => {
+    for (const name of hostile(100)) {
+      await world.instance.admin("POST", "/api/tokens", { name, roles: ["auditor"] });
+    }
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    for (const name of hostile(100)) {
+      await page.getByRole("link", { name, exact: true }).first().waitFor();
+    }
+    expect(await page.evaluate("window.hacked")).toBeUndefined();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

@@ -1,0 +1,295 @@
+/** One request: who asks for what and why, what it changes, and the decision on it. */
+
+import { useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { addressOf } from "#web/api.ts";
+import { useAddress, useConsole } from "#web/console.ts";
+import { Action } from "#web/ui/action.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { Download } from "#web/ui/download.tsx";
+import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
+import { Status } from "#web/ui/status.tsx";
+import { Distance, Time } from "#web/ui/time.tsx";
+import { Details } from "./details.tsx";
+
+type Approval = Answers["approval.show"];
+
+interface RequestPanelProps {
+  readonly id: string;
+  readonly closeHref: string;
+}
+
+/** Asked for again when the feed tells of a decision. */
+export function RequestPanel({ id, closeHref }: RequestPanelProps) {
+  const { reply, refresh } = useAsked("approval.show", { id }, ["*"]);
+  if (reply === undefined) return <Waiting />;
+  if (reply.kind !== "answered") {
+    return (
+      <Panel title="Request for approval" closeHref={closeHref}>
+        <Outcome reply={reply} />
+      </Panel>
+    );
+  }
+  return <Request approval={reply.answer} closeHref={closeHref} onChange={refresh} />;
+}
+
+interface RequestProps {
+  readonly approval: Approval;
+  readonly closeHref: string;
+  readonly onChange: () => void;
+}
+
+function Request({ approval, closeHref, onChange }: RequestProps) {
+  const { open, close } = useDialog();
+  const done = () => {
+    close();
+    onChange();
+  };
+  const { id, summary, status, failure, result, fingerprint } = approval;
+  return (
+    <Panel title={summary} closeHref={closeHref} actions={<Decisions approval={approval} />}>
+      <p>
+        <Status word={status} /> {approval.approvals_count} of {approval.required_approvals}{" "}
+        approvals
+      </p>
+      <dl>
+        <dt>Asked by</dt>
+        <dd>
+          {approval.requested_by_name ?? approval.requested_by}, <Time at={approval.created_at} />
+        </dd>
+        <dt>Class</dt>
+        <dd class="mono">{approval.operation_class}</dd>
+        <dt>Concerns</dt>
+        <dd>{approval.resource_name}</dd>
+        <dt>{status === "pending" ? "Lapses" : "Lapsed or lapses"}</dt>
+        <dd>
+          <Distance at={approval.expires_at} />
+        </dd>
+        <dt>Fingerprint</dt>
+        <dd>
+          <Copy text={fingerprint} name="fingerprint" />
+        </dd>
+      </dl>
+      {failure && (
+        <div class="notice bad" role="alert">
+          <p>
+            {failure.error} <code>{failure.code}</code>
+          </p>
+          <p>{failure.retryable ? "It can be executed again." : "It will not be tried again."}</p>
+        </div>
+      )}
+      <h3>Everything that is executed</h3>
+      <Details value={approval.details} />
+      {result !== undefined && (
+        <>
+          <h3>What it answered</h3>
+          <Details value={result} />
+        </>
+      )}
+      <Transcript approval={approval} />
+      {open === "approve" && <Approve approval={approval} onClose={close} onDone={done} />}
+      {open === "reject" && <Reject approval={approval} onClose={close} onDone={done} />}
+      {open === "retry" && <Retry approval={approval} onClose={close} onDone={done} />}
+      <Download path={addressOf("approval.transcript", { id })} file={`${id}.json`}>
+        Signed transcript
+      </Download>
+    </Panel>
+  );
+}
+
+function Decisions({ approval }: { readonly approval: Approval }) {
+  const { caller } = useConsole();
+  const address = useAddress();
+  const { status, tenant_id, requested_by, failure } = approval;
+  const own = requested_by === caller.sub;
+  const over = status === "pending" ? undefined : `It is ${status}.`;
+  const where = { tenantId: tenant_id };
+  const decided = approval.decisions.some(({ approver }) => approver === caller.sub);
+  return (
+    <>
+      <Action
+        operation="approval.approve"
+        where={where}
+        href={hrefWith(address, { dialog: "approve" })}
+        unless={
+          over ??
+          (own ? "You made it: somebody else must approve." : undefined) ??
+          (decided ? "You have decided it." : undefined)
+        }
+      >
+        Approve
+      </Action>
+      <Action
+        operation={own ? "approval.reject" : "approval.approve"}
+        where={where}
+        href={hrefWith(address, { dialog: "reject" })}
+        look="danger"
+        unless={over}
+      >
+        {own ? "Withdraw" : "Reject"}
+      </Action>
+      {status === "failed" && (
+        <Action
+          operation="approval.retry"
+          href={hrefWith(address, { dialog: "retry" })}
+          unless={failure?.retryable ? undefined : "What failed is final."}
+        >
+          Execute again
+        </Action>
+      )}
+      {approval.operation_class === "cert.issue" && status === "executed" && (
+        <Issued approval={approval} />
+      )}
+    </>
+  );
+}
+
+/** Leads to the certificate that came of it. */
+function Issued({ approval: { result } }: { readonly approval: Approval }) {
+  // The answer of an issue is that of `cert.issue`; what it lacks leads nowhere.
+  const { ca_id, serial } = (result ?? {}) as Partial<Record<"ca_id" | "serial", unknown>>;
+  if (typeof ca_id !== "string" || typeof serial !== "string") return null;
+  return (
+    <a class="button plain" href={hrefOf(["certificates", ca_id, serial])}>
+      Open the certificate
+    </a>
+  );
+}
+
+function Transcript({
+  approval: { decisions, executed_at, attempts },
+}: Pick<RequestProps, "approval">) {
+  if (decisions.length === 0 && executed_at === undefined) return null;
+  return (
+    <>
+      <h3>What was decided</h3>
+      <ol class="timeline">
+        {decisions.map(({ id, approver, approver_name, decision, comment, created_at }) => (
+          <li key={id}>
+            <Status word={decision === "approve" ? "approved" : "rejected"} /> by{" "}
+            {approver_name ?? approver}, <Time at={created_at} />
+            {comment && <blockquote>{comment}</blockquote>}
+          </li>
+        ))}
+        {executed_at && (
+          <li>
+            <Status word="executed" /> <Time at={executed_at} />
+            {attempts > 1 && `, at attempt ${attempts}`}
+          </li>
+        )}
+      </ol>
+    </>
+  );
+}
+
+interface DecisionProps {
+  readonly approval: Approval;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function Approve({ approval, onClose, onDone }: DecisionProps) {
+  const { send, busy, reply } = useSend("approval.approve");
+  const [comment, setComment] = useState("");
+  const last = approval.approvals_count + 1 >= approval.required_approvals;
+  const submit = async () => {
+    if ((await send({ id: approval.id, comment })) !== undefined) onDone();
+  };
+  return (
+    <Dialog title="Approve" onClose={onClose}>
+      <p>{approval.summary}</p>
+      <p>
+        {last
+          ? "Yours is the last approval it needs: it is executed at once, in its maker's name."
+          : "Others must approve it too."}
+      </p>
+      <SendForm
+        onSend={() => void submit()}
+        busy={busy}
+        reply={reply}
+        does={last ? "Approve and execute" : "Approve"}
+        look="danger"
+        onCancel={onClose}
+      >
+        <Comment value={comment} onInput={setComment} reply={reply} hint="May be empty." />
+      </SendForm>
+    </Dialog>
+  );
+}
+
+function Reject({ approval, onClose, onDone }: DecisionProps) {
+  const { caller } = useConsole();
+  const { send, busy, reply } = useSend("approval.reject");
+  const [comment, setComment] = useState("");
+  const own = approval.requested_by === caller.sub;
+  const does = own ? "Withdraw the request" : "Reject the request";
+  const submit = async () => {
+    const withdraw = own ? { withdraw: true } : {};
+    if ((await send({ id: approval.id, comment, ...withdraw })) !== undefined) onDone();
+  };
+  return (
+    <Dialog title={does} onClose={onClose}>
+      <p>{approval.summary}</p>
+      <p>One rejection ends it for good; whoever still wants it asks anew.</p>
+      <SendForm
+        onSend={() => void submit()}
+        busy={busy}
+        reply={reply}
+        does={does}
+        look="danger"
+        disabled={comment.trim() === ""}
+        onCancel={onClose}
+      >
+        <Comment
+          value={comment}
+          onInput={setComment}
+          reply={reply}
+          hint="Why: its maker reads it."
+        />
+      </SendForm>
+    </Dialog>
+  );
+}
+
+function Retry({ approval, onClose, onDone }: DecisionProps) {
+  const { send, busy, reply } = useSend("approval.retry");
+  const submit = async () => {
+    if ((await send({ id: approval.id })) !== undefined) onDone();
+  };
+  return (
+    <Dialog title="Execute it again" onClose={onClose}>
+      <p>{approval.summary}</p>
+      <SendForm
+        onSend={() => void submit()}
+        busy={busy}
+        reply={reply}
+        does="Execute again"
+        look="danger"
+        onCancel={onClose}
+      />
+    </Dialog>
+  );
+}
+
+interface CommentProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly reply: Parameters<typeof Field>[0]["reply"];
+  readonly hint: string;
+}
+
+const Comment = ({ value, onInput, reply, hint }: CommentProps) => (
+  <Field label="Comment" member="comment" reply={reply} hint={hint}>
+    {(control) => (
+      <textarea
+        {...control}
+        maxLength={500}
+        value={value}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+    )}
+  </Field>
+);

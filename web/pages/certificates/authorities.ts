@@ -1,0 +1,65 @@
+/** The CAs whose certificates can be looked at, and the one that is meant when none is named. */
+
+import type { Answers } from "#api/answers.ts";
+import type { QueryChange } from "#web/address.ts";
+
+export type Authority = Answers["ca.list"]["items"][number];
+export type Certificate = Answers["cert.list"]["items"][number];
+
+/**
+ * The CA whose list is shown where the address names none: the newest active one that is under
+ * another and has none under itself, else whatever comes nearest to that. `cas` are newest first.
+ */
+export function usualAuthority(cas: readonly Authority[]): Authority | undefined {
+  const certified = cas.filter(({ certificate }) => certificate !== undefined);
+  const parents = new Set(cas.map(({ parent_id }) => parent_id));
+  const active = certified.filter(({ status }) => status === "active");
+  return (
+    active.find(({ id, parent_id }) => parent_id !== undefined && !parents.has(id)) ??
+    active.find(({ id }) => !parents.has(id)) ??
+    active[0] ??
+    certified[0] ??
+    cas[0]
+  );
+}
+
+/** The CA an address names by id or label. */
+export const authorityOf = (
+  cas: readonly Authority[],
+  named: string | undefined,
+): Authority | undefined => cas.find(({ id, label }) => id === named || label === named);
+
+/** What a choice of CAs says of one: superseded and retired ones are not hidden. */
+export const authorityName = ({ label, status }: Authority): string =>
+  status === "active" ? label : `${label} (${status})`;
+
+/** The CAs from this one up to its root, as far as the caller may read them. */
+export function pathOf(cas: readonly Authority[], id: string): readonly Authority[] {
+  const path: Authority[] = [];
+  for (let next = authorityOf(cas, id); next !== undefined && !path.includes(next); ) {
+    path.push(next);
+    next = authorityOf(cas, next.parent_id);
+  }
+  return path;
+}
+
+/** What a certificate is called: its common name, else its first name, else its whole subject. */
+export const nameOf = ({ common_name, sans, subject, serial }: Certificate): string =>
+  common_name || sans[0]?.replace(/^[a-z]+:/, "") || subject || serial;
+
+/** True for a CA that a search by name, serial or key means. */
+export function isSought(ca: Authority, { q, key, public_key_sha256 }: QueryChange): boolean {
+  const { public_key_fingerprint: own } = ca;
+  if (own === public_key_sha256 || own === key) return true;
+  if (typeof q !== "string") return false;
+  const sought = q.trim().toLowerCase();
+  if (ca.serial !== undefined && ca.serial === decimalOf(sought)) return true;
+  return `${ca.label}\n${ca.subject}`.toLowerCase().includes(sought);
+}
+
+/** The decimal a serial of any spelling stands for; the text itself for what is none. */
+function decimalOf(spelled: string): string {
+  const digits = spelled.replace(/^0x/i, "").replaceAll(":", "");
+  const isHex = digits !== spelled && /^[0-9a-f]{1,40}$/i.test(digits);
+  return isHex ? BigInt(`0x${digits}`).toString() : spelled;
+}

@@ -1,0 +1,97 @@
+/** What most people want to know of a certificate, before any of its fields. */
+
+import { hrefOf } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { Fingerprint, Serial } from "#web/ui/copy.tsx";
+import { plainText } from "#web/ui/plain.ts";
+import { Time } from "#web/ui/time.tsx";
+import { type Authority, authorityOf, type Certificate } from "./authorities.ts";
+
+interface OverviewProps {
+  readonly certificate: Certificate;
+  readonly cas: readonly Authority[];
+}
+
+/** Who it is for, and where it comes from. */
+export function CertificateOverview({ certificate, cas }: OverviewProps) {
+  return (
+    <dl>
+      <Identity certificate={certificate} />
+      <Origin certificate={certificate} cas={cas} />
+    </dl>
+  );
+}
+
+function Identity({ certificate }: { readonly certificate: Certificate }) {
+  const { query } = useAddress();
+  const { sans, subject, serial, not_before, not_after, profile } = certificate;
+  const { public_key_fingerprint: key } = certificate;
+  return (
+    <>
+      <dt>Names</dt>
+      <dd>
+        {sans.length === 0 && <span class="quiet">none</span>}
+        {sans.map((name) => (
+          <div key={name}>{plainText(name.replace(/^dns:/, ""))}</div>
+        ))}
+      </dd>
+      <dt>Subject</dt>
+      <dd>{subject === "" ? <span class="quiet">empty</span> : plainText(subject)}</dd>
+      <dt>Serial</dt>
+      <dd>
+        <Serial serial={serial} />
+      </dd>
+      <dt>Valid</dt>
+      <dd>
+        <Time at={not_before} /> to <Time at={not_after} />
+      </dd>
+      <dt>Profile</dt>
+      <dd>{profile}</dd>
+      <dt>Key</dt>
+      <dd>
+        <Fingerprint text={key} name="key fingerprint" />{" "}
+        <a
+          class="small"
+          href={hrefOf(["certificates"], { public_key_sha256: key, tenant: query.tenant })}
+        >
+          certificates of this key
+        </a>
+      </dd>
+    </>
+  );
+}
+
+function Origin({ certificate, cas }: OverviewProps) {
+  const { tenant } = useAddress().query;
+  const { ca_id, requested_by, created_at, marker, crl_partition } = certificate;
+  const theirs = { actor: requested_by, action: "cert.*", ca: ca_id, tenant };
+  return (
+    <>
+      <dt>Issued by</dt>
+      <dd>
+        <a href={hrefOf(["authorities", ca_id], { tenant })}>
+          {authorityOf(cas, ca_id)?.label ?? ca_id}
+        </a>
+      </dd>
+      <dt>Requested by</dt>
+      <dd>
+        {plainText(requested_by)} <Time at={created_at} />{" "}
+        <a class="small" href={hrefOf(["events"], theirs)}>
+          all they did with certificates
+        </a>
+      </dd>
+      {marker !== undefined && (
+        <>
+          <dt>Marked</dt>
+          <dd>{marker === "canary" ? "canary: made to check this instance" : marker}</dd>
+        </>
+      )}
+      {crl_partition !== undefined && (
+        <>
+          <dt>CRL partition</dt>
+          <dd>{crl_partition}</dd>
+        </>
+      )}
+    </>
+  );
+}

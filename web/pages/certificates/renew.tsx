@@ -1,0 +1,114 @@
+/** Certifies the identity of a certificate again, with the key it has or with that of a request. */
+
+import { useState } from "preact/hooks";
+import { encodePem } from "#core/asn1/pem.ts";
+import { tags } from "#core/asn1/tags.ts";
+import { hrefOf, visit } from "#web/address.ts";
+import type { Reply } from "#web/api.ts";
+import { useAddress } from "#web/console.ts";
+import { Gates } from "#web/ui/action.tsx";
+import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Dialog } from "#web/ui/layers.tsx";
+import { plainText } from "#web/ui/plain.ts";
+import { type Certificate, nameOf } from "./authorities.ts";
+import { listQuery } from "./inventory.tsx";
+import { TypedField } from "./typed.tsx";
+
+interface RenewProps {
+  readonly certificate: Certificate;
+  readonly onClose: () => void;
+}
+
+/** Leads to the new certificate, or to the request that waits for another person. */
+export function RenewDialog({ certificate, onClose }: RenewProps) {
+  const { query } = useAddress();
+  const [csr, setCsr] = useState("");
+  const [days, setDays] = useState("");
+  const { reply, busy, send } = useSend("cert.renew");
+  const { ca_id: id, serial } = certificate;
+  const renew = async () => {
+    const asked = { csr: csr.trim() || undefined, validity_days: numberIn(days) };
+    const issued = await send({ id, serial, ...asked });
+    if (issued === undefined) return;
+    visit(hrefOf(["certificates", issued.ca_id, issued.serial], listQuery(query)));
+  };
+  return (
+    <Dialog title={`Renew ${plainText(nameOf(certificate))}`} onClose={onClose}>
+      <SendForm
+        onSend={() => void renew()}
+        busy={busy}
+        reply={reply}
+        does="Renew"
+        disabled={reply?.kind === "parked"}
+        onCancel={onClose}
+      >
+        <p>
+          The new certificate has the same subject, names and profile, and a serial of its own. This
+          one stays valid until it expires or is revoked.
+        </p>
+        <RequestField csr={csr} setCsr={setCsr} reply={reply} />
+        <TypedField
+          label="Days it is valid"
+          member="validity_days"
+          reply={reply}
+          hint="As the profile says where it is left empty."
+          numeric
+          value={days}
+          onValue={setDays}
+        />
+        <Gates operation="cert.renew" />
+      </SendForm>
+    </Dialog>
+  );
+}
+
+interface RequestFieldProps {
+  readonly csr: string;
+  readonly setCsr: (csr: string) => void;
+  readonly reply: Reply<unknown> | undefined;
+}
+
+/** Pasted, or from a file. */
+function RequestField({ csr, setCsr, reply }: RequestFieldProps) {
+  return (
+    <>
+      <Field
+        label="Request with a new key (CSR), if any"
+        member="csr"
+        reply={reply}
+        hint="Without one the same key is certified again. Only its key is taken; other names in it are refused."
+      >
+        {(control) => (
+          <textarea
+            {...control}
+            spellcheck={false}
+            placeholder="-----BEGIN CERTIFICATE REQUEST-----"
+            value={csr}
+            onInput={({ currentTarget }) => setCsr(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <input
+        type="file"
+        aria-label="Take the request from a file"
+        onChange={({ currentTarget }) => {
+          const [file] = currentTarget.files ?? [];
+          if (file !== undefined) void requestIn(file).then(setCsr);
+        }}
+      />
+    </>
+  );
+}
+
+/** A request in PEM; one in DER, which begins with a SEQUENCE, is put into PEM. */
+async function requestIn(file: Blob): Promise<string> {
+  const octets = new Uint8Array(await file.arrayBuffer());
+  return octets[0] === tags.sequence ? encodePem("CERTIFICATE REQUEST", octets) : file.text();
+}
+
+/** A number as the interface wants it; whatever else was typed goes as it is, and is refused. */
+function numberIn(typed: string): number | string | undefined {
+  const text = typed.trim();
+  if (text === "") return undefined;
+  return /^\d+$/.test(text) ? Number(text) : text;
+}

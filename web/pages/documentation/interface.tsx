@@ -1,0 +1,143 @@
+/** The HTTP interface as the server describes it, each operation to try out as who one is. */
+
+import { useEffect, useState } from "preact/hooks";
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { pathOf } from "#web/api.ts";
+import { useAddress } from "#web/console.ts";
+import { Waiting } from "#web/ui/asked.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { type DescribedOperation, operationsIn, type Parameter } from "./openapi.ts";
+import { TryOut } from "./try-out.tsx";
+
+interface InterfacePartProps {
+  /** Of the operation that is open. */
+  readonly name: string | undefined;
+}
+
+export function InterfacePart({ name }: InterfacePartProps) {
+  const described = useDescription();
+  const [sought, setSought] = useState("");
+  const address = useAddress();
+  if (described === undefined) return <Waiting />;
+  const chosen = described.find((one) => one.name === name);
+  const words = sought.trim().toLowerCase();
+  const shown = described.filter(({ name, path, summary }) =>
+    `${name} ${path} ${summary}`.toLowerCase().includes(words),
+  );
+  return (
+    <>
+      <Heading name={chosen === undefined ? "HTTP interface" : chosen.name}>
+        <input
+          type="search"
+          aria-label="Operations that contain"
+          placeholder="Search operations"
+          value={sought}
+          onInput={({ currentTarget }) => setSought(currentTarget.value)}
+        />
+      </Heading>
+      <div class="manual">
+        <nav class="contents" aria-label="Operations">
+          {shown.map(({ name: one, method, path }) => (
+            <a
+              key={one}
+              href={hrefOf(["manual", "interface", one])}
+              aria-current={one === name ? "page" : undefined}
+            >
+              <span class="mono small">{method}</span> {path}
+            </a>
+          ))}
+        </nav>
+        {chosen === undefined ? (
+          <p>
+            Choose an operation. The description itself is at{" "}
+            <a href={pathOf("openapi.read")}>{pathOf("openapi.read")}</a>, and for reading at{" "}
+            <a href={pathOf("openapi.page")}>{pathOf("openapi.page")}</a>.
+          </p>
+        ) : (
+          <article key={hrefWith(address, {})}>
+            <Shown operation={chosen} />
+          </article>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Shown({ operation }: { readonly operation: DescribedOperation }) {
+  const { method, path, summary, needs, parameters, body, answers } = operation;
+  return (
+    <>
+      <p>{summary}</p>
+      <p class="mono">
+        {method} {path}
+      </p>
+      <p class="quiet">
+        {needs === "pub"
+          ? "Needs no credential."
+          : needs === "any"
+            ? "Needs any credential."
+            : `Needs ${needs}.`}
+      </p>
+      {parameters.length > 0 && (
+        <>
+          <h2>Parameters</h2>
+          <dl>
+            {parameters.map((parameter) => (
+              <Said key={parameter.name} parameter={parameter} />
+            ))}
+          </dl>
+        </>
+      )}
+      {body !== undefined && (
+        <details>
+          <summary>Shape of the body</summary>
+          <pre>{JSON.stringify(body.schema, null, 2)}</pre>
+        </details>
+      )}
+      <details>
+        <summary>Answers</summary>
+        <dl>
+          {answers.map(({ status, description, schema }) => (
+            <>
+              <dt class="mono">{status}</dt>
+              <dd>
+                {description}
+                {schema !== undefined && <pre>{JSON.stringify(schema, null, 2)}</pre>}
+              </dd>
+            </>
+          ))}
+        </dl>
+      </details>
+      <TryOut operation={operation} />
+    </>
+  );
+}
+
+const Said = ({
+  parameter: { name, place, required, schema },
+}: {
+  readonly parameter: Parameter;
+}) => (
+  <>
+    <dt class="mono">{name}</dt>
+    <dd>
+      {place}
+      {required ? "" : ", may be left out"} <code>{JSON.stringify(schema)}</code>
+    </dd>
+  </>
+);
+
+/** Asked for once; undefined until it has come. */
+function useDescription(): readonly DescribedOperation[] | undefined {
+  const [described, setDescribed] = useState<readonly DescribedOperation[]>();
+  useEffect(() => {
+    const stop = new AbortController();
+    fetch(pathOf("openapi.read"), { credentials: "omit", signal: stop.signal })
+      .then((response) => response.json())
+      .then((document: unknown) => setDescribed(operationsIn(document)))
+      // Whoever looks at the page loads it again; there is nothing to show meanwhile.
+      .catch(() => undefined);
+    return () => stop.abort();
+  }, []);
+  return described;
+}

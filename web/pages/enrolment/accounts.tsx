@@ -1,0 +1,190 @@
+/** Accounts of ACME: whose key, what it has proved, and the way to end it. */
+
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { Action } from "#web/ui/action.tsx";
+import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Confirm } from "#web/ui/confirm.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
+import { type Filter, Filters } from "#web/ui/filters.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { Panel, useDialog } from "#web/ui/layers.tsx";
+import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { Status } from "#web/ui/status.tsx";
+import { Time } from "#web/ui/time.tsx";
+
+type Account = RowOf<"acme.account.list">;
+type Authorization = RowOf<"acme.authz.list">;
+
+export function AccountsPart({ id }: { readonly id: string | undefined }) {
+  const address = useAddress();
+  return (
+    <>
+      <Heading name="Accounts" />
+      <Filters filters={filters} />
+      <div class="beside">
+        <List
+          name="acme.account.list"
+          members={{ status: address.query.status }}
+          caption="Accounts, newest first"
+          columns={columns}
+          keyOf={(row) => row.id}
+          hrefOf={(row) => hrefOf(["enrolment", "accounts", row.id], address.query)}
+          selected={id}
+          live={["acme.account.*"]}
+          empty={<p>No client has made an account yet.</p>}
+        />
+        {id !== undefined && <AccountPanel id={id} />}
+      </div>
+    </>
+  );
+}
+
+const columns: readonly Column<Account>[] = [
+  { name: "Account", cell: ({ id }) => <span class="mono">{id}</span> },
+  { name: "State", cell: ({ status }) => <Status word={status} /> },
+  { name: "Contacts", cell: ({ contacts }) => contacts.join(", ") },
+  { name: "Directory", wide: true, cell: ({ directory }) => directory },
+  { name: "Since", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+const filters: readonly Filter[] = [
+  {
+    name: "status",
+    label: "State",
+    choices: ["valid", "deactivated", "revoked"].map((value) => ({ value, label: value })),
+  },
+];
+
+/** One account: found on the pages of the list, which has no look-up by id. */
+function AccountPanel({ id }: { readonly id: string }) {
+  const address = useAddress();
+  const { open, close } = useDialog();
+  const { reply, refresh } = useAsked("acme.account.list", { limit: 500 }, ["acme.account.*"]);
+  const closeHref = hrefOf(["enrolment", "accounts"], address.query);
+  if (reply === undefined) return <Waiting />;
+  const row =
+    reply.kind === "answered" ? reply.answer.items.find((one) => one.id === id) : undefined;
+  return (
+    <Panel title="Account" closeHref={closeHref} actions={row && <Deactivate row={row} />}>
+      {row && <AccountFacts row={row} />}
+      <Authorizations account={id} />
+      {open === "deactivate" && (
+        <Confirm
+          operation="acme.account.deactivate"
+          members={{ id }}
+          title="Deactivate this account"
+          does="Deactivate the account"
+          onClose={close}
+          onDone={() => {
+            refresh();
+            close();
+          }}
+        >
+          <p>
+            It is over for good: its key orders nothing more, its authorizations and open orders
+            end. Certificates it has stay good.
+          </p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function Deactivate({ row }: { readonly row: Account }) {
+  const address = useAddress();
+  return (
+    <Action
+      operation="acme.account.deactivate"
+      where={{ tenantId: row.tenant_id }}
+      href={hrefWith(address, { dialog: "deactivate" })}
+      look="danger"
+      unless={row.status === "valid" ? undefined : `It is ${row.status}.`}
+    >
+      Deactivate
+    </Action>
+  );
+}
+
+function AccountFacts({ row }: { readonly row: Account }) {
+  const { eab_id } = row;
+  return (
+    <>
+      <Status word={row.status} />
+      <Facts
+        of={{
+          Id: <Copy text={row.id} name="id" />,
+          Directory: row.directory,
+          Contacts: row.contacts.join(", ") || "none",
+          "Key thumbprint": <Copy text={row.key_thumbprint} name="thumbprint" />,
+          Credential: eab_id && <a href={hrefOf(["enrolment", "credentials", eab_id])}>{eab_id}</a>,
+          Since: <Time at={row.created_at} />,
+          Orders: <a href={hrefOf(["enrolment", "orders"], { account: row.id })}>its orders</a>,
+        }}
+      />
+    </>
+  );
+}
+
+function Authorizations({ account }: { readonly account: string }) {
+  const { open, close } = useDialog();
+  const { reply, refresh } = useAsked("acme.authz.list", { account, limit: 100 }, ["acme.*"]);
+  if (reply?.kind !== "answered") return null;
+  const { items, total } = reply.answer;
+  return (
+    <>
+      <h3>What it has proved, or is to prove</h3>
+      {items.length === 0 && <p class="quiet">Nothing yet.</p>}
+      <ul class="bare">
+        {items.map((one) => (
+          <Proof key={one.id} authorization={one} />
+        ))}
+      </ul>
+      {total > items.length && <p class="quiet small">{total - items.length} more.</p>}
+      {open?.startsWith("authz-") && (
+        <Confirm
+          operation="acme.authz.deactivate"
+          members={{ id: open.slice(6) }}
+          title="End this authorization"
+          does="End the authorization"
+          onClose={close}
+          onDone={() => {
+            refresh();
+            close();
+          }}
+        >
+          <p>The account must prove the name again before it gets another certificate for it.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Proof({ authorization }: { readonly authorization: Authorization }) {
+  const address = useAddress();
+  const { id, identifier, wildcard, status, expires, challenges } = authorization;
+  const faults = challenges.flatMap(({ error }) => error?.detail ?? []);
+  return (
+    <li>
+      <Status word={status} /> {wildcard ? "*." : ""}
+      {identifier.value}{" "}
+      <span class="quiet small">
+        until <Time at={expires} />
+      </span>
+      {faults.map((fault) => (
+        <p key={fault} class="bad small">
+          {fault}
+        </p>
+      ))}
+      {(status === "valid" || status === "pending") && (
+        <Action
+          operation="acme.authz.deactivate"
+          href={hrefWith(address, { dialog: `authz-${id}` })}
+        >
+          End
+        </Action>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,95 @@
+/** The chain as a file, for collectors and for verifying it elsewhere. */
+
+import { useState } from "preact/hooks";
+import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
+import { useConsole } from "#web/console.ts";
+import { save } from "#web/ui/download.tsx";
+import { Field, SendForm } from "#web/ui/form.tsx";
+import { Dialog } from "#web/ui/layers.tsx";
+
+/** The export is itself an event. */
+export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
+  const { credential } = useConsole();
+  const [format, setFormat] = useState<string>("json");
+  const [from, setFrom] = useState("");
+  const [to, setTo] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [reply, setReply] = useState<Reply<Blob>>();
+  const load = async () => {
+    setBusy(true);
+    const path = addressOf("event.export", {
+      format,
+      ...(from === "" ? {} : { from }),
+      ...(to === "" ? {} : { to }),
+    });
+    const come = await replied(fetched(path, credential, AbortSignal.timeout(600_000)));
+    setReply(come);
+    setBusy(false);
+    if (come.kind === "answered") save(fileNames[format] ?? "events", come.answer);
+  };
+  return (
+    <Dialog title="Export events" onClose={onClose}>
+      <SendForm
+        onSend={() => void load()}
+        busy={busy}
+        reply={reply}
+        does="Export"
+        onCancel={onClose}
+      >
+        <Field label="Format" member="format" reply={reply} hint={hints[format]}>
+          {(control) => (
+            <select
+              {...control}
+              value={format}
+              onChange={({ currentTarget }) => setFormat(currentTarget.value)}
+            >
+              <option value="json">JSON lines</option>
+              <option value="rfc5424">Syslog (RFC 5424)</option>
+              <option value="cef">CEF</option>
+            </select>
+          )}
+        </Field>
+        <DayField label="From" member="from" reply={reply} value={from} onInput={setFrom} />
+        <DayField
+          label="Until, without that day"
+          member="to"
+          reply={reply}
+          value={to}
+          onInput={setTo}
+        />
+      </SendForm>
+    </Dialog>
+  );
+}
+
+interface DayFieldProps {
+  readonly label: string;
+  readonly member: string;
+  readonly reply: Reply<unknown> | undefined;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+const DayField = ({ label, member, reply, value, onInput }: DayFieldProps) => (
+  <Field label={label} member={member} reply={reply} hint="A day in UTC; empty for all.">
+    {(control) => (
+      <input
+        {...control}
+        type="date"
+        value={value}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+    )}
+  </Field>
+);
+
+const fileNames: Readonly<Record<string, string>> = {
+  json: "events.ndjson",
+  rfc5424: "events.log",
+  cef: "events.cef",
+};
+const hints: Readonly<Record<string, string>> = {
+  json: "Verifies elsewhere with pkid audit verify --from-file.",
+  rfc5424: "For collectors of syslog.",
+  cef: "For SIEM systems.",
+};

@@ -1,0 +1,49 @@
+/** As much of certificates as their files need: PEM to octets, and who has signed whom. */
+
+import { openSequence } from "#core/asn1/cursor.ts";
+import { decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
+import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+
+/** The certificates in a text, in order; none where one is broken. */
+export const certificatesIn = (pem: string): readonly Uint8Array[] =>
+  decodePemBlocks(pem, "CERTIFICATE", certificatesMax) ?? [];
+
+/**
+ * The leaf and those above it out of a bundle of its CA, nearest first. A root is left out: whoever
+ * trusts it has it.
+ */
+export function pathOf(leaf: Uint8Array, bundle: readonly Uint8Array[]): readonly Uint8Array[] {
+  const path = [leaf];
+  let { issuer } = readNames(leaf);
+  for (let left = bundle.length; left > 0; left--) {
+    const next = bundle.find((der) => readNames(der).subject === issuer);
+    if (next === undefined) return path;
+    const names = readNames(next);
+    if (names.issuer === names.subject) return path;
+    path.push(next);
+    issuer = names.issuer;
+  }
+  return path;
+}
+
+/** One PEM text of them all. */
+export const pemOf = (certificates: readonly Uint8Array[]): string =>
+  certificates.map((der) => encodePem("CERTIFICATE", der)).join("");
+
+/** DER of the public key of a certificate. */
+export const spkiOf = (der: Uint8Array): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(readNames(der).spki);
+
+/** RFC 5280 §4.1: what stands in front of the extensions. */
+function readNames(der: Uint8Array) {
+  const tbs = openSequence(openSequence(der).element(tags.sequence));
+  tbs.enterOptional(contextualConstructed(0));
+  tbs.integer();
+  tbs.element(tags.sequence);
+  const issuer = tbs.element(tags.sequence).toBase64();
+  tbs.element(tags.sequence);
+  const subject = tbs.element(tags.sequence).toBase64();
+  return { issuer, subject, spki: tbs.element(tags.sequence) };
+}
+
+const certificatesMax = 32;

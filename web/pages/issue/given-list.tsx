@@ -1,0 +1,120 @@
+/** The list itself: its file, what may stand in it, and the rows that cannot be read. */
+
+import { useState } from "preact/hooks";
+import { save } from "#web/ui/download.tsx";
+import { Field } from "#web/ui/form.tsx";
+import { FileField } from "./file-field.tsx";
+import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
+
+interface GivenListProps {
+  readonly rows: readonly Row[];
+  readonly onRows: (rows: readonly Row[]) => void;
+  /** Something of it was sent. */
+  readonly fixed: boolean;
+}
+
+/** Read in the page; a file may be dropped on the field. */
+export function GivenList({ rows, onRows, fixed }: GivenListProps) {
+  const [text, setText] = useState("");
+  const [fault, setFault] = useState<string>();
+  const take = (given: string) => {
+    // A field of many megabytes would be slow, and nobody reads it.
+    setText(given.length <= shownOctetsMax ? given : "");
+    const read = given.trim() === "" ? [] : rowsIn(given);
+    setFault(typeof read === "string" ? read : undefined);
+    onRows(typeof read === "string" ? [] : read);
+  };
+  const takeFile = (file: File) => void file.slice(0, octetsMax).text().then(take);
+  const drop = (event: DragEvent) => {
+    event.preventDefault();
+    const [file] = event.dataTransfer?.files ?? [];
+    if (!fixed && file !== undefined) takeFile(file);
+  };
+  return (
+    <form onSubmit={(event) => event.preventDefault()}>
+      <Field label="List, CSV with a header" fault={fault} hint={countsOf(rows)}>
+        {(control) => (
+          <textarea
+            {...control}
+            spellcheck={false}
+            disabled={fixed}
+            placeholder={"ref,names\nwww,www.example.com www.example.org"}
+            value={text}
+            onDragOver={(event) => event.preventDefault()}
+            onDrop={drop}
+            onInput={({ currentTarget }) => take(currentTarget.value)}
+          />
+        )}
+      </Field>
+      <FileField label="Or its file" accept=".csv,text/csv" disabled={fixed} onFile={takeFile} />
+      <Faulty rows={rows.filter((row): row is FaultyRow => row.kind === "faulty")} />
+      <Columns />
+    </form>
+  );
+}
+
+/** What may stand in a list, and one to begin with. */
+const Columns = () => (
+  <>
+    <details>
+      <summary>What the columns hold</summary>
+      <dl>
+        {Object.entries(columns).map(([name, said]) => (
+          <>
+            <dt>
+              <code>{name}</code>
+            </dt>
+            <dd>{said}</dd>
+          </>
+        ))}
+      </dl>
+    </details>
+    <div class="buttons">
+      <button
+        type="button"
+        class="button"
+        onClick={() => save("template.csv", new Blob([templateText()], { type: "text/csv" }))}
+      >
+        Save a template
+      </button>
+    </div>
+  </>
+);
+
+function Faulty({ rows }: { readonly rows: readonly FaultyRow[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <div class="notice bad" role="status">
+      <p>
+        <span aria-hidden="true">✕ </span>
+        {rows.length === 1 ? "One row is" : `${rows.length} rows are`} left out, because of what
+        stands in it:
+      </p>
+      <ul class="lines">
+        {rows.slice(0, shownMax).map(({ line, ref, fault }) => (
+          <li key={line}>
+            Line {line}, {ref}: {fault}
+          </li>
+        ))}
+      </ul>
+      {rows.length > shownMax && <p>And {rows.length - shownMax} more.</p>}
+    </div>
+  );
+}
+
+function countsOf(rows: readonly Row[]): string {
+  if (rows.length === 0) return "Paste it, or drop its file here.";
+  const count = (kind: Row["kind"]) => rows.filter((row) => row.kind === kind).length;
+  const parts = [
+    [count("request"), "with a request"],
+    [count("names"), "for which a key is made here"],
+    [count("faulty"), "left out"],
+  ] as const;
+  const said = parts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
+  return `${said.join(", ")}.`;
+}
+
+const shownMax = 20;
+const shownOctetsMax = 65_536;
+/** As much as the operation takes at once. */
+const octetsMax = 33_554_432;

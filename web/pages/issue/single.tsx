@@ -1,0 +1,118 @@
+/** One certificate: who signs, for which key, with which names, and what would come of it. */
+
+import { useState } from "preact/hooks";
+import { hrefWith, visit } from "#web/address.ts";
+import type { Reply } from "#web/api.ts";
+import { useAddress } from "#web/console.ts";
+import { SendForm } from "#web/ui/form.tsx";
+import { type Choice, ChoiceFields, Chosen, type Known } from "./choice.tsx";
+import { Gates, gatesIn } from "./gates.tsx";
+import { GivenRequest } from "./given-request.tsx";
+import { useIssuing } from "./issuing.ts";
+import { KeyFields, type KeyForm, noKeyForm } from "./key-fields.tsx";
+import { Preview } from "./preview.tsx";
+import { KeyDialog, TakesTwo } from "./takes-two.tsx";
+
+/** The form and its preview. */
+export const Single = () => (
+  <Chosen>{(choice, known) => <SingleForm choice={choice} known={known} />}</Chosen>
+);
+
+interface SingleFormProps {
+  readonly choice: Choice;
+  readonly known: Known;
+}
+
+function SingleForm({ choice, known }: SingleFormProps) {
+  const [form, setForm] = useState<KeyForm>(noKeyForm);
+  const [pasted, setPasted] = useState("");
+  const issuing = useIssuing(choice, { form, pasted });
+  const { here, making, wanted, right, preview, issue, unready, reply } = issuing;
+  const reason = right.allowed ? unready : right.reason;
+  const parks = choice.profile.require_approval;
+  return (
+    <div class="pair">
+      <SendForm
+        onSend={() => void issuing.send()}
+        busy={issue.busy}
+        reply={issue.reply}
+        does={parks ? "Ask for approval" : "Issue"}
+        disabled={reason !== undefined}
+      >
+        <ChoiceFields choice={choice} known={known} reply={reply} />
+        <From here={here} algorithm={choice.profile.algorithm} />
+        {here ? (
+          <KeyFields
+            form={form}
+            onChange={setForm}
+            made={making.key}
+            fault={making.fault}
+            reply={reply}
+          />
+        ) : (
+          <GivenRequest text={pasted} onChange={setPasted} reply={reply} />
+        )}
+        {parks && <TakesTwo made={here ? making.made : undefined} />}
+        <Refusing reply={issue.reply} />
+        {reason !== undefined && <p class="reason">{reason}</p>}
+      </SendForm>
+      <Preview
+        reply={preview.reply}
+        busy={preview.busy}
+        missing={right.allowed ? missingFor(issuing) : right.reason}
+      />
+      <KeyDialog made={making.made} name={wanted?.commonName ?? ""} />
+    </div>
+  );
+}
+
+function missingFor({ here, wanted, shown }: ReturnType<typeof useIssuing>): string | undefined {
+  if (shown !== undefined) return undefined;
+  if (here && wanted !== undefined) return "The key is being made.";
+  const what = here ? "Type a name" : "Paste a request";
+  return `${what}, and what would be issued stands here with the word of every gate.`;
+}
+
+interface FromProps {
+  readonly here: boolean;
+  readonly algorithm: Choice["profile"]["algorithm"];
+}
+
+/** Where the key comes from; it stands in the address. */
+function From({ here, algorithm }: FromProps) {
+  const address = useAddress();
+  const choose = (from: string | undefined) =>
+    visit(hrefWith(address, { from }), { replace: true });
+  const unmade = algorithm !== "classical";
+  return (
+    <fieldset class="choices">
+      <legend>Private key</legend>
+      <label class="check">
+        <input
+          type="radio"
+          name="from"
+          checked={here}
+          disabled={unmade}
+          onChange={() => choose(undefined)}
+        />
+        Make it in this browser
+      </label>
+      <label class="check">
+        <input type="radio" name="from" checked={!here} onChange={() => choose("csr")} />
+        It is made, and I have a request
+      </label>
+      {unmade && <p class="reason">Browsers make no ML-DSA keys.</p>}
+    </fieldset>
+  );
+}
+
+function Refusing({ reply }: { readonly reply: Reply<unknown> | undefined }) {
+  const gates = gatesIn(reply);
+  if (gates.length === 0) return null;
+  return (
+    <div class="card">
+      <h2>What the gates said</h2>
+      <Gates gates={gates} caption="What the gates said" />
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+/** Checks the instance, its host and what it depends on, and says what to do about it. */
+
+import { useState } from "preact/hooks";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { type Column, Table } from "#web/ui/list.tsx";
+import { Said } from "#web/ui/said.tsx";
+import { Status } from "#web/ui/status.tsx";
+import { Time } from "#web/ui/time.tsx";
+import type { Answers } from "#api/answers.ts";
+
+type Report = Answers["preflight.run"];
+type Check = Report["checks"][number];
+
+/** Runs when it is opened, without the network, and again when told to. */
+export function PreflightPart() {
+  const [network, setNetwork] = useState(false);
+  const { reply, busy, refresh } = useAsked("preflight.run", { network, timeout_seconds: 25 });
+  const report = reply?.kind === "answered" ? reply.answer : undefined;
+  return (
+    <>
+      <Heading name="Preflight">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={network}
+            onChange={({ currentTarget }) => setNetwork(currentTarget.checked)}
+          />
+          look outside too
+        </label>
+        <button type="button" class="button primary" disabled={busy} onClick={refresh}>
+          {busy ? "Checking…" : "Check again"}
+        </button>
+      </Heading>
+      {reply === undefined && <Waiting />}
+      <Outcome reply={reply} />
+      {report && <Found report={report} />}
+    </>
+  );
+}
+
+function Found({ report: { checks, summary, checked_at } }: { readonly report: Report }) {
+  const wrong = checks.filter(({ status }) => status === "fail" || status === "warn");
+  return (
+    <>
+      <p role="status">
+        {summary.fail} failed, {summary.warn} to look at, {summary.pass} passed, {summary.skip}{" "}
+        skipped, <Time at={checked_at} />.
+      </p>
+      {wrong.length === 0 && (
+        <p>
+          <Status word="pass" /> Nothing asks for your attention.
+        </p>
+      )}
+      {wrong.map(({ name, status, detail, remedy }) => (
+        <section key={name} class={`notice ${status === "fail" ? "bad" : "warn"}`}>
+          <h2>
+            <Status word={status} /> {name}
+          </h2>
+          <p>
+            <Said text={detail} />
+          </p>
+          {remedy !== "" && (
+            <p>
+              <Said text={remedy} />
+            </p>
+          )}
+        </section>
+      ))}
+      <details>
+        <summary>Every check</summary>
+        <div class="scroll">
+          <Table caption="Checks" columns={columns} rows={checks} keyOf={({ name }) => name} />
+        </div>
+      </details>
+    </>
+  );
+}
+
+const columns: readonly Column<Check>[] = [
+  { name: "Check", cell: ({ name }) => <span class="mono">{name}</span> },
+  { name: "State", cell: ({ status }) => <Status word={status} /> },
+  { name: "What was seen", cell: ({ detail }) => <Said text={detail} /> },
+  { name: "Took", wide: true, cell: ({ elapsed_ms }) => `${elapsed_ms} ms` },
+];

@@ -1,0 +1,74 @@
+/** The configuration in force, where each value comes from, and what waits for a reload. */
+
+import { useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import { hrefWith, visit } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Copy } from "#web/ui/copy.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { type Column, Table } from "#web/ui/list.tsx";
+import { Status } from "#web/ui/status.tsx";
+
+type Setting = Answers["config.show"]["settings"][number];
+
+/** `defaults=true` in the address shows what nobody set as well. */
+export function SettingsPart() {
+  const address = useAddress();
+  const defaults = address.query.defaults === "true";
+  const [sought, setSought] = useState("");
+  const { reply } = useAsked("config.show", { defaults }, ["config.*"]);
+  const settings = reply?.kind === "answered" ? reply.answer.settings : [];
+  const shown = settings.filter(({ path }) => path.includes(sought.trim()));
+  return (
+    <>
+      <Heading name="Configuration">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={defaults}
+            onChange={({ currentTarget }) =>
+              visit(hrefWith(address, { defaults: currentTarget.checked ? "true" : undefined }))
+            }
+          />
+          defaults too
+        </label>
+        <input
+          type="search"
+          aria-label="Keys that contain"
+          placeholder="Key"
+          value={sought}
+          onInput={({ currentTarget }) => setSought(currentTarget.value)}
+        />
+      </Heading>
+      {reply === undefined && <Waiting />}
+      <Outcome reply={reply} />
+      {reply?.kind === "answered" && (
+        <>
+          <div class="scroll">
+            <Table
+              caption="Keys of the configuration"
+              columns={columns}
+              rows={shown}
+              keyOf={({ path }) => path}
+            />
+          </div>
+          <p class="quiet small">
+            Secrets are never shown. A change in the file is taken in by{" "}
+            <Copy text="systemctl reload pkid" name="command" />, where its key can be.
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<Setting>[] = [
+  { name: "Key", cell: ({ path }) => <span class="mono">{path}</span> },
+  { name: "Value", cell: ({ value }) => <span class="mono">{textOf(value)}</span> },
+  { name: "From", cell: ({ origin }) => origin },
+  { name: "Waits", cell: ({ waits }) => waits && <Status word="for a reload" tone="warn" /> },
+];
+
+const textOf = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);

@@ -1,0 +1,69 @@
+/** What was issued and revoked on each of the last thirty days. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import { ask, replied } from "#web/api.ts";
+import { useConsole, useLive, actionsIn } from "#web/console.ts";
+import { Plot } from "#web/ui/plot.tsx";
+
+type Usage = Answers["tenant.usage"];
+
+/** Of the tenant that is chosen, or of all together. */
+export function PerDay() {
+  const usage = useUsage();
+  const days = summed(usage);
+  if (days.length === 0) return null;
+  return (
+    <Plot
+      title="Issued and revoked, 30 days"
+      unit="certificates"
+      kind="bars"
+      series={[
+        { name: "issued", points: days.map(({ day, issued }) => ({ name: day, value: issued })) },
+        {
+          name: "revoked",
+          points: days.map(({ day, revoked }) => ({ name: day, value: revoked })),
+        },
+      ]}
+    />
+  );
+}
+
+function useUsage(): readonly Usage[] {
+  const { tenants, address, credential } = useConsole();
+  const [usage, setUsage] = useState<readonly Usage[]>([]);
+  const [round, setRound] = useState(0);
+  useLive(actionsIn(["cert.issue", "cert.revoke", "cert.renew"]), () => setRound((n) => n + 1));
+  const { tenant } = address.query;
+  const wanted = tenants
+    .filter(({ id, slug }) => tenant === undefined || tenant === id || tenant === slug)
+    .slice(0, tenantsMax);
+  const key = wanted.map(({ id }) => id).join();
+  useEffect(() => {
+    const stop = new AbortController();
+    const asked = wanted.map(async ({ id }) => {
+      const reply = await replied(ask("tenant.usage", { id, days: 30 }, credential, stop.signal));
+      return reply.kind === "answered" ? [reply.answer] : [];
+    });
+    void Promise.all(asked).then((all) => {
+      if (!stop.signal.aborted) setUsage(all.flat());
+    });
+    return () => stop.abort();
+    // `key` stands for the tenants.
+  }, [key, credential, round]);
+  return usage;
+}
+
+/** Oldest first. */
+function summed(usage: readonly Usage[]) {
+  const days = new Map<string, { issued: number; revoked: number }>();
+  for (const { day, certs_issued, certs_revoked } of usage.flatMap((one) => one.days)) {
+    const { issued = 0, revoked = 0 } = days.get(day) ?? {};
+    days.set(day, { issued: issued + certs_issued, revoked: revoked + certs_revoked });
+  }
+  return [...days]
+    .map(([day, { issued, revoked }]) => ({ day, issued, revoked }))
+    .sort((a, b) => (a.day < b.day ? -1 : 1));
+}
+
+const tenantsMax = 50;

@@ -1,0 +1,104 @@
+/** Requests a second, what was refused, and how fast the keys are, while the page is open. */
+
+import { useEffect, useState } from "preact/hooks";
+import { fetched, pathOf, replied } from "#web/api.ts";
+import { type Sample, samplesIn, sumOf } from "#web/exposition.ts";
+import { Plot } from "#web/ui/plot.tsx";
+
+interface Look {
+  readonly at: number;
+  readonly requests: number;
+  readonly refusals: number;
+  readonly signatures: number;
+  readonly signSeconds: number;
+}
+
+/** The figures are looked at every five seconds and forgotten with the page. */
+export function Traffic() {
+  const looks = useLooks();
+  const steps = looks.slice(1).map((look, index) => step(looks[index] ?? look, look));
+  return (
+    <>
+      <Plot
+        title="Requests a second"
+        unit="per second"
+        kind="lines"
+        series={[
+          {
+            name: "answered",
+            points: steps.map(({ name, requests }) => ({ name, value: requests })),
+          },
+          {
+            name: "refused",
+            points: steps.map(({ name, refusals }) => ({ name, value: refusals })),
+          },
+        ]}
+      >
+        {steps.length < 2 && <p class="quiet small">Drawn from now on, every five seconds.</p>}
+      </Plot>
+      <Plot
+        title="Time of a signature"
+        unit="ms"
+        kind="lines"
+        series={[
+          { name: "mean", points: steps.map(({ name, signMs }) => ({ name, value: signMs })) },
+        ]}
+      >
+        {steps.length < 2 && <p class="quiet small">Drawn from now on, every five seconds.</p>}
+      </Plot>
+    </>
+  );
+}
+
+function useLooks(): readonly Look[] {
+  const [looks, setLooks] = useState<readonly Look[]>([]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const look = async () => {
+      const path = pathOf("metrics.read");
+      const reply = await replied(fetched(path, undefined, stop.signal));
+      if (reply.kind !== "answered") return;
+      const samples = samplesIn(await reply.answer.text());
+      if (!stop.signal.aborted) setLooks((past) => [...past.slice(-looksMax), lookAt(samples)]);
+    };
+    void look();
+    const timer = setInterval(() => void look(), everyMs);
+    return () => {
+      clearInterval(timer);
+      stop.abort();
+    };
+  }, []);
+  return looks;
+}
+
+function lookAt(samples: readonly Sample[]): Look {
+  const refused = samples
+    .filter(({ name, labels }) => name === "pki_http_requests_total" && isRefusal(labels.status))
+    .reduce((sum, { value }) => sum + value, 0);
+  return {
+    at: Date.now(),
+    requests: sumOf(samples, "pki_http_requests_total"),
+    refusals: refused,
+    signatures: sumOf(samples, "pki_hsm_operation_duration_seconds_count", { operation: "sign" }),
+    signSeconds: sumOf(samples, "pki_hsm_operation_duration_seconds_sum", { operation: "sign" }),
+  };
+}
+
+const isRefusal = (status: string | undefined): boolean => /^[45]/.test(status ?? "");
+
+function step(before: Look, after: Look) {
+  const seconds = Math.max(0.001, (after.at - before.at) / 1000);
+  const signatures = after.signatures - before.signatures;
+  const signSeconds = after.signSeconds - before.signSeconds;
+  return {
+    name: new Date(after.at).toTimeString().slice(0, 8),
+    // A restart begins every count anew.
+    requests: Math.max(0, after.requests - before.requests) / seconds,
+    refusals: Math.max(0, after.refusals - before.refusals) / seconds,
+    signMs: signatures > 0 ? (signSeconds / signatures) * 1000 : 0,
+  };
+}
+
+const everyMs = 5_000;
+/** Five minutes. */
+const looksMax = 60;

@@ -1,0 +1,75 @@
+/** Who is logged in now, and the way to end a session. */
+
+import { useState } from "preact/hooks";
+import { hrefWith } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
+import { Action } from "#web/ui/action.tsx";
+import { Confirm } from "#web/ui/confirm.tsx";
+import { Heading } from "#web/ui/heading.tsx";
+import { useDialog } from "#web/ui/layers.tsx";
+import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { Distance, Time } from "#web/ui/time.tsx";
+
+type LiveSession = RowOf<"session.list">;
+
+/** Needs the capability `session:manage` everywhere. */
+export function SessionsPart() {
+  // Another number makes another list, which asks again.
+  const [round, setRound] = useState(0);
+  const { open, close } = useDialog();
+  return (
+    <>
+      <Heading name="Sessions" />
+      <List
+        key={round}
+        name="session.list"
+        members={{}}
+        caption="Sessions of this server process, newest first"
+        columns={columns}
+        keyOf={({ id }) => id}
+        live={["auth.login", "auth.logout"]}
+        empty={<p>Nobody is logged in.</p>}
+      />
+      <p class="quiet small">Sessions live in the process that opened them; a restart ends all.</p>
+      {open?.startsWith("end-") && (
+        <Confirm
+          operation="session.end"
+          members={{ id: open.slice(4) }}
+          title="End this session"
+          does="End the session"
+          onClose={close}
+          onDone={() => {
+            setRound((count) => count + 1);
+            close();
+          }}
+        >
+          <p>Its browser is logged out at once; whoever sits there can log in again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<LiveSession>[] = [
+  { name: "Who", cell: ({ user_sub, name }) => name ?? user_sub },
+  { name: "By", cell: ({ method }) => method },
+  { name: "Address", cell: ({ ip }) => <span class="mono">{ip}</span> },
+  { name: "Browser", wide: true, cell: ({ user_agent }) => user_agent },
+  { name: "Since", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { name: "Last seen", wide: true, cell: ({ last_seen_at }) => <Distance at={last_seen_at} /> },
+  { name: "Until", wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
+  { name: "End", cell: (session) => <End session={session} /> },
+];
+
+function End({ session: { id, current } }: { readonly session: LiveSession }) {
+  const address = useAddress();
+  return (
+    <Action
+      operation="session.end"
+      href={hrefWith(address, { dialog: `end-${id}` })}
+      unless={current ? "This is your own: log out instead." : undefined}
+    >
+      End
+    </Action>
+  );
+}

@@ -1,0 +1,156 @@
+/** Bars and lines drawn by hand, each with a table of the same figures one click away. */
+
+import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
+import { Table } from "./list.tsx";
+
+export interface Point {
+  /** What stands below it: a day, a state. */
+  readonly name: string;
+  readonly value: number;
+}
+
+export interface Series {
+  readonly name: string;
+  readonly points: readonly Point[];
+}
+
+interface PlotProps {
+  readonly title: string;
+  /** What a value counts: "certificates", "ms". */
+  readonly unit: string;
+  readonly series: readonly Series[];
+  readonly kind: "bars" | "lines";
+  /** Said below the title. */
+  readonly children?: ComponentChildren;
+}
+
+/** One card. The picture is for eyes; its name and the table say the same. */
+export function Plot({ title, unit, series, kind, children }: PlotProps) {
+  const [asTable, setAsTable] = useState(false);
+  const id = useId();
+  const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value }) => value)));
+  return (
+    <section class="card" aria-labelledby={id}>
+      <div class="heading">
+        <h2 id={id}>{title}</h2>
+        <button
+          type="button"
+          class="button plain small"
+          aria-pressed={asTable}
+          onClick={() => setAsTable(!asTable)}
+        >
+          {asTable ? "Picture" : "Table"}
+        </button>
+      </div>
+      {children}
+      {asTable ? (
+        <div class="scroll">
+          <Table
+            caption={title}
+            columns={[
+              { name: "", cell: ({ name }) => name },
+              ...series.map(({ name, points }, at) => ({
+                name: `${name} (${unit})`,
+                cell: ({ index }: { readonly index: number }) =>
+                  rounded(series[at]?.points[index]?.value ?? points.length),
+              })),
+            ]}
+            rows={(series[0]?.points ?? []).map(({ name }, index) => ({ name, index }))}
+            keyOf={({ index }) => String(index)}
+          />
+        </div>
+      ) : (
+        <Picture title={title} unit={unit} series={series} kind={kind} most={most} />
+      )}
+    </section>
+  );
+}
+
+function Picture({ title, unit, series, kind, most }: PlotProps & { readonly most: number }) {
+  const said = series
+    .map(({ name, points }) => `${name}: ${points.map(({ value }) => rounded(value)).join(", ")}`)
+    .join("; ");
+  return (
+    <figure class="plot">
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}. ${said}`}>
+        {[0, 0.5, 1].map((share) => (
+          <line
+            key={share}
+            class="grid"
+            x1={0}
+            x2={width}
+            y1={yOf(share * most, most)}
+            y2={yOf(share * most, most)}
+          />
+        ))}
+        {series.map(({ name, points }, at) =>
+          kind === "bars" ? (
+            <Bars key={name} points={points} most={most} at={at} of={series.length} />
+          ) : (
+            <polyline
+              key={name}
+              class={`series-${at}`}
+              points={points
+                .map(({ value }, index) => `${xOf(index, points.length)},${yOf(value, most)}`)
+                .join(" ")}
+            />
+          ),
+        )}
+      </svg>
+      <figcaption class="quiet small">
+        <span>
+          {series[0]?.points[0]?.name} – {series[0]?.points.at(-1)?.name}
+        </span>
+        <span>
+          top {rounded(most)} {unit}
+        </span>
+        {series.map(({ name }, at) => (
+          <span key={name} class={`key series-${at}`}>
+            {name}
+          </span>
+        ))}
+      </figcaption>
+    </figure>
+  );
+}
+
+interface BarsProps {
+  readonly points: readonly Point[];
+  readonly most: number;
+  readonly at: number;
+  readonly of: number;
+}
+
+function Bars({ points, most, at, of }: BarsProps) {
+  const slot = width / Math.max(1, points.length);
+  const thick = (slot * 0.8) / of;
+  return (
+    <g class={`series-${at}`}>
+      {points.map(({ name, value }, index) => (
+        <rect
+          key={name}
+          x={index * slot + slot * 0.1 + at * thick}
+          y={yOf(value, most)}
+          width={thick}
+          height={height - bottom - yOf(value, most)}
+        >
+          <title>{`${name}: ${rounded(value)}`}</title>
+        </rect>
+      ))}
+    </g>
+  );
+}
+
+const xOf = (index: number, count: number): number =>
+  count < 2 ? 0 : (index / (count - 1)) * width;
+const yOf = (value: number, most: number): number =>
+  top + (1 - Math.min(1, value / most)) * (height - top - bottom);
+
+const rounded = (value: number): string =>
+  value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
+
+const width = 480;
+const height = 120;
+const top = 4;
+const bottom = 1;
