@@ -83,7 +83,9 @@ async function askOnce<Name extends keyof Answers>(
   const parked = response.status === 202 ? parkedIn(told) : undefined;
   if (parked !== undefined) return { kind: "parked", parked };
   // A server that is not ready answers its components with 503: that is an answer, not a refusal.
-  if (response.ok || (name === "health.ready" && response.status === 503)) {
+  const isAnswer = response.ok || (name === "health.ready" && response.status === 503);
+  // A body that breaks off, as that of a question nobody waits for any more, answers nothing.
+  if (isAnswer && told !== undefined) {
     // The server's answers are held against their shapes by its tests; `Answers` is those shapes.
     return { kind: "answered", answer: told as Answers[Name] };
   }

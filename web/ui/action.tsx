@@ -14,7 +14,7 @@ interface ActionProps {
   /** A link to the address that opens its dialog or page, or a function. */
   readonly href?: string;
   readonly onClick?: () => void;
-  readonly look?: "plain" | "primary" | "danger";
+  readonly look?: "plain" | "outlined" | "primary" | "danger";
   /** Said when the state of the thing itself forbids it: "is revoked already". */
   readonly unless?: string | undefined;
   readonly children: ComponentChildren;

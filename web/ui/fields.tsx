@@ -16,10 +16,11 @@ interface Common {
 
 interface TextFieldProps extends Common {
   readonly max?: number;
+  readonly placeholder?: string | undefined;
 }
 
 /** One line. */
-export function TextField({ value, onChange, max, ...rest }: TextFieldProps) {
+export function TextField({ value, onChange, max, placeholder, ...rest }: TextFieldProps) {
   return (
     <Field {...rest}>
       {(control) => (
@@ -27,6 +28,7 @@ export function TextField({ value, onChange, max, ...rest }: TextFieldProps) {
           {...control}
           type="text"
           maxLength={max}
+          placeholder={placeholder}
           value={value}
           onInput={({ currentTarget }) => onChange(currentTarget.value)}
         />
@@ -57,7 +59,14 @@ export function NumberField({ value, onChange, least, ...rest }: NumberFieldProp
 }
 
 interface ChoiceFieldProps extends Common {
-  readonly choices: readonly { readonly value: string; readonly label: string }[];
+  readonly choices: readonly Choice[];
+}
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  /** Its label says why. */
+  readonly disabled?: boolean;
 }
 
 /** One of some. */
@@ -71,7 +80,7 @@ export function ChoiceField({ value, onChange, choices, ...rest }: ChoiceFieldPr
           onChange={({ currentTarget }) => onChange(currentTarget.value)}
         >
           {choices.map((one) => (
-            <option key={one.value} value={one.value}>
+            <option key={one.value} value={one.value} disabled={one.disabled}>
               {one.label}
             </option>
           ))}

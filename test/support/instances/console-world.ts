@@ -35,14 +35,15 @@ export class ConsoleWorld {
     this.browser = browser;
   }
 
-  /** Starts the binary with root's password and what else the configuration says. */
+  /** Starts the binary with root's password and what else configuration and environment say. */
   static async start(
     config: Readonly<Record<string, unknown>> = {},
     home: string = newHome(),
+    env: Readonly<Record<string, string>> = {},
   ): Promise<ConsoleWorld> {
     const settings = { root_user: { password: rootPassword }, ...config };
     const [instance, browser] = await Promise.all([
-      Instance.start({ home, config: settings }),
+      Instance.start({ home, config: settings, env }),
       openBrowser(),
     ]);
     return new ConsoleWorld(instance, browser);

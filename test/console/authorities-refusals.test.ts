@@ -1,0 +1,162 @@
+/** What the console says where an authority may not be made or changed, or needs somebody else. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  expectTree,
+} from "#test/support/instances/console-world.ts";
+
+let world: ConsoleWorld;
+let root: Made;
+let issuing: Made;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start({
+    approvals: { enabled: true, thresholds: { "ca.rotate": 1 } },
+  });
+  const permitted = { dns: ["example.test"] };
+  root = await make({ label: "strict", max_path_len: 1, name_constraints: { permitted } });
+  issuing = await make({ label: "strict-issuing" }, root);
+}, 60_000);
+
+afterAll(() => world?.stop());
+
+interface Made {
+  readonly id: string;
+  readonly label: string;
+}
+
+const dialog = (page: Page): Locator => page.getByRole("dialog");
+
+const make = (
+  { label, ...more }: Readonly<Record<string, unknown>>,
+  parent?: Made,
+): Promise<Made> =>
+  world.instance.admin(
+    "POST",
+    parent === undefined ? "/api/ca/init-root" : `/api/ca/${parent.id}/issue-intermediate`,
+    { label, subject: { cn: `Example ${label}` }, key_type: "ecdsa-p256", ...more },
+  );
+
+/** Somebody who may read and no more. */
+const auditor = async (path: string) =>
+  world.bearer(await world.instance.token(["auditor"], { scope: "platform" }), path);
+
+const invalid = (field: Locator): Promise<string | null> => field.getAttribute("aria-invalid");
+
+describe.skipIf(chromiumPath === undefined)("authorities that may not be changed", () => {
+  test("whoever only reads sees everything, and why nothing can be pressed", async () => {
+    const { page, complaints, close } = await auditor("/console/authorities");
+    await page.getByRole("link", { name: "strict-issuing" }).waitFor();
+    const create = page.getByRole("button", { name: "Create a root" });
+    expect(await create.isDisabled()).toBe(true);
+    await page.getByText("Needs ca:manage", { exact: false }).first().waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "strict-issuing" }).click();
+    await page.getByRole("heading", { name: "strict-issuing" }).waitFor();
+    await page.getByRole("link", { name: "Rollover" }).click();
+    await page.getByRole("cell", { name: "0 certificates" }).waitFor();
+    await page.getByText("strict", { exact: true }).waitFor();
+    await page.getByText("Needs ca:manage on this CA.").first().waitFor();
+    await expectTree(page, "authorities-auditor");
+    await expectAccessible(page);
+    expect(await page.getByRole("button", { name: "Rotate the key" }).isDisabled()).toBe(true);
+    await close();
+    const address = `/console/authorities/${issuing.id}?dialog=intermediate`;
+    const again = await auditor(address);
+    await dialog(again.page).getByText("Needs ca:manage on this CA.").waitFor();
+    const send = dialog(again.page).getByRole("button", { name: "Issue the CA" });
+    expect(await send.isDisabled()).toBe(true);
+    expect([...complaints, ...again.complaints]).toEqual([]);
+    await again.close();
+  }, 60_000);
+
+  test("what the server refuses is marked at its field, and nothing typed is lost", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities?dialog=root");
+    await dialog(page).getByLabel("Label").fill("strict");
+    const create = dialog(page).getByRole("button", { name: "Create the root" });
+    await create.click();
+    await dialog(page).getByText("(cn)").waitFor();
+    expect(await invalid(dialog(page).getByLabel("Common name"))).toBe("true");
+    await dialog(page).getByLabel("Common name").fill("Second");
+    await create.click();
+    await dialog(page).getByRole("alert").getByText("already_exists").waitFor();
+    expect(await invalid(dialog(page).getByLabel("Label"))).toBe("true");
+    expect(await dialog(page).getByLabel("Common name").inputValue()).toBe("Second");
+    await expectAccessible(page);
+    await page.goto(`${world.origin}/console/authorities/${issuing.id}?dialog=intermediate`);
+    await dialog(page).getByLabel("Label").fill("too-deep");
+    await dialog(page).getByLabel("Common name").fill("Too deep");
+    const issue = dialog(page).getByRole("button", { name: "Issue the CA" });
+    await issue.click();
+    await dialog(page).getByText("leaves no room for it.").first().waitFor();
+    expect(await invalid(dialog(page).getByLabel("CAs below it at most"))).toBe("true");
+    await page.goto(`${world.origin}/console/authorities/${root.id}?dialog=intermediate`);
+    await dialog(page).getByLabel("Label").fill("elsewhere");
+    await dialog(page).getByLabel("Common name").fill("Elsewhere");
+    await dialog(page).getByText("Name constraints: which names").click();
+    const domains = dialog(page).getByLabel("Permitted: DNS domains");
+    await domains.fill("other.test");
+    await issue.click();
+    await dialog(page).getByText("lies outside what the issuer permits").waitFor();
+    expect(await domains.inputValue()).toBe("other.test");
+    await domains.fill("not a domain");
+    await issue.click();
+    await dialog(page).getByText("must be a domain").first().waitFor();
+    await dialog(page).getByLabel("Valid for (days)").fill("36000");
+    await domains.fill("example.test");
+    await issue.click();
+    await dialog(page).getByText("by the issuer's own life").first().waitFor();
+    expect(await invalid(dialog(page).getByLabel("Valid for (days)"))).toBe("true");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("what takes two is said before, and leads to the request that waits", async () => {
+    const path = `/console/authorities/${issuing.id}?tab=rollover&dialog=rotate`;
+    const { page, complaints, close } = await world.root(path);
+    await dialog(page).getByText("somebody else must approve").waitFor();
+    await dialog(page).getByRole("button", { name: "Give strict-issuing a new key" }).click();
+    await dialog(page).getByText("must approve it.").waitFor();
+    const send = dialog(page).getByRole("button", { name: "Give strict-issuing a new key" });
+    expect(await send.isDisabled()).toBe(true);
+    await expectAccessible(page);
+    await dialog(page).getByRole("link", { name: "Open the request" }).click();
+    await page.waitForURL(/\/console\/approvals\/apr_/);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("an authority of a suspended tenant says that it is suspended", async () => {
+    const name = `<img src=x onerror=window.hit=1>\u202e${"A".repeat(100)}`;
+    const tenant = await world.instance.admin<{ id: string }>("POST", "/api/tenants", {
+      slug: "still",
+      name,
+    });
+    const { id } = await make({ label: "stilled", tenant_id: tenant.id });
+    const still = { status: "suspended" };
+    await world.instance.admin("PUT", `/api/tenants/${tenant.id}/status`, still);
+    const { page, complaints, close } = await world.root(`/console/authorities/${id}`);
+    await page.getByText("The tenant is suspended.").first().waitFor();
+    const below = page.getByRole("button", { name: "Issue a CA below it" });
+    expect(await below.isDisabled()).toBe(true);
+    expect(await page.locator("main").textContent()).toContain("<img src=x");
+    expect(await page.locator("main").textContent()).toContain("[U+202E]");
+    expect(await page.evaluate("window.hit")).toBeUndefined();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("an address that names no authority says so", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities/nobody");
+    await page.getByRole("alert").getByText("not_found").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

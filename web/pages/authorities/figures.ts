@@ -1,0 +1,121 @@
+/**
+ * How much the CAs of a tree have issued and revoked, and how old their lists are: asked for when a
+ * row comes into sight, a few CAs at a time, and again when an event says that it has changed.
+ */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import { ask, type Credential, replied } from "#web/api.ts";
+import { useConsole } from "#web/console.ts";
+
+/** What is not known stays undefined: refused, not asked yet, or there is none. */
+export interface Figures {
+  readonly issued: number | undefined;
+  readonly revoked: number | undefined;
+  readonly list: Answers["crl.status"]["base"] | undefined;
+}
+
+export interface FiguresOfTree {
+  readonly of: (id: string) => Figures | undefined;
+  /** Its row is in sight. */
+  readonly want: (id: string) => void;
+}
+
+/** While a tree is drawn. */
+export function useFigures(): FiguresOfTree {
+  const { credential, feed } = useConsole();
+  const [known, setKnown] = useState<ReadonlyMap<string, Figures>>(new Map());
+  const loader = useMemo(
+    () => new FigureLoader(credential, (id, one) => setKnown((was) => new Map(was).set(id, one))),
+    [credential],
+  );
+  useEffect(() => {
+    const leave = feed.listen({
+      onEvents: (events) => {
+        for (const { action, ca_id } of events) {
+          if (ca_id !== undefined && /^(?:cert|crl)\./.test(action)) loader.changed(ca_id);
+        }
+      },
+    });
+    return () => {
+      leave();
+      loader.close();
+    };
+  }, [feed, loader]);
+  return { of: (id) => known.get(id), want: (id) => loader.want(id) };
+}
+
+/** Three questions a CA, so many CAs at a time, and none more often than every few seconds. */
+class FigureLoader {
+  readonly #credential: Credential;
+  readonly #told: (id: string, figures: Figures) => void;
+  readonly #stop = new AbortController();
+  readonly #wanted = new Set<string>();
+  readonly #waiting = new Set<string>();
+  readonly #changed = new Set<string>();
+  #running = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(credential: Credential, told: (id: string, figures: Figures) => void) {
+    this.#credential = credential;
+    this.#told = told;
+  }
+
+  want(id: string): void {
+    if (this.#wanted.has(id)) return;
+    this.#wanted.add(id);
+    this.#waiting.add(id);
+    this.#begin();
+  }
+
+  /** What nobody has seen yet is asked for when it is seen. */
+  changed(id: string): void {
+    if (!this.#wanted.has(id)) return;
+    this.#changed.add(id);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      for (const one of this.#changed) this.#waiting.add(one);
+      this.#changed.clear();
+      this.#begin();
+    }, 3_000);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#waiting.clear();
+    this.#stop.abort();
+  }
+
+  #begin(): void {
+    for (const id of this.#waiting) {
+      if (this.#running >= atATime) return;
+      this.#waiting.delete(id);
+      this.#running++;
+      void this.#load(id).then(() => {
+        this.#running--;
+        this.#begin();
+      });
+    }
+  }
+
+  async #load(id: string): Promise<void> {
+    const { signal } = this.#stop;
+    const total = async (query: { readonly status?: string }) => {
+      const asked = ask("cert.list", { id, limit: 1, ...query }, this.#credential, signal);
+      const reply = await replied(asked);
+      return reply.kind === "answered" ? reply.answer.total : undefined;
+    };
+    const list = async () => {
+      const reply = await replied(ask("crl.status", { id }, this.#credential, signal));
+      return reply.kind === "answered" ? reply.answer.base : undefined;
+    };
+    const [issued, revoked, base] = await Promise.all([
+      total({}),
+      total({ status: "revoked" }),
+      list(),
+    ]);
+    if (!signal.aborted) this.#told(id, { issued, revoked, list: base });
+  }
+}
+
+const atATime = 2;
