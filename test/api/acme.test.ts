@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 
 import { acmeOverview } from "#api/acme.ts";
 import { acmeCredentialHandlers } from "#api/acme-credentials.ts";
+import { acmeDirectoryHandlers } from "#api/acme-directories.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { caId, defaultTenant, type Serial, tenantId } from "#core/ids.ts";
 import { addSeconds, instant, timestamp } from "#core/time.ts";
@@ -35,9 +36,11 @@ function operatorsOf(of: BindingWorld) {
     accounts: new Accounts(of as never),
     orders: new Orders(of as never),
   };
+  const config = () => ({ acme: { challenge_types: ["dns-01"], terms_of_service: undefined } });
+  const served = { directories: of.directories, config };
   return asker(
     openPipeline(of),
-    { ...acmeOverview(deps), ...acmeCredentialHandlers(deps) },
+    { ...acmeOverview(deps), ...acmeCredentialHandlers(deps), ...acmeDirectoryHandlers(served) },
     "http",
   );
 }
@@ -47,6 +50,24 @@ const create = (more: object = {}, who = webAdmin) =>
   ask("acme.eab.create", who, { body: { ...body, ...more } });
 const revoke = (id: string, query = {}, who = webAdmin) =>
   ask("acme.eab.revoke", who, { path: { id }, query });
+
+describe("the directories", () => {
+  test("are told with their CAs, and to nobody of another tenant", async () => {
+    const { items } = await ask("acme.directory.list", webAuditor);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        name: "default",
+        directory_url: "https://pki.test/acme/directory",
+        ca_id: "i1",
+        tenant_id: "default",
+        challenge_types: ["dns-01"],
+      }),
+    );
+    expect((await ask("acme.directory.list", admin)).items.length).toBeGreaterThan(0);
+    const own = await ask("acme.directory.list", labAdmin);
+    expect(own.items.map(({ tenant_id }: { tenant_id: string }) => tenant_id)).toEqual(["lab"]);
+  });
+});
 
 describe("a credential", () => {
   test("is answered whole with its key once, and listed without it for good", async () => {

@@ -1,4 +1,4 @@
-/** Overview and operations in the console: what needs a person, and everything that is looked at. */
+/** Overview and operations in the console: what needs a person, and all that is looked at. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -44,7 +44,7 @@ describe("the socket", () => {
     const { path } = await start();
     expect(await rawExchange(path, get("/healthz"))).toStartWith("HTTP/1.1 200");
     expect(await rawExchange(path, get("/api/me", good))).toContain('"subject":"token:1","ip":""');
-    const local = "POST /api/preflight HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
+    const local = "POST /api/backup:run HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n";
     expect(await rawExchange(path, local)).toStartWith("HTTP/1.1 404");
   });
 

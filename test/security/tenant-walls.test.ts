@@ -102,6 +102,7 @@ const naming: readonly OperationName[] = ["cert.validate"];
 const reported: readonly OperationName[] = ["monitor.expiring"];
 /** Tried where there are accounts, in `api/acme.test.ts`. */
 const enrolled: readonly OperationName[] = [
+  "acme.directory.list",
   "acme.eab.list",
   "acme.account.list",
   "acme.order.list",
