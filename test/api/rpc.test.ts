@@ -351,7 +351,7 @@ function visit(
     speaks: undefined,
     route: "",
     subject: "",
-    bodyRead: () => {},
+    timing: { bodyRead: () => {}, lasts: () => {} },
   };
   return to.answer({
     exchange,

@@ -185,7 +185,7 @@ function inWordsOf({ renamed }: RpcMethod, thrown: unknown): unknown {
 
 async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const octets = await readBytes(exchange.request, bytesMax);
-  exchange.bodyRead();
+  exchange.timing.bodyRead();
   exchange.movedAt = performance.now();
   return octets;
 }
