@@ -321,6 +321,7 @@ function door(through: Perform, served: Answers): RpcDoor {
     service: "pki.v1.PKIService",
     schema: pkiSchema,
     methods,
+    streams: {},
     perform: through,
     catalog: stubCatalog(served),
     bodyBytesMax: 65_536,
