@@ -25,7 +25,7 @@ type FieldRow = readonly [
   number: number,
   name: string,
   kind: string,
-  occurs?: "optional" | "repeated",
+  occurs?: "optional" | "repeated" | `oneof ${string}`,
 ];
 
 interface Parsed {
@@ -34,16 +34,23 @@ interface Parsed {
   readonly messages: Record<string, FieldRow[]>;
   readonly enums: Record<string, string[]>;
   service: string | undefined;
-  readonly methods: Record<string, readonly [request: string, response: string]>;
+  /** Methods that answer with a stream. */
+  readonly streaming: Set<string>;
+  readonly methods: Record<string, Method>;
 }
+
+type Method = readonly [request: string, response: string];
 
 /** The TypeScript of a .proto file in the subset pkid writes; throws for what it does not know. */
 export function generated(source: string, name: string): string {
-  const { methods } = parsed(source);
+  const { methods, streaming } = parsed(source);
   const lines = (descriptorBase64(source).match(/.{1,90}/g) ?? []).map((line) => `    "${line}",`);
-  const rows = Object.entries(methods).map(([method, messages]) => {
-    return `  ${method}: ${JSON.stringify(messages).replaceAll(",", ", ")},`;
-  });
+  const rows = (streams: boolean) =>
+    Object.entries(methods)
+      .filter(([method]) => streaming.has(method) === streams)
+      .map(
+        ([method, messages]) => `  ${method}: ${JSON.stringify(messages).replaceAll(",", ", ")},`,
+      );
   const schema = `/** The messages of ${name}.proto, written by \`bun scripts/proto.ts\`. */
 
 import { ProtoSchema } from "#core/protobuf/schema.ts";
@@ -55,17 +62,26 @@ ${lines.join("\n")}
   ].join(""),
 );
 `;
-  if (rows.length === 0) return schema;
+  const [unary, streams] = [rows(false), rows(true)];
   const type = `${name[0]?.toUpperCase()}${name.slice(1)}`;
-  return `${schema}
-/** Request and response of every method. */
+  const tables = [
+    ["every method", `${name}Methods`, `${type}Method`, unary],
+    ["every method that answers with a stream", `${name}Streams`, `${type}Stream`, streams],
+  ] as const;
+  const written = tables.map(([of, table, key, lines]) =>
+    lines.length === 0
+      ? ""
+      : `
+/** Request and response of ${of}. */
 // biome-ignore format: the table is generated.
-export const ${name}Methods = {
-${rows.join("\n")}
+export const ${table} = {
+${lines.join("\n")}
 } as const satisfies Readonly<Record<string, readonly [request: string, response: string]>>;
 
-export type ${type}Method = keyof typeof ${name}Methods;
-`;
+export type ${key} = keyof typeof ${table};
+`,
+  );
+  return schema + written.join("");
 }
 
 /** `google.protobuf.FileDescriptorProto` of a .proto file in that subset, in base64. */
@@ -77,21 +93,24 @@ export function descriptorOf(source: string): FileDescriptorProto {
   const file = parsed(source);
   const named = (name: string) => `.${file.package}.${name}`;
   const methods = Object.entries(file.methods).map(([name, [input, output]]) => {
-    return { name, inputType: named(input), outputType: named(output) };
+    const serverStreaming = file.streaming.has(name) ? { serverStreaming: true } : {};
+    return { name, inputType: named(input), outputType: named(output), ...serverStreaming };
   });
   return create(FileDescriptorProtoSchema, {
     package: file.package,
     syntax: "proto3",
     dependency: file.imports,
     messageType: Object.entries(file.messages).map(([name, rows]) => {
-      const optional = rows.filter(([, , , occurs]) => occurs === "optional");
+      const named = rows.flatMap(([, , , occurs]) => occurs?.match(/^oneof (.*)$/)?.[1] ?? []);
+      const optional = rows.flatMap(([, member, , occurs]) =>
+        occurs === "optional" ? member : [],
+      );
+      // Those that were written come before those that mean presence.
+      const oneofs = [...new Set(named), ...optional.map((member) => `_${member}`)];
       return {
         name,
-        field: rows.map((row) => {
-          const at = optional.indexOf(row);
-          return at < 0 ? field(file, row) : optionalField(file, row, at);
-        }),
-        oneofDecl: optional.map(([, member]) => ({ name: `_${member}` })),
+        field: rows.map((row) => fieldIn(file, row, oneofs)),
+        oneofDecl: oneofs.map((one) => ({ name: one })),
       };
     }),
     enumType: Object.entries(file.enums).map(([name, names]) => {
@@ -111,8 +130,14 @@ function field(file: Parsed, [number, name, kind, occurs]: FieldRow) {
 }
 
 /** Presence is a oneof of one, as protoc writes it. */
-function optionalField(file: Parsed, row: FieldRow, oneofIndex: number) {
-  return { ...field(file, row), proto3Optional: true, oneofIndex };
+function fieldIn(file: Parsed, row: FieldRow, oneofs: readonly string[]) {
+  const [, name, , occurs] = row;
+  const plain = field(file, row);
+  if (occurs === "optional") {
+    return { ...plain, proto3Optional: true, oneofIndex: oneofs.indexOf(`_${name}`) };
+  }
+  const oneof = occurs?.match(/^oneof (.*)$/)?.[1];
+  return oneof === undefined ? plain : { ...plain, oneofIndex: oneofs.indexOf(oneof) };
 }
 
 const scalars: ReadonlyMap<string, Type> = new Map([
@@ -129,9 +154,11 @@ function parsed(source: string): Parsed {
     messages: {},
     enums: {},
     service: undefined,
+    streaming: new Set(),
     methods: {},
   };
   let open: { readonly kind: string; readonly name: string } | undefined;
+  let oneof: string | undefined;
   for (const written of source.split("\n")) {
     const line = written.replace(/\/\/.*/, "").trim();
     const opening = /^(message|enum|service) (\w+) \{$/.exec(line);
@@ -140,8 +167,10 @@ function parsed(source: string): Parsed {
       if (open.kind === "message") found.messages[open.name] = [];
       if (open.kind === "enum") found.enums[open.name] = [];
       if (open.kind === "service") found.service = open.name;
-    } else if (line === "}") open = undefined;
-    else if (open) member(found, open, line);
+    } else if (line === "}" && oneof !== undefined) oneof = undefined;
+    else if (line === "}") open = undefined;
+    else if (open?.kind === "message" && /^oneof \w+ \{$/.test(line)) oneof = line.split(" ")[1];
+    else if (open) member(found, { ...open, oneof }, line);
     else statement(found, line);
   }
   return found;
@@ -155,21 +184,28 @@ function statement(found: Parsed, line: string): void {
   else if (line !== "" && line !== 'syntax = "proto3";') throw unknown(line);
 }
 
-function member(found: Parsed, open: { kind: string; name: string }, line: string): void {
+interface Open {
+  readonly kind: string;
+  readonly name: string;
+  readonly oneof: string | undefined;
+}
+
+function member(found: Parsed, open: Open, line: string): void {
   if (line === "") return;
-  const rpc = /^rpc (\w+)\((\w+)\) returns \((\w+)\);$/.exec(line);
+  const rpc = /^rpc (\w+)\((\w+)\) returns \((stream )?(\w+)\);$/.exec(line);
   const value = /^(\w+) = (\d+);$/.exec(line);
   const declared = /^(?:(optional|repeated) )?([\w.]+) (\w+) = (\d+);$/.exec(line);
   if (open.kind === "service" && rpc) {
-    found.methods[rpc[1] ?? ""] = [rpc[2] ?? "", rpc[3] ?? ""];
+    found.methods[rpc[1] ?? ""] = [rpc[2] ?? "", rpc[4] ?? ""];
+    if (rpc[3] !== undefined) found.streaming.add(rpc[1] ?? "");
   } else if (open.kind === "enum" && value) {
     const names = found.enums[open.name] ?? [];
     if (Number(value[2]) !== names.length) throw unknown(line);
     names.push(value[1] ?? "");
   } else if (open.kind === "message" && declared) {
     const row: FieldRow = [Number(declared[4]), declared[3] ?? "", declared[2] ?? ""];
-    const occurs =
-      declared[1] === "optional" || declared[1] === "repeated" ? declared[1] : undefined;
+    const within = open.oneof === undefined ? undefined : (`oneof ${open.oneof}` as const);
+    const occurs = declared[1] === "optional" || declared[1] === "repeated" ? declared[1] : within;
     found.messages[open.name]?.push(occurs === undefined ? row : [row[0], row[1], row[2], occurs]);
   } else throw unknown(line);
 }

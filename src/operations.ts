@@ -35,6 +35,7 @@ import type { Action } from "#core/audit/actions.ts";
  *   from what speaks.
  * - `caller`: `inside` when the message itself says and proves who asks; nothing else is looked at.
  * - `in`: `query` where a change takes what its route does not name from there and not from a body.
+ * - `headers`: members that stand in header fields, under their names with hyphens.
  * - `hot`: asked by the million; its route is `/…/{id}/…`, or names nothing, and is found before
  *   any other.
  */
@@ -57,6 +58,7 @@ export interface Operation {
   readonly caller?: "inside";
   readonly hot?: true;
   readonly in?: "query";
+  readonly headers?: readonly string[];
 }
 
 /** What is counted together. */
@@ -264,6 +266,7 @@ export const operations = {
   "event.list":            { route: "GET /api/events",                                   needs: "audit:read", on: "any" },
   "event.verify":          { route: "GET /api/events/verify",                            needs: "audit:read", on: "platform" },
   "event.export":          { route: "GET /api/events/export",                            needs: "audit:read", on: "platform" },
+  "event.stream":          { route: "GET /api/events/stream",                            needs: "audit:read", on: "any", headers: ["last_event_id"] },
   "access_log.list":       { route: "GET /api/access-log",                               needs: "audit:read", on: "platform" },
   "blocked_key.list":      { route: "GET /api/blocked-keys",                             needs: "read", on: "any" },
   "key.block":             { route: "POST /api/blocked-keys",                            needs: "ca:manage", on: "platform", writes: true, stepUp: "key.block" },
@@ -317,16 +320,17 @@ export interface Asked {
 
 /**
  * How a client asks an operation for these members, wherever the request has them; undefined ones
- * are left out. A body is sent where any member stands there.
+ * are left out, and so are those of header fields, which it sends itself. A body is sent where any
+ * member stands there.
  */
 export function askedOf(row: Operation, members: Readonly<Record<string, unknown>>): Asked {
   const { method, path } = routeIn(row.route);
   const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  const inPath = new Set(namesIn(path));
+  const elsewhere = new Set([...namesIn(path), ...(row.headers ?? [])]);
   const filled = path.replace(/\{([a-z_]+)\*?\}/g, (_, name: string) =>
     encodeURIComponent(String(members[name] ?? "")),
   );
-  const others = given.filter(([name]) => !inPath.has(name));
+  const others = given.filter(([name]) => !elsewhere.has(name));
   if (method !== "GET" && row.in === undefined) {
     return {
       method,

@@ -1,6 +1,6 @@
 /** The console: who is logged in, the frame around the pages, and what lies over them. */
 
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { followLinks, useLocation, visit } from "./address.ts";
 import { Frame } from "#web/frame/frame.tsx";
 import { SignIn } from "#web/frame/sign-in.tsx";
@@ -47,7 +47,10 @@ function Inside({ login: { state, logOut } }: { readonly login: Login }) {
   useLeaveWarning(keyring);
   if (state.kind !== "in" && state.kind !== "lost") return null;
   const { caller, credential } = state;
-  const feed = useMemo(() => new Feed(credential), [credential]);
+  // Whoever logs in again is told what happened meanwhile.
+  const before = useRef<Feed | undefined>(undefined);
+  const feed = useMemo(() => new Feed(credential, before.current?.lastId), [credential]);
+  before.current = feed;
   useEffect(() => () => feed.close(), [feed]);
   useEffect(() => {
     const back = takeReturn();

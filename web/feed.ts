@@ -4,7 +4,7 @@
  */
 
 import type { Answers } from "#api/answers.ts";
-import { type Credential, proof } from "./api.ts";
+import { addressOf, type Credential, proof } from "./api.ts";
 
 export type FeedEvent = Answers["event.list"]["items"][number];
 
@@ -27,13 +27,20 @@ export class Feed {
   #state: FeedState = "connecting";
   #lastId: string | undefined;
 
-  constructor(credential: Credential) {
+  /** Goes on behind the event of this id, or begins with what comes. */
+  constructor(credential: Credential, lastId?: string) {
     this.#credential = credential;
+    this.#lastId = lastId;
     void this.#run();
   }
 
   get state(): FeedState {
     return this.#state;
+  }
+
+  /** The last event that was told, or the last one before it began. */
+  get lastId(): string | undefined {
+    return this.#lastId;
   }
 
   /** Told from now on, until the function that is given back is called. */
@@ -63,7 +70,7 @@ export class Feed {
   /** One connection until it ends; true when there is to be no other. */
   async #read(): Promise<boolean> {
     const after = this.#lastId === undefined ? {} : { "last-event-id": this.#lastId };
-    const response = await fetch("/api/events/stream", {
+    const response = await fetch(addressOf("event.stream"), {
       headers: { "x-requested-with": "pkid-console", ...proof(this.#credential, "GET"), ...after },
       credentials: this.#credential.kind === "session" ? "same-origin" : "omit",
       signal: this.#stop.signal,
@@ -128,6 +135,7 @@ export class FrameReader {
   }
 }
 
+/** A frame that is nothing but an id says where to go on. */
 function frameOf(text: string): Frame | undefined {
   const members = new Map<string, string[]>();
   for (const line of text.split(/\r?\n/)) {
@@ -135,12 +143,10 @@ function frameOf(text: string): Frame | undefined {
     if (name !== "") members.set(name, [...(members.get(name) ?? []), value]);
   }
   const lines = members.get("data");
-  if (lines === undefined) return undefined;
-  return {
-    id: members.get("id")?.at(-1),
-    event: members.get("event")?.at(-1) ?? "message",
-    text: lines.join("\n"),
-  };
+  const id = members.get("id")?.at(-1);
+  if (lines === undefined && id === undefined) return undefined;
+  const event = lines === undefined ? "" : (members.get("event")?.at(-1) ?? "message");
+  return { id, event, text: lines?.join("\n") ?? "" };
 }
 
 const paused = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -15,6 +15,7 @@ export const scenarioNames = {
   mixed: "what a CA in service is asked, five minutes of it",
   postgres: "issuing on PostgreSQL: beside SQLite, far away, two replicas",
   ocsp: "OCSP in turns with its floors",
+  feed: "what five hundred readers of the live feed cost issuing",
   gates: "what lint, key checks and CAA cost",
   access: "what authentication and authorization cost",
   acme: "orders of ACME beside plain issues, nonces beside OCSP, a million old orders",

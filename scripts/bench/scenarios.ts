@@ -9,6 +9,7 @@ import { backup } from "./backup.ts";
 import { bulk } from "./bulk.ts";
 import { bulkRevocation } from "./bulk-revocation.ts";
 import { crls } from "./crl.ts";
+import { feed } from "./feed.ts";
 import { bareServer, rawCommits, rawSigning } from "./floors.ts";
 import { gates } from "./gates.ts";
 import { inventory } from "./inventory.ts";
@@ -44,6 +45,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   mixed: { byItself: true, run: mixed },
   postgres: { byItself: true, run: postgres },
   ocsp: { byItself: false, run: answers },
+  feed: { byItself: true, run: feed },
   gates: { byItself: true, run: gates },
   access: { byItself: true, run: access },
   acme: { byItself: true, run: acme },

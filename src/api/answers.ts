@@ -23,6 +23,7 @@ import type { certificateHandlers } from "./certificates.ts";
 import type { clockHandlers } from "./clock.ts";
 import type { crlAdministration } from "./crls.ts";
 import type { crossSignHandlers } from "./cross-signs.ts";
+import type { eventStreamHandlers } from "./event-stream.ts";
 import type { externalHandlers } from "./external.ts";
 import type { grantHandlers } from "./grants.ts";
 import type { healthHandlers } from "./health.ts";
@@ -102,6 +103,7 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof clockHandlers> &
   ReturnType<typeof crlAdministration> &
   ReturnType<typeof crossSignHandlers> &
+  ReturnType<typeof eventStreamHandlers> &
   ReturnType<typeof externalHandlers> &
   ReturnType<typeof grantHandlers> &
   ReturnType<typeof healthHandlers> &

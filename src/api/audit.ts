@@ -147,7 +147,7 @@ const utf8 = new TextEncoder();
  * An action of the table, or the beginning of some and `.*`; a name nobody knows is not an empty
  * page (API-2).
  */
-function actionField() {
+export function actionField() {
   const known: readonly string[] = Object.keys(actions);
   return parsed({ type: "string", maxLength: 64 }, (given) => {
     const prefix = given.endsWith(".*") ? given.slice(0, -1) : undefined;

@@ -8,7 +8,7 @@ import { ServingFiles } from "#adapters/serving-files.ts";
 import type { Administration } from "#adapters/db/stores/store.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Passwords } from "#adapters/passwords.ts";
-import { systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
+import { systemClock, systemLater, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { measureProbes, probeCounter } from "#adapters/telemetry/canary.ts";
 import { eventCounters } from "#adapters/telemetry/projections.ts";
@@ -20,6 +20,7 @@ import type { Secrets } from "#config/secret.ts";
 import { stillMay } from "#domain/access/principal-now.ts";
 import { Refusals } from "#domain/access/refusals.ts";
 import type { KeyCounts } from "#domain/audit/key-counts.ts";
+import { EventFeed } from "#domain/audit/feed/feed.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { Sealing } from "#domain/envelopes/open.ts";
 import type { PreparedInstance } from "#domain/instance/prepare.ts";
@@ -142,6 +143,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   closing.push(() => fourEyes.executions.halt());
 
   const backup = openBackups({ ...deps, ...options, parts });
+  const feed = openFeed(ground);
 
   // 4. The door that all of them come through.
   const { front, perform, catalog, watch } = frontDoor({
@@ -154,6 +156,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     paths,
     schedules,
     parts,
+    feed,
     backup: backup.asked,
     probes,
     access,
@@ -164,10 +167,11 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   // 5. The way back: what is reloaded, and what is closed.
   const prepare = (next: Config) => {
     const [enter, list] = [access.prepare(next), weakKeys.prepare(next.keychecks)];
-    return () => {
+    return async () => {
       list();
       ground.current.config = next;
-      return enter();
+      await enter();
+      feed.doubt();
     };
   };
   return {
@@ -207,6 +211,22 @@ function observe({ store, metrics, inForce }: Ground, probes: Probes): () => voi
   });
   observeComponents(metrics, () => probes.components());
   return observeResources(metrics);
+}
+
+/** The live feed, with what is counted of it. */
+function openFeed({ store, metrics }: Ground): EventFeed {
+  const feed = new EventFeed({
+    store,
+    clock: systemClock,
+    stopwatch: systemStopwatch,
+    later: systemLater,
+    told: {
+      connected: () => metrics.count("pki_event_stream_connections_total", {}),
+      dropped: (events) => metrics.count("pki_event_stream_dropped_total", {}, events),
+    },
+  });
+  metrics.beforeScrape(() => metrics.set("pki_event_stream_subscribers", {}, feed.size));
+  return feed;
 }
 
 /** Off this thread wherever there can be another. */

@@ -14,6 +14,7 @@ import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+import type { EventFeed } from "#domain/audit/feed/feed.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Clock, PathWork } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
@@ -57,6 +58,7 @@ export interface FrontDeps extends AppOptions {
   readonly paths: PathWork;
   readonly schedules: Schedules;
   readonly parts: Parts;
+  readonly feed: EventFeed;
   readonly backup: BackupHandlerDeps;
   readonly probes: Probes;
   readonly access: Access;
@@ -149,6 +151,7 @@ export function frontDoor(deps: FrontDeps) {
     ...config.server,
     osUser: osUser(),
   });
+  front.traffic.whenDraining(() => deps.feed.stop());
   return { front, perform, catalog, watch };
 }
 

@@ -25,6 +25,7 @@ import { clockHandlers } from "#api/clock.ts";
 import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
+import { eventStreamHandlers } from "#api/event-stream.ts";
 import { type Build as HealthBuild, healthHandlers, type Probes } from "#api/health.ts";
 import { grantHandlers } from "#api/grants.ts";
 import { type InstanceHandlerDeps, instanceHandlers } from "#api/instance.ts";
@@ -53,6 +54,7 @@ import { transparencyHandlers } from "#api/transparency.ts";
 import { validationHandlers } from "#api/validation.ts";
 import type { Config } from "#config/schema.ts";
 import { exampleEnterpriseId, type LineOrigin } from "#core/audit/formats.ts";
+import type { EventFeed } from "#domain/audit/feed/feed.ts";
 import type { PathWork } from "#domain/ports.ts";
 import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
@@ -83,6 +85,7 @@ export interface HandlerDeps {
   readonly governance: Governance;
   readonly fourEyes: FourEyesParts;
   readonly parts: Parts;
+  readonly feed: EventFeed;
   readonly probes: Probes;
   readonly metrics: Metrics;
   readonly roles: { readonly ca: ProviderName; readonly responder: ProviderName };
@@ -112,6 +115,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...peopleHandlers(deps),
     ...approvalHandlers({ store, keys, clock, ...deps.fourEyes }),
     ...auditHandlers({ store, clock, lines: lineOrigin(build) }),
+    ...eventStreamHandlers({ store, feed: deps.feed }),
     ...accessLogHandlers({ store, clock }),
     ...ledgerHandlers({
       store,

@@ -21,18 +21,19 @@ export function rpcDoor(
 ): Pick<RpcDoor, "serves" | "answer"> | undefined {
   if (!rpc.enabled) return undefined;
   const opened = async (): Promise<RpcDoor> => {
-    const [{ RpcDoor: Door }, { pkiSchema }, { rpcMethods }, { healthMethods }] = await Promise.all(
-      [
+    const [{ RpcDoor: Door }, { pkiSchema }, { rpcMethods }, { rpcStreams }, { healthMethods }] =
+      await Promise.all([
         import("#http/rpc/door.ts"),
         import("#api/rpc/messages.ts"),
         import("#api/rpc/methods.ts"),
+        import("#api/rpc/streams.ts"),
         import("#api/rpc/health.ts"),
-      ],
-    );
+      ]);
     return new Door({
       service: pkiService,
       schema: pkiSchema,
       methods: rpcMethods({ crl, ocsp }),
+      streams: rpcStreams(),
       catalog,
       perform,
       open: healthMethods([pkiService], ready),

@@ -2,11 +2,11 @@
 
 import { Problem, type ProblemCode } from "#core/problems.ts";
 import { nextTurn } from "#core/turns.ts";
-import { Document, type Outcome } from "#domain/access/outcome.ts";
+import { Document, type Outcome, Stream } from "#domain/access/outcome.ts";
 
 import type { Exchange } from "./exchange.ts";
 import { type DerAnswer, requestIdHeader } from "./public.ts";
-import { streamOf } from "./streams.ts";
+import { lastingStreamOf, streamOf } from "./streams.ts";
 
 /** A response with the length of its body, which a `Response` does not tell. */
 export interface Sized {
@@ -17,6 +17,7 @@ export interface Sized {
 /** Renders what came of a call; HEAD is left to the listener, which drops the body. */
 export async function renderOutcome(exchange: Exchange, outcome: Outcome): Promise<Sized> {
   if (outcome.output instanceof Document) return renderDocument(exchange, outcome.output);
+  if (outcome.output instanceof Stream) return renderStream(exchange, outcome.output);
   const text = jsonTextOf(outcome.output);
   const body = typeof text === "string" ? text : await text;
   const headers = { ...jsonHeaders, ...headersOf(outcome) };
@@ -55,6 +56,24 @@ function renderDocument(exchange: Exchange, document: Document): Sized {
     return sized(content, exchange, 200, headers);
   }
   return dressed(exchange, new Response(streamOf(content), { status: 200, headers }));
+}
+
+/** No proxy may hold back what is told as it happens. */
+function renderStream(exchange: Exchange, stream: Stream): Sized {
+  const headers = {
+    "content-type": stream.type,
+    "cache-control": "no-cache",
+    "x-accel-buffering": "no",
+  };
+  if (exchange.request.method === "HEAD") {
+    stream.source.close();
+    return dressed(exchange, new Response(null, { headers }));
+  }
+  exchange.timing.lasts();
+  return dressed(
+    exchange,
+    new Response(lastingStreamOf(stream.source, stream.octets), { headers }),
+  );
 }
 
 /**
@@ -202,6 +221,7 @@ const isDer = (contentType: string | null): boolean =>
   !contentType.startsWith("application/json") &&
   !contentType.startsWith("application/x-ndjson") &&
   !contentType.startsWith("application/proto") &&
+  !contentType.startsWith("application/connect+") &&
   !contentType.startsWith("application/grpc-web") &&
   !contentType.startsWith("application/x-pem-file");
 

@@ -24,8 +24,7 @@ export interface Exchange {
   readonly requestId: string;
   /** What the client showed in the TLS handshake. */
   readonly certificate: ClientCertificate | undefined;
-  /** Tells the listener that the body has arrived. */
-  readonly bodyRead: () => void;
+  readonly timing: Timing;
   /** Milliseconds of a clock that only moves forward. */
   readonly begun: number;
   /** On the same clock: when it last came a step further, as far as the front door sees. */
@@ -38,6 +37,14 @@ export interface Exchange {
   route: string;
   /** Subject of the authenticated principal, else empty. */
   subject: string;
+}
+
+/** What a listener is told of a request, for its limits of time. */
+export interface Timing {
+  /** The body has arrived: from now on the client waits for us. */
+  bodyRead(): void;
+  /** The answer goes on for as long as somebody reads it. */
+  lasts(): void;
 }
 
 /** How an exchange ended. */

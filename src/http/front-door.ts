@@ -27,7 +27,7 @@ import type { Catalog, Entry } from "./catalog.ts";
 import type { Cookies } from "./cookies.ts";
 import { presentedBy } from "./credentials.ts";
 import { type OwnPages, requireCsrfToken, requireJsonOfBrowsers } from "./csrf.ts";
-import type { Exchange, Match, Observer, Side } from "./exchange.ts";
+import type { Exchange, Match, Observer, Side, Timing } from "./exchange.ts";
 import { givenJson } from "./given.ts";
 import type { DerAnswer, DerHandler, PublicHandler, Speeches } from "./public.ts";
 import { type Asker, countedClasses, type RateLimits } from "./rate-limits.ts";
@@ -113,16 +113,16 @@ export class FrontDoor {
   }
 
   /**
-   * Answers; never rejects. Synchronous when the handler of a hot row is. `bodyRead` is told when a
-   * JSON body has been read: from then on the client waits for us.
+   * Answers; never rejects. Synchronous when the handler of a hot row is. `timing` is told how the
+   * request goes, for the listener's limits of time.
    */
   handle(
     request: Request,
     arrival: Arrival,
-    bodyRead: () => void = nothing,
+    timing: Timing = untimed,
   ): Response | Promise<Response> {
     this.traffic.came();
-    const exchange = this.#open(request, arrival, bodyRead);
+    const exchange = this.#open(request, arrival, timing);
     this.#deps.observer.began(exchange);
     const found = this.#routes[exchange.side].find(request.method, exchange.path);
     const entry = this.#found(exchange, found);
@@ -149,7 +149,7 @@ export class FrontDoor {
     return Math.max(...names.map((operation) => this.#bodyBytesMax({ operation })));
   }
 
-  #open(request: Request, arrival: Arrival, bodyRead: () => void): Exchange {
+  #open(request: Request, arrival: Arrival, timing: Timing): Exchange {
     const { path, query } = splitUrl(request.url);
     const { headers } = request;
     const { side, secure, peer, certificate } = arrival;
@@ -170,7 +170,7 @@ export class FrontDoor {
       speaks: undefined,
       route: unmatched,
       subject: "",
-      bodyRead,
+      timing,
     };
   }
 
@@ -256,7 +256,7 @@ export class FrontDoor {
   ): Promise<Response> {
     const { request, query, ip, requestId } = exchange;
     const octets = await readBytes(request, this.#bodyBytesMax(match));
-    exchange.bodyRead();
+    exchange.timing.bodyRead();
     exchange.movedAt = performance.now();
     const asked = { request, path: match.path, query, ip, requestId };
     const { origin, given, tell } = await handler.hear({ ...asked, octets });
@@ -294,9 +294,10 @@ export class FrontDoor {
     const given = givenJson(operation, {
       path: match.path,
       query: open ? withKnown(asked, operation.query) : asked,
+      headers: request.headers,
       body: async () => {
         const octets = await readJsonOctets(request, this.#bodyBytesMax(match));
-        exchange.bodyRead();
+        exchange.timing.bodyRead();
         exchange.movedAt = performance.now();
         return octets && (await parseJsonOfAnyLength(octets));
       },
@@ -372,7 +373,7 @@ function runPublic(
   return handler({ request, path: match.path, query, ip, requestId });
 }
 
-const nothing = () => {};
+const untimed: Timing = { bodyRead: () => {}, lasts: () => {} };
 const unmatched = "unmatched";
 /** What an address and its header fields may take together. */
 const headBytesMax = 16 * 1024;

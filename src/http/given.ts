@@ -1,7 +1,7 @@
-/** Calls as JSON over HTTP has them: members in the path, the query and the body. */
+/** Calls as JSON over HTTP has them: members in the path, the query, header fields and the body. */
 
 import { refuse } from "#core/problems.ts";
-import { readBody, readBodyInTurns, readQuery } from "#core/shape.ts";
+import { readBody, readBodyInTurns, readParameters, readQuery } from "#core/shape.ts";
 import type { Given } from "#domain/access/given.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
 
@@ -10,6 +10,7 @@ export interface JsonRequest {
   /** Percent-decoded once. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+  readonly headers: Pick<Headers, "get">;
   /** The JSON value; undefined when there is no body. */
   body(): Promise<unknown>;
 }
@@ -19,7 +20,7 @@ export interface JsonRequest {
  * `malformed_json`, `unknown_field`, `missing_field` and `invalid_field`.
  */
 export function givenJson(operation: Mounted, request: JsonRequest): Given {
-  const { path, query } = request;
+  const { path, query, headers } = request;
   const body = once(() => request.body());
   return {
     named: path,
@@ -32,12 +33,22 @@ export function givenJson(operation: Mounted, request: JsonRequest): Given {
       const members = Object.keys(operation.path).map((name) => [name, path[name]]);
       return {
         ...readQuery(operation.query, query),
+        ...readParameters(operation.header, fieldsIn(operation.header, headers)),
         ...readBody(operation.path, Object.fromEntries(members)),
         ...(operation.body && (await bodyOf(operation.body, body))),
       };
     },
   };
 }
+
+/** Those that the request has; an empty one says nothing. */
+function fieldsIn(members: Mounted["header"], headers: JsonRequest["headers"]) {
+  const given = Object.keys(members).map((name) => [name, headers.get(headerOf(name))] as const);
+  return Object.fromEntries(given.filter(([, value]) => value !== null && value !== ""));
+}
+
+/** The header field of a member. */
+export const headerOf = (member: string): string => member.replaceAll("_", "-");
 
 async function bodyOf(fields: NonNullable<Mounted["body"]>, read: () => Promise<unknown>) {
   const body = await read();

@@ -10,7 +10,7 @@ import { namesIn, type OperationName, routesOf } from "#operations";
 
 import { refusalsOf } from "./openapi-refusals.ts";
 import type { Catalog, Entry } from "./catalog.ts";
-import { mayBeEmpty } from "./given.ts";
+import { headerOf, mayBeEmpty } from "./given.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -74,7 +74,7 @@ export function openapiDocument(catalog: Catalog, version: string, parked: Field
 function operationObject(described: Described, entry: Entry): Json {
   const open = described.needs === "pub";
   const shape = shapeOf(entry);
-  const { path, query } = shape;
+  const { path, query, header } = shape;
   return {
     // An operationId is unique in the document (OpenAPI 3.1 §4.8.10).
     operationId: described.alias ? `${described.name}.alias` : described.name,
@@ -83,7 +83,11 @@ function operationObject(described: Described, entry: Entry): Json {
     tags: [described.name.split(".")[0]],
     security: open ? [] : [{ basic: [] }, { token: [] }, { session: [] }, { certificate: [] }],
     "x-needs": described.needs,
-    parameters: [...pathParameters(described.path, path), ...queryParameters(query)],
+    parameters: [
+      ...pathParameters(described.path, path),
+      ...parameters("query", query),
+      ...parameters("header", header),
+    ],
     ...requestBody(shape),
     responses: {
       ...success(shape),
@@ -101,19 +105,21 @@ export function shapeOf(entry: Entry): OperationShape {
   if (entry.kind === "public") {
     const { query = {}, body, takes, gives = ["application/json"] } = entry.handler;
     const { output, refuses = [] } = entry.handler;
-    return { path: {}, query, body, takes, gives, output, refuses, mayBeEmpty: false };
+    const asked = { path: {}, query, header: {}, body };
+    return { ...asked, takes, gives, output, refuses, mayBeEmpty: false };
   }
-  const { path, query, body, definition } = entry.mounted;
+  const { path, query, header, body, definition } = entry.mounted;
   const { refuses } = definition;
   if (entry.kind === "message") {
     const { takes, gives } = entry.handler;
-    const octets = { path: {}, query: {}, body: undefined, output: undefined };
+    const octets = { path: {}, query: {}, header: {}, body: undefined, output: undefined };
     return { ...octets, takes, gives, refuses, mayBeEmpty: false };
   }
   const { media, output } = answerOf(definition);
   return {
     path,
     query,
+    header,
     body: body !== undefined && Object.keys(body).length > 0 ? body : undefined,
     takes: undefined,
     gives: media,
@@ -127,6 +133,7 @@ export function shapeOf(entry: Entry): OperationShape {
 interface OperationShape {
   readonly path: Fields;
   readonly query: Fields;
+  readonly header: Fields;
   readonly body: Fields | undefined;
   /** Media type of a body that is octets. */
   readonly takes: string | undefined;
@@ -157,10 +164,10 @@ function pathParameters(path: string, fields: Fields): readonly Json[] {
   }));
 }
 
-function queryParameters(fields: Fields): readonly Json[] {
+function parameters(where: "query" | "header", fields: Fields): readonly Json[] {
   return Object.entries(fields).map(([name, field]) => ({
-    name,
-    in: "query",
+    name: where === "header" ? headerOf(name) : name,
+    in: where,
     required: !field.optional,
     schema: field.schema,
   }));

@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import type { Timing } from "./exchange.ts";
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { openSocket, type Server, type TimeLimits } from "./port.ts";
 import { socketPathMax } from "./unix-door.ts";
@@ -61,10 +62,11 @@ export class PipeDoors {
     const deadline = new Deadline(this.#limits, () => door.close());
     const server = openSocket(path, {
       front: this.#front,
-      idleSeconds: this.#silenceMax,
+      // The deadline and the pipe in front have every limit of time, and know what lasts.
+      idleSeconds: 0,
       answer: (request) =>
-        deadline.around(request, (bodyRead) =>
-          keptOpen(this.#front.handle(request, arrival, bodyRead)),
+        deadline.around(request, (timing) =>
+          keptOpen(this.#front.handle(request, arrival, timing)),
         ),
     });
     this.#open.add(server);
@@ -79,15 +81,6 @@ export class PipeDoors {
       },
     };
     return door;
-  }
-
-  /** Nothing that is allowed is silent for longer. */
-  get #silenceMax(): number {
-    const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = this.#limits;
-    return Math.min(
-      255,
-      Math.max(idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds),
-    );
   }
 
   /** Closes every door and removes the directory. */
@@ -107,6 +100,7 @@ class Deadline {
   readonly #limits: TimeLimits;
   readonly #over: () => void;
   #timer: Timer | undefined;
+  #lasting = false;
   ticking = false;
 
   constructor(limits: TimeLimits, over: () => void) {
@@ -114,15 +108,20 @@ class Deadline {
     this.#over = over;
   }
 
-  /** Runs one request; `answer` is given what to call when its body has been read. */
+  /** Runs one request; `answer` is given what to tell of it. */
   around(
     request: Request,
-    answer: (bodyRead: () => void) => Response | Promise<Response>,
+    answer: (timing: Timing) => Response | Promise<Response>,
   ): Response | Promise<Response> {
     const { body_timeout_seconds, request_timeout_seconds } = this.#limits;
     const reads = request.method === "GET" || request.method === "HEAD";
     this.#set(reads ? request_timeout_seconds : body_timeout_seconds);
-    const given = answer(() => this.#set(request_timeout_seconds));
+    const given = answer({
+      bodyRead: () => this.#set(request_timeout_seconds),
+      lasts: () => {
+        this.#lasting = true;
+      },
+    });
     if (given instanceof Promise)
       return given.then((answered) => this.#answered(request, answered));
     return this.#answered(request, given);
@@ -139,7 +138,9 @@ class Deadline {
     const sends = headers.has("content-length") || headers.has("transfer-encoding");
     if (answer.status >= 400 && sends) this.#set(this.#limits.body_timeout_seconds);
     else clearTimeout(this.#timer);
-    this.ticking = false;
+    // After a lasting answer the connection ends, so that nobody need know when that was.
+    this.ticking = this.#lasting;
+    if (this.#lasting) answer.headers.set("connection", "close");
     return answer;
   }
 

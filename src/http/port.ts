@@ -5,6 +5,7 @@
 
 import type { TlsSuite } from "#core/tls-suites.ts";
 
+import type { Timing } from "./exchange.ts";
 import type { Arrival, FrontDoor } from "./front-door.ts";
 import { boundPrivately } from "./unix-door.ts";
 
@@ -131,16 +132,17 @@ export function openSocket(path: string, { front, idleSeconds, answer }: SocketO
  * not wind it up again, and it stops when the body has ended. Left alone where it is right already:
  * relying parties come by the million.
  */
-function limited(request: Request, server: Server, limits: TimeLimits): (() => void) | undefined {
+function limited(request: Request, server: Server, limits: TimeLimits): Timing {
   const { idle_timeout_seconds, body_timeout_seconds, request_timeout_seconds } = limits;
+  const lasts = () => server.timeout(request, 0);
   if (request.method === "GET" || request.method === "HEAD") {
     if (request_timeout_seconds !== idle_timeout_seconds) {
       server.timeout(request, atLeast(request_timeout_seconds));
     }
-    return undefined;
+    return { bodyRead: () => {}, lasts };
   }
   server.timeout(request, atLeast(body_timeout_seconds));
-  return () => server.timeout(request, atLeast(request_timeout_seconds));
+  return { bodyRead: () => server.timeout(request, atLeast(request_timeout_seconds)), lasts };
 }
 
 /** The timer counts in steps of four seconds, the first of which has long begun. */

@@ -1,5 +1,7 @@
 /** Bodies that are made while they are sent. */
 
+import type { Source } from "#domain/access/outcome.ts";
+
 /** Reads one piece whenever the receiver has taken the last. */
 export function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream {
   return new ReadableStream({
@@ -10,4 +12,28 @@ export function streamOf(pieces: AsyncGenerator<Uint8Array>): ReadableStream {
     },
     cancel: async () => void (await pieces.return(undefined)),
   });
+}
+
+/**
+ * The same of what goes on for as long as somebody reads it: nothing is asked for before, and a
+ * source that gives its receiver up breaks the connection off.
+ */
+export function lastingStreamOf(
+  source: Source<unknown>,
+  octets: Pick<Source<Uint8Array>, "next">,
+): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        source.onCut(() => controller.error(new Error("its receiver takes nothing")));
+      },
+      pull: async (controller) => {
+        const piece = await octets.next();
+        if (piece === undefined) controller.close();
+        else controller.enqueue(piece);
+      },
+      cancel: () => source.close(),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -7,6 +7,7 @@ export class Traffic {
   #leaving = false;
   #draining = false;
   #idle: (() => void) | undefined;
+  #endLasting: () => void = () => {};
 
   /** True once this process is on its way out: readiness says so (PRC-2). */
   get leaving(): boolean {
@@ -33,6 +34,11 @@ export class Traffic {
   answered(): void {
     this.#active--;
     if (this.#active === 0) this.#idle?.();
+  }
+
+  /** `end` is called when new requests are refused: to end answers that go on by themselves. */
+  whenDraining(end: () => void): void {
+    this.#endLasting = end;
   }
 
   /** From now on this is not ready, and each connection is told to close with its next answer. */
@@ -63,6 +69,7 @@ export class Traffic {
   async drain(timeoutMs: number): Promise<void> {
     this.#leaving = true;
     this.#draining = true;
+    this.#endLasting();
     if (this.#active === 0) return;
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;

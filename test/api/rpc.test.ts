@@ -321,6 +321,7 @@ function door(through: Perform, served: Answers): RpcDoor {
     service: "pki.v1.PKIService",
     schema: pkiSchema,
     methods,
+    streams: {},
     perform: through,
     catalog: stubCatalog(served),
     bodyBytesMax: 65_536,
@@ -351,7 +352,7 @@ function visit(
     speaks: undefined,
     route: "",
     subject: "",
-    bodyRead: () => {},
+    timing: { bodyRead: () => {}, lasts: () => {} },
   };
   return to.answer({
     exchange,

@@ -11,6 +11,7 @@ import { bulkContract } from "./store-bulk.suite.ts";
 import { bulkRevocationContract } from "./store-bulk-revocations.suite.ts";
 import { crlContract } from "./store-crls.suite.ts";
 import { envelopeContract } from "./store-envelopes.suite.ts";
+import { eventSpanContract } from "./store-event-spans.suite.ts";
 import { keyCheckContract } from "./store-key-checks.suite.ts";
 import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
@@ -52,6 +53,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     crlContract(given);
     access(given);
     keyCheckContract(given);
+    eventSpanContract(given);
     bulkContract(given);
     bulkRevocationContract(given);
     supersededContract(given);

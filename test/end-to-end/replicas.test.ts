@@ -11,9 +11,11 @@ import {
   createChain,
   walkCertificate,
 } from "#test/support/instances/first-certificate.ts";
+import { hear } from "#test/support/instances/feed-client.ts";
 import { failedStart, Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { until } from "#test/support/until.ts";
 
 let server: PostgresServer;
 let config: Record<string, unknown>;
@@ -114,6 +116,47 @@ test("a token revoked on one replica is none on the other", async () => {
   expect((await me()).status).toBe(200);
   await one.admin("DELETE", `/api/tokens/${made.id}`);
   expect((await me()).status).toBe(401);
+});
+
+test("44: a reader of either is told what both do, in order, and goes on at the other one without gap or repeat", async () => {
+  const headers = { authorization: `Token ${await one.token(["auditor"])}` };
+  const follow = (replica: Instance, after?: string) =>
+    hear((path, init) => replica.fetch(path, init), {
+      ...headers,
+      ...(after !== undefined && { "last-event-id": after }),
+    });
+  const heard = [await follow(one), await follow(two)];
+  await until(() => heard.every(({ lastId }) => lastId !== undefined));
+  const first = Math.max(...heard.map(({ lastId }) => Number(lastId)));
+  const work = Promise.all(
+    Array.from({ length: 20 }, async (_, n) => await issued(n % 2 === 0 ? one : two)),
+  );
+  await until(() => heard.every(({ seqs }) => seqs.length > 3));
+  const leftOff = heard[0]?.lastId ?? "";
+  const moved = await follow(two, leftOff);
+  await work;
+  await one.token(["auditor"]);
+  const { head_seq } = await two.admin<{ head_seq: number }>("GET", "/api/events/verify");
+  await until(() => [...heard, moved].every(({ seqs }) => (seqs.at(-1) ?? 0) >= head_seq));
+  const range = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+  for (const { seqs } of heard) {
+    const since = seqs.filter((seq) => seq > first && seq <= head_seq);
+    expect(since).toEqual(range(first + 1, head_seq + 1));
+  }
+  const behind = moved.seqs.filter((seq) => seq <= head_seq);
+  expect(behind).toEqual(range(Number(leftOff) + 1, head_seq + 1));
+}, 60_000);
+
+test("a token revoked on one replica ends what it reads on the other", async () => {
+  const made = await one.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
+    name: "brief",
+    roles: ["auditor"],
+  });
+  const authorization = `Token ${made.secret}`;
+  const heard = await hear((path, init) => two.fetch(path, init), { authorization });
+  await one.admin("DELETE", `/api/tokens/${made.id}`);
+  await until(() => heard.over);
+  expect(heard.ends).toEqual(["forbidden"]);
 });
 
 describe("a tenant", () => {

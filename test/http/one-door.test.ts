@@ -97,7 +97,11 @@ beforeAll(async () => {
     {},
     {
       catalog,
-      perform: openPipeline({ store, clock, stays: async () => staying }),
+      perform: openPipeline({
+        store,
+        clock,
+        stays: async () => (staying ? "platform" : undefined),
+      }),
       speeches: { ocsp: told, acme: () => undefined },
     },
   );

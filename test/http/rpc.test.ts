@@ -28,6 +28,7 @@ const rpc = new RpcDoor({
   service: "pki.v1.PKIService",
   schema: pkiSchema,
   catalog: stubCatalog(),
+  streams: {},
   perform,
   methods: rpcMethods({ crl: { base_url: "" }, ocsp: { nonce_enabled: true, delegated: true } }),
   open: healthMethods(["pki.v1.PKIService"], async () => ready),

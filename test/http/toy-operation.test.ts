@@ -81,6 +81,7 @@ const rpc = new RpcDoor({
     },
   },
   catalog,
+  streams: {},
   perform,
   open: {},
   bodyBytesMax: 65_536,

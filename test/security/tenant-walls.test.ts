@@ -108,6 +108,8 @@ const enrolled: readonly OperationName[] = [
   "acme.order.list",
   "acme.authz.list",
 ];
+/** Told as it happens; tried in `api/event-stream.test.ts`. */
+const told: readonly OperationName[] = ["event.stream"];
 /** Tried in `api/acme-replacements.test.ts`. */
 const replaced: readonly OperationName[] = ["acme.replace.list"];
 /** Tried where there are requests for approval, in `domain/approvals/four-eyes.test.ts`. */
@@ -123,6 +125,7 @@ test("every operation in any scope is known here, so that none comes to be witho
     ...naming,
     ...reported,
     ...enrolled,
+    ...told,
     ...replaced,
     ...deciding,
   ]);

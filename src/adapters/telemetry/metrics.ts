@@ -63,6 +63,11 @@ export const metricTable = {
   pki_auth_token_verifications_total:    { type: "counter",   help: "API tokens presented, by outcome.",         labels: { result: ["success", "expired", "revoked", "unknown", "error"] } },
   pki_auth_tokens_active:                { type: "gauge",     help: "API tokens neither expired nor revoked.",   labels: {} },
 
+  // the live feed
+  pki_event_stream_subscribers:          { type: "gauge",     help: "Readers of the live feed.",                 labels: {} },
+  pki_event_stream_connections_total:    { type: "counter",   help: "Readers that began to follow the live feed.", labels: {} },
+  pki_event_stream_dropped_total:        { type: "counter",   help: "Events that readers of the live feed were not told, since they had fallen behind.", labels: {} },
+
   // backups
   pki_backups_total:                     { type: "counter",   help: "Backups made, and those that failed.",      labels: { result: worked } },
   pki_backup_drills_total:               { type: "counter",   help: "Drills with an archive by outcome.",        labels: { result: worked } },

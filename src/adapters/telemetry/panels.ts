@@ -144,6 +144,14 @@ export const panelRows: readonly PanelRow[] = [
       curve("sessions ended", perSecond("pki_auth_logouts_total", [])),
       curve("tokens {{operation}} {{result}}", perSecond("pki_auth_token_operations_total", ["operation", "result"]))),
   ] },
+  { title: "Live feed", panels: [
+    over("Readers", "short",
+      each(series("pki_event_stream_subscribers"))),
+    over("Readers that began", "ops",
+      curve("{{instance}}", perSecond("pki_event_stream_connections_total", ["instance"]))),
+    over("Events that readers were not told", "ops",
+      curve("{{instance}}", perSecond("pki_event_stream_dropped_total", ["instance"]))),
+  ] },
   { title: "Backups", panels: [
     over("Age of the newest", "s",
       since(series("pki_backup_last_success_timestamp_seconds"))),

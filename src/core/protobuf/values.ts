@@ -21,7 +21,7 @@ export function valuesOf(type: DescMessage, message: LibraryMessage): Message {
   const values: Record<string, MessageValue> = {};
   for (const field of type.fields) {
     if (!isFieldSet(message, field)) continue;
-    const value = memberOf(message, field.localName);
+    const value = memberOf(message, field);
     values[field.name] = Array.isArray(value)
       ? value.map((one) => plainOf(field, one))
       : plainOf(field, value);
@@ -35,8 +35,12 @@ export function messageOf(type: DescMessage, values: Message): LibraryMessage {
   for (const field of type.fields) {
     const value = values[field.name];
     if (value === undefined) continue;
-    if (field.fieldKind !== "list") message[field.localName] = libraryOf(field, value);
-    else message[field.localName] = listOf(value).map((one) => libraryOf(field, one));
+    if (field.fieldKind !== "list") {
+      const one = libraryOf(field, value);
+      // The library puts the members of a oneof under its name.
+      if (field.oneof === undefined) message[field.localName] = one;
+      else message[field.oneof.localName] = { case: field.localName, value: one };
+    } else message[field.localName] = listOf(value).map((one) => libraryOf(field, one));
   }
   return create(type, message);
 }
@@ -97,6 +101,12 @@ function listOf(value: MessageValue): readonly MessageValue[] {
   return value;
 }
 
-/** The library's messages are objects with a member for every field that is set. */
-const memberOf = (message: LibraryMessage, name: string): unknown =>
-  (message as unknown as Readonly<Record<string, unknown>>)[name];
+/**
+ * The library's messages are objects with a member for every field that is set, or for the oneof
+ * it is in.
+ */
+function memberOf(message: LibraryMessage, { localName, oneof }: DescField): unknown {
+  const members = message as unknown as Readonly<Record<string, unknown>>;
+  if (oneof === undefined) return members[localName];
+  return (members[oneof.localName] as { readonly value: unknown }).value; // Its field is set.
+}

@@ -16,9 +16,10 @@ export function givenValues(operation: Mounted, values: Readonly<Record<string, 
     read: async () => {
       const stranger = Object.keys(values).find((name) => !Object.hasOwn(operation.members, name));
       if (stranger !== undefined) throw refuse("unknown_field", { field: stranger });
-      const { query, path, body = {} } = operation;
+      const { query, header, path, body = {} } = operation;
       return {
         ...readParameters(query, values),
+        ...readParameters(header, values),
         ...readBody(path, pick(values, path)),
         ...(await readBodyInTurns(body, pick(values, body))),
       };

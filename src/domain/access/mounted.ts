@@ -14,6 +14,8 @@ export interface Mounted {
   /** The same by where JSON has them. */
   readonly path: Fields;
   readonly query: Fields;
+  /** By their own names; JSON has them under those with hyphens. */
+  readonly header: Fields;
   /** Undefined where none is looked for. */
   readonly body: Fields | undefined;
 }
@@ -24,7 +26,8 @@ export function mount(name: OperationName, row: Operation, definition: Definitio
   const [route] = routesOf(row);
   const { method = "", path = "" } = route ?? {};
   const named = new Set(namesIn(path));
-  const others = pick(members, (member) => !named.has(member));
+  const headers = new Set(row.headers);
+  const others = pick(members, (member) => !named.has(member) && !headers.has(member));
   const inQuery = method === "GET" || row.in === "query";
   return {
     name,
@@ -33,6 +36,7 @@ export function mount(name: OperationName, row: Operation, definition: Definitio
     members,
     path: pick(members, (member) => named.has(member)),
     query: inQuery ? others : {},
+    header: pick(members, (member) => headers.has(member)),
     body: method === "GET" ? undefined : inQuery ? {} : others,
   };
 }

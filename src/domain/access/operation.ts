@@ -7,7 +7,7 @@ import type { Reach } from "#core/access/principal.ts";
 import type { ProblemCode } from "#core/problems.ts";
 import type { Field, Fields, Input, JsonObject } from "#core/shape.ts";
 import type { Origin } from "#domain/actor.ts";
-import type { Document, Outcome } from "./outcome.ts";
+import type { Document, Outcome, Stream } from "./outcome.ts";
 import type { Rights } from "./rights.ts";
 import type { Target } from "./targets.ts";
 
@@ -21,6 +21,8 @@ export interface Asking {
   readonly reach: Reach;
   /** For operations that need a second capability. */
   readonly rights: Rights;
+  /** The reach by now; undefined for whoever may not ask any more. For answers that go on. */
+  readonly standing: () => Promise<Reach | undefined>;
 }
 
 /** An answer of text or octets, by the media types it may have, that of unasked first. */
@@ -28,6 +30,11 @@ export interface Media {
   readonly media: readonly [string, ...string[]];
   /** What stands in one that is JSON. */
   readonly content?: Field<unknown>;
+}
+
+/** An answer that goes on, told piece by piece as it happens. */
+export interface Streamed extends Media {
+  readonly streams: true;
 }
 
 /** How a call is described to those who decide whether it is done. */
@@ -70,7 +77,7 @@ interface Declared<F extends Fields, M extends Fields, R, Out extends Definition
 /** What `run` gives for such an output; what is both a shape and a document gives either. */
 export type Answered<Out> =
   | (Out extends Field<infer O> ? O | Outcome<O> : never)
-  | (Out extends Media ? Document : never);
+  | (Out extends Streamed ? Stream : Out extends Media ? Document : never);
 
 /** Declares an operation; `run` sees the exact types of its shapes. */
 export function operation<

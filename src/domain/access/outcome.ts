@@ -56,3 +56,40 @@ export class Document {
     this.fleeting = of.fleeting ?? false;
   }
 }
+
+/**
+ * What is told as it happens, without an end: each caller's codec says it in its own way, plain
+ * HTTP in the media type that the operation declares.
+ */
+export class Stream<Piece = unknown> {
+  readonly source: Source<Piece>;
+  readonly type: string;
+  /** The pieces as plain HTTP has them; each is taken from here or from the source. */
+  readonly octets: Pick<Source<Uint8Array>, "next">;
+
+  constructor(of: {
+    readonly source: Source<Piece>;
+    readonly type: string;
+    readonly write: (piece: Piece) => Uint8Array;
+  }) {
+    const { source, type, write } = of;
+    this.source = source;
+    this.type = type;
+    this.octets = {
+      next: async () => {
+        const piece = await source.next();
+        return piece === undefined ? undefined : write(piece);
+      },
+    };
+  }
+}
+
+/** Where the pieces come from. */
+export interface Source<Piece> {
+  /** The next one as soon as there is one; undefined when it is over. */
+  next(): Promise<Piece | undefined>;
+  /** Nobody receives it any more. */
+  close(): void;
+  /** Calls back when there is nothing more to wait for: whoever receives it takes nothing. */
+  onCut(cut: () => void): void;
+}

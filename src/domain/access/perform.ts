@@ -122,6 +122,7 @@ async function gated(
     origin: await speakingFor(origin, asked, scope),
     rights,
     reach: await reachOf(asked),
+    standing: () => deps.stays(origin, capability),
     input: await given.read(),
   });
 
@@ -136,7 +137,7 @@ async function gated(
   const done = await definition.run(exactly(call));
   if (done instanceof Outcome) return done;
   if (!(done instanceof Document)) return new Outcome("done", done);
-  const may = () => deps.stays(origin, capability);
+  const may = async () => (await deps.stays(origin, capability)) !== undefined;
   return new Outcome("done", whileStaying(done, { clock: deps.clock, may }));
 }
 

@@ -1,5 +1,6 @@
-/** Whether whoever is being answered piece by piece may still be. */
+/** Whether whoever is being answered piece by piece may still be, and where. */
 
+import type { Reach } from "#core/access/principal.ts";
 import type { Capability } from "#core/access/roles.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -11,10 +12,13 @@ import { Rights } from "./rights.ts";
 import type { Sessions } from "./sessions.ts";
 
 /**
- * True while the session that asked has not ended, whoever it proved would still come in, and the
- * capability is still held anywhere.
+ * Where the capability is held by now, nowhere for none; undefined once the session that asked has
+ * ended, whoever it proved would not come in any more, or the capability is held nowhere.
  */
-export type Stays = (origin: Origin, capability: Capability | undefined) => Promise<boolean>;
+export type Stays = (
+  origin: Origin,
+  capability: Capability | undefined,
+) => Promise<Reach | undefined>;
 
 /** Builds it. */
 export function stays(deps: {
@@ -25,13 +29,12 @@ export function stays(deps: {
 }): Stays {
   const { store, sessions, grants: source, now } = deps;
   return async ({ principal: then, session }, capability) => {
-    if (session !== undefined && sessions.byDigest(session.digest) === undefined) return false;
+    if (session !== undefined && sessions.byDigest(session.digest) === undefined) return undefined;
     const principal = await now(then);
-    if (principal === undefined) return false;
-    return (
-      capability === undefined ||
-      (await new Rights({ principal, store, source }).anywhere(capability))
-    );
+    if (principal === undefined) return undefined;
+    if (capability === undefined) return { tenants: [], cas: [] };
+    const rights = new Rights({ principal, store, source });
+    return (await rights.anywhere(capability)) ? await rights.reach(capability) : undefined;
   };
 }
 

@@ -22,6 +22,12 @@ export interface EventFilter {
   readonly to?: Instant | undefined;
 }
 
+/** Events behind one number, up to and with another. */
+export interface SeqSpan {
+  readonly after: number;
+  readonly through: number;
+}
+
 /** Which entries of the sign ledger; both numbers are inclusive. */
 export interface LedgerFilter {
   readonly kind?: LedgerKind | undefined;
@@ -35,6 +41,17 @@ export interface AuditReads {
   events(filter: EventFilter, limit: number, beforeSeq?: number): Promise<Page<AuditEvent>>;
   /** Oldest first from `afterSeq`, at most `limit`; for verify and projections. */
   eventsAfter(afterSeq: number, limit: number): Promise<readonly AuditEvent[]>;
+  /** Those of a span that fit, oldest first, at most `limit`. */
+  eventsWithin(filter: EventFilter, span: SeqSpan, limit: number): Promise<readonly AuditEvent[]>;
+  /**
+   * Behind which event of a span its newest `most` that fit begin, and how many that fit come
+   * before them.
+   */
+  newestWithin(
+    filter: EventFilter,
+    span: SeqSpan,
+    most: number,
+  ): Promise<{ readonly after: number; readonly before: number }>;
   /** The stored head row, which must equal the last event. */
   eventHead(): Promise<ChainHead>;
   /** Newest first; `beforeNumber` is the last entry seen. */

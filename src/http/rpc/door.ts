@@ -8,17 +8,21 @@ import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import type { Origin } from "#domain/actor.ts";
 import { givenValues } from "#domain/access/given-values.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
+import { type Outcome, Stream } from "#domain/access/outcome.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { leavesOctets } from "#http/answer.ts";
 import { readBytes } from "#http/body.ts";
 import type { Catalog } from "#http/catalog.ts";
 import type { Exchange } from "#http/exchange.ts";
+import { lastingStreamOf } from "#http/streams.ts";
 import type { OperationName } from "#operations";
 
 import { approvalNamed } from "#http/request.ts";
 
 import { rpcErrorOf } from "./errors.ts";
 import { plainConnect, protocolOf, type RpcProtocol } from "./protocols.ts";
+import { framesOf, type Telling } from "./stream-frames.ts";
+import { type RpcStreaming, streamHeaders, streamingOf } from "./streaming.ts";
 
 /** What an operation is asked with, and what it answered: REST members by their names. */
 export type RpcQuestion = Readonly<Record<string, unknown>>;
@@ -35,6 +39,12 @@ export interface RpcMethod {
   answer(answer: RpcAnswer, asked: Message): Message;
 }
 
+/** A method whose twin goes on telling; it is asked as any other. */
+export interface RpcStreamMethod extends Omit<RpcMethod, "answer"> {
+  /** What a piece of the operation's stream is here. */
+  tell(piece: unknown): Telling;
+}
+
 /** A method that is no operation: it needs no credential and goes on while the server drains. */
 export interface OpenRpcMethod {
   readonly schema: ProtoSchema;
@@ -47,6 +57,7 @@ export interface RpcDoorDeps {
   readonly service: string;
   readonly schema: ProtoSchema;
   readonly methods: Readonly<Record<string, RpcMethod>>;
+  readonly streams: Readonly<Record<string, RpcStreamMethod>>;
   /** By their paths, without the first slash. */
   readonly open: Readonly<Record<string, OpenRpcMethod>>;
   readonly catalog: Catalog;
@@ -85,14 +96,22 @@ export class RpcDoor {
 
   /** Answers in the way the caller spoke; refusals carry their code and facts as a detail. */
   async answer(visit: RpcVisit): Promise<Response> {
-    let protocol: RpcProtocol = plainConnect;
+    let protocol: Pick<RpcProtocol, "refusal"> = plainConnect;
     try {
       // A GET has no body whose type could be wrong.
       if (visit.exchange.request.method !== "POST") this.#refuseMethod(visit.exchange);
-      protocol = protocolOf(visit.exchange.request.headers);
+      const { headers } = visit.exchange.request;
+      const stream = this.#streamOf(visit.exchange);
+      if (stream !== undefined) {
+        const streaming = streamingOf(headers);
+        protocol = streaming;
+        return await this.#stream(visit, streaming, stream);
+      }
+      const unary = protocolOf(headers);
+      protocol = unary;
       const open = this.#deps.open[visit.exchange.path.slice(1)];
-      if (open !== undefined) return await this.#open(visit, protocol, open);
-      return await this.#call(visit, protocol);
+      if (open !== undefined) return await this.#open(visit, unary, open);
+      return await this.#call(visit, unary);
     } catch (thrown) {
       if (!(thrown instanceof Problem)) visit.fault(thrown);
       const refusal = protocol.refusal(rpcErrorOf(thrown));
@@ -104,17 +123,50 @@ export class RpcDoor {
   }
 
   async #call(visit: RpcVisit, protocol: RpcProtocol): Promise<Response> {
+    visit.admit();
+    const method = this.#methodOf(visit.exchange);
+    const { outcome, asked } = await this.#performed(visit, protocol, method);
+    if (outcome.kind === "parked") {
+      throw refuse("approval_pending", { approval_id: outcome.approval });
+    }
+    // Operations with a twin answer JSON objects.
+    const told = outcome.output as RpcAnswer;
+    const type = { schema: this.#deps.schema, name: method.messages[1] };
+    return protocol.answer(type, method.answer(told, asked));
+  }
+
+  async #stream(
+    visit: RpcVisit,
+    streaming: RpcStreaming,
+    method: RpcStreamMethod,
+  ): Promise<Response> {
+    visit.admit();
+    found(visit.exchange);
+    const { outcome } = await this.#performed(visit, streaming, method);
+    const { output } = outcome;
+    assert(output instanceof Stream, "the twin of a stream goes on telling");
+    const { source } = output;
+    visit.exchange.timing.lasts();
+    const type = { schema: this.#deps.schema, name: method.messages[1] };
+    const octets = framesOf({ source, streaming, type, method, fault: visit.fault });
+    const headers = streamHeaders(streaming.contentType);
+    return new Response(lastingStreamOf(source, octets), { headers });
+  }
+
+  /** What came of the call, which is read, judged and done as over REST. */
+  async #performed(
+    visit: RpcVisit,
+    { read }: Pick<RpcProtocol, "read">,
+    method: Omit<RpcMethod, "answer">,
+  ): Promise<{ readonly outcome: Outcome; readonly asked: Message }> {
     const { schema, perform, bodyBytesMax } = this.#deps;
     const { exchange } = visit;
-    visit.admit();
-    const method = this.#methodOf(exchange);
     exchange.operation = method.operation;
     const origin = await visit.origin(method.operation);
     // The path is in the message, so the message is read first; but from nobody who is unknown.
     if (origin === undefined) throw refuse("unauthenticated");
     const octets = await bodyOf(exchange, bodyBytesMax);
-    const [request, response] = method.messages;
-    const asked = await protocol.read({ schema, name: request }, octets);
+    const asked = await read({ schema, name: method.messages[0] }, octets);
     const mounted = this.#mounted(method.operation);
     const call = {
       operation: mounted,
@@ -125,12 +177,7 @@ export class RpcDoor {
     const outcome = await perform(call).catch((thrown) => {
       throw inWordsOf(method, thrown);
     });
-    if (outcome.kind === "parked") {
-      throw refuse("approval_pending", { approval_id: outcome.approval });
-    }
-    // Operations with a twin answer JSON objects.
-    const told = outcome.output as RpcAnswer;
-    return protocol.answer({ schema, name: response }, method.answer(told, asked));
+    return { outcome, asked };
   }
 
   async #open(
@@ -144,6 +191,12 @@ export class RpcDoor {
     return protocol.answer({ schema, name: response }, await answer(asked));
   }
 
+  #streamOf(exchange: Exchange): RpcStreamMethod | undefined {
+    const name = exchange.path.slice(this.#prefix.length);
+    const { streams } = this.#deps;
+    return Object.hasOwn(streams, name) ? streams[name] : undefined;
+  }
+
   #methodOf(exchange: Exchange): RpcMethod {
     const name = exchange.path.slice(this.#prefix.length);
     const method = Object.hasOwn(this.#deps.methods, name) ? this.#deps.methods[name] : undefined;
@@ -154,7 +207,8 @@ export class RpcDoor {
 
   /** Refuses `not_found` for a method nobody knows, else `method_not_allowed`. */
   #refuseMethod(exchange: Exchange): never {
-    if (this.#deps.open[exchange.path.slice(1)] === undefined) this.#methodOf(exchange);
+    const open = this.#deps.open[exchange.path.slice(1)];
+    if (open === undefined && this.#streamOf(exchange) === undefined) this.#methodOf(exchange);
     else found(exchange);
     throw refuse("method_not_allowed", { allow: ["POST"] });
   }
@@ -173,7 +227,7 @@ function found(exchange: Exchange): void {
 }
 
 /** A refusal that names a member of the operation names the one of the message instead. */
-function inWordsOf({ renamed }: RpcMethod, thrown: unknown): unknown {
+function inWordsOf({ renamed }: Pick<RpcMethod, "renamed">, thrown: unknown): unknown {
   if (!(thrown instanceof Problem)) return thrown;
   const facts: Record<string, unknown> = { ...thrown.facts };
   for (const fact of namingFacts) {
@@ -185,7 +239,7 @@ function inWordsOf({ renamed }: RpcMethod, thrown: unknown): unknown {
 
 async function bodyOf(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   const octets = await readBytes(exchange.request, bytesMax);
-  exchange.bodyRead();
+  exchange.timing.bodyRead();
   exchange.movedAt = performance.now();
   return octets;
 }

@@ -33,11 +33,16 @@ export interface RpcProtocol {
  * bodies.
  */
 export function protocolOf(headers: Headers): RpcProtocol {
+  return knownBy(headers, protocols);
+}
+
+/** What a table has for the media type of a request that is not compressed. */
+export function knownBy<T>(headers: Headers, table: ReadonlyMap<string, T>): T {
   const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const encoding = headers.get("content-encoding") ?? "identity";
-  const found = protocols.get(type);
+  const found = table.get(type);
   if (found !== undefined && encoding === "identity") return found;
-  const expected = [...protocols.keys()].join(", ");
+  const expected = [...table.keys()].join(", ");
   throw refuse("unsupported_media_type", { expected }, whyNot(type, encoding));
 }
 
@@ -86,20 +91,26 @@ function grpcWeb(contentType: string, isText: boolean): RpcProtocol {
     read: async ({ schema, name }, body) =>
       faultsRefused(() => decodeMessage(schema, name, onlyFrame(isText ? fromBase64(body) : body))),
     answer: ({ schema, name }, message) =>
-      framed(
-        frame(0, encodeMessage(schema, name, message)),
-        frame(trailerFlag, Buffer.from("grpc-status: 0\r\n")),
-      ),
-    refusal: (error) => {
-      const message = encodeURIComponent(error.message);
-      const details = Buffer.from(grpcStatus(error)).toString("base64").replace(/=+$/, "");
-      const trailers = `grpc-status: ${error.number}\r\ngrpc-message: ${message}\r\ngrpc-status-details-bin: ${details}\r\n`;
-      return framed(frame(trailerFlag, Buffer.from(trailers)));
-    },
+      framed(frame(0, encodeMessage(schema, name, message)), trailers(undefined)),
+    refusal: (error) => framed(trailers(error)),
   };
 }
 
-function frame(flag: number, content: Uint8Array): Uint8Array {
+/** The frame that ends an answer of gRPC-Web. */
+export function trailers(error: RpcError | undefined): Uint8Array {
+  if (error === undefined) return frame(trailerFlag, Buffer.from("grpc-status: 0\r\n"));
+  const message = encodeURIComponent(error.message);
+  const details = Buffer.from(grpcStatus(error)).toString("base64").replace(/=+$/, "");
+  const lines = [
+    `grpc-status: ${error.number}`,
+    `grpc-message: ${message}`,
+    `grpc-status-details-bin: ${details}`,
+  ];
+  return frame(trailerFlag, Buffer.from(`${lines.join("\r\n")}\r\n`));
+}
+
+/** A frame: a flag octet, the length, and the content. */
+export function frame(flag: number, content: Uint8Array): Uint8Array {
   const head = Buffer.alloc(5);
   head.writeUInt8(flag, 0);
   head.writeUInt32BE(content.length, 1);
@@ -107,7 +118,7 @@ function frame(flag: number, content: Uint8Array): Uint8Array {
 }
 
 /** A unary request is exactly one frame that is not compressed. */
-function onlyFrame(body: Uint8Array): Uint8Array {
+export function onlyFrame(body: Uint8Array): Uint8Array {
   const octets = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (((octets[0] ?? 0) & compressedFlag) !== 0) {
     throw new MessageFault("is a compressed frame, which is not accepted");
@@ -122,7 +133,7 @@ function onlyFrame(body: Uint8Array): Uint8Array {
  * Clients may pad and concatenate pieces; as many as streaming makes of a message, not one for
  * every octet of it.
  */
-function fromBase64(body: Uint8Array): Uint8Array {
+export function fromBase64(body: Uint8Array): Uint8Array {
   const text = new TextDecoder("latin1").decode(body);
   if (text.split("=", paddingMax + 2).length > paddingMax + 1) {
     throw new MessageFault("has too many pieces");
@@ -135,7 +146,8 @@ function fromBase64(body: Uint8Array): Uint8Array {
   }
 }
 
-function faultsRefused(read: () => Message): Message {
+/** What the attempt gives; refuses what is wrong with a message. */
+export function faultsRefused<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

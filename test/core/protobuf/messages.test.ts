@@ -232,8 +232,23 @@ function messageOf(name: string): fc.Arbitrary<Message> {
   const members = schema.type(name).fields.map((field): [string, fc.Arbitrary<unknown>] => {
     return [field.name, memberOf(field)];
   });
-  const record = fc.record(Object.fromEntries(members), { requiredKeys: [] });
+  const record = fc
+    .record(Object.fromEntries(members), { requiredKeys: [] })
+    .map((message) => onlyFirst(name, message));
   return record as fc.Arbitrary<Message>; // Built from the rows of a message.
+}
+
+/** Of the members of a oneof a message has one. */
+function onlyFirst(name: string, message: Record<string, unknown>) {
+  const seen = new Set<unknown>();
+  const kept = schema.type(name).fields.filter(({ name: member, oneof }) => {
+    if (oneof === undefined || !(member in message)) return true;
+    const fresh = !seen.has(oneof);
+    seen.add(oneof);
+    return fresh;
+  });
+  const members = kept.filter(({ name: member }) => member in message);
+  return Object.fromEntries(members.map(({ name: member }) => [member, message[member]]));
 }
 
 /** Without presence a default cannot be told from absence, so only other values are drawn. */

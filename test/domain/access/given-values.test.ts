@@ -70,7 +70,7 @@ const query = fc.record(
 test("what has a body: the same input, or the same refusal", async () => {
   await fc.assert(
     fc.asyncProperty(path, body, async (named, sent) => {
-      const json = givenJson(posted, { path: named, query: none, body: async () => sent });
+      const json = givenJson(posted, { path: named, query: none, headers, body: async () => sent });
       const values = givenValues(posted, { ...named, ...sent });
       expect(await saidOf(values)).toEqual(await saidOf(json));
       expect(values.named).toEqual(json.named);
@@ -87,7 +87,12 @@ test("what has a query, of a read or of a write: the same input, or the same ref
     fc.asyncProperty(path, query, fc.constantFrom(asked, askedByPost), async (named, sent, one) => {
       const spelled = Object.entries(sent).map(([name, value]) => [name, String(value)]);
       const search = new URLSearchParams(spelled);
-      const json = givenJson(one, { path: named, query: search, body: async () => undefined });
+      const json = givenJson(one, {
+        path: named,
+        query: search,
+        headers,
+        body: async () => undefined,
+      });
       expect(await saidOf(givenValues(one, { ...named, ...sent }))).toEqual(await saidOf(json));
     }),
     { numRuns: 1000 },
@@ -141,6 +146,7 @@ test("what a path cannot hold names nothing, and is refused where it is read", a
 });
 
 const none = new URLSearchParams();
+const headers = new Headers();
 
 /** The typed input, or code and facts of the refusal. */
 async function saidOf(given: Given): Promise<unknown> {

@@ -287,7 +287,7 @@ class Run {
         signal: AbortSignal.timeout(hangMs),
         tls: { ca: this.#ca },
       });
-      const text = await answer.text();
+      const text = await wholeText(answer);
       this.#count(answer.status);
       if (answer.status >= 500 && !text.includes(`"code":"${refusals.get(answer.status)}"`)) {
         this.#broken.push(
@@ -323,6 +323,13 @@ class Run {
         this.#broken.push(line.slice(0, 600));
     }
   }
+}
+
+/** Nothing of what never ends. */
+async function wholeText(answer: Response): Promise<string> {
+  if (answer.headers.get("content-type") !== "text/event-stream") return await answer.text();
+  await answer.body?.cancel();
+  return "";
 }
 
 /** Asks /healthz from another process until it is stopped, which gives the milliseconds it took. */

@@ -1,9 +1,10 @@
 /** What the memory store answers to reads: the same filters and orders every store must have. */
 
 import { coversCa, coversTenant } from "#core/access/principal.ts";
-import { type CaId, caId, parseSerial, type TenantId, tenantId } from "#core/ids.ts";
+import { type CaId, parseSerial, type TenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import type { AccessLogFilter, AccessLogRow, EventFilter } from "#domain/audit/store.ts";
+import { fits } from "#domain/audit/event-filter.ts";
+import type { AccessLogFilter, AccessLogRow } from "#domain/audit/store.ts";
 import type { CaFilter, CaRecord, CrossSignRecord } from "#domain/authorities/store.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads } from "#domain/store.ts";
@@ -280,12 +281,23 @@ function accessReads(state: MemoryState): Reads["access"] {
 function auditReads(state: MemoryState): Reads["audit"] {
   return {
     events: async (filter, limit, beforeSeq) => {
-      const all = [...state.events.values()].filter((event) => eventMatches(filter, event));
+      const all = [...state.events.values()].filter((event) => fits(filter, event));
       const after = beforeSeq === undefined ? undefined : { at: beforeSeq, id: "" };
       return pageOf(all, (event) => ({ at: event.seq, id: "" }), limit, after);
     },
     eventsAfter: async (afterSeq, limit) =>
       [...state.events.values()].slice(afterSeq, afterSeq + limit),
+    eventsWithin: async (filter, { after, through }, limit) =>
+      [...state.events.values()]
+        .slice(after, through)
+        .filter((event) => fits(filter, event))
+        .slice(0, limit),
+    newestWithin: async (filter, { after, through }, most) => {
+      const all = [...state.events.values()].slice(after, through);
+      const fitting = all.filter((event) => fits(filter, event));
+      const before = Math.max(0, fitting.length - most);
+      return { after: before === 0 ? after : (fitting[before - 1]?.seq ?? after), before };
+    },
     eventHead: async () => headOf(state.events),
     ledger: async (filter, limit, beforeNumber) => {
       const { kind, signerFingerprint, fromNumber = 1, toNumber = Infinity } = filter;
@@ -309,20 +321,6 @@ function auditReads(state: MemoryState): Reads["audit"] {
     },
   };
 }
-
-function eventMatches(filter: EventFilter, event: EventRow): boolean {
-  const { action, from, to } = filter;
-  const about = { id: caId(event.caId), tenant: tenantId(event.tenant) };
-  if (!coversCa(filter.reach, about)) return false;
-  if (action?.endsWith(".*") && !event.action.startsWith(action.slice(0, -1))) return false;
-  if (action !== undefined && !action.endsWith(".*") && event.action !== action) return false;
-  if (from !== undefined && Date.parse(event.timestamp) < from) return false;
-  if (to !== undefined && Date.parse(event.timestamp) >= to) return false;
-  const names = ["actor", "result", "caId", "serial", "requestId", "tenant"] as const;
-  return names.every((name) => filter[name] === undefined || filter[name] === event[name]);
-}
-
-type EventRow = Parameters<MemoryState["events"]["set"]>[1];
 
 const contains = (texts: readonly string[], part: string) =>
   texts.some((text) => text.toLowerCase().includes(part.toLowerCase()));

@@ -7,6 +7,7 @@ import { type Definition, guarded, operation } from "#domain/access/operation.ts
 import { Document, type Outcome } from "#domain/access/outcome.ts";
 import { type Perform, type PipelineDeps, pipeline } from "#domain/access/perform.ts";
 import { Refusals } from "#domain/access/refusals.ts";
+import { Rights } from "#domain/access/rights.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
 import {
   anyScope,
@@ -30,6 +31,7 @@ export interface JsonCall<Name extends OperationName = OperationName> {
   readonly origin: Origin | undefined;
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: URLSearchParams;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly approval?: string | undefined;
   readonly body?: () => Promise<unknown>;
 }
@@ -53,7 +55,10 @@ export const openPipeline = (
     stepUp: noStepUp,
     gate: async () => undefined,
     refusals: new Refusals(deps),
-    stays: async () => true,
+    stays: async ({ principal }, capability) => {
+      const rights = new Rights({ principal, store: deps.store, source: noGrants });
+      return capability === undefined ? { tenants: [], cas: [] } : await rights.reach(capability);
+    },
     ...deps,
   });
 
@@ -76,12 +81,24 @@ export async function askJson(
 /** The call a client in JSON makes of a mounted operation. */
 export const callOf = (
   mounted: Mounted,
-  { origin, approval, path = {}, query = new URLSearchParams(), body }: Omit<JsonCall, "operation">,
+  {
+    origin,
+    approval,
+    path = {},
+    query = new URLSearchParams(),
+    headers = {},
+    body,
+  }: Omit<JsonCall, "operation">,
 ) => ({
   operation: mounted,
   origin,
   approval,
-  given: givenJson(mounted, { path, query, body: body ?? (async () => undefined) }),
+  given: givenJson(mounted, {
+    path,
+    query,
+    headers: new Headers(headers),
+    body: body ?? (async () => undefined),
+  }),
 });
 
 /** A definition behind the row of this name. */

@@ -17,10 +17,16 @@ import {
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { LedgerEntry } from "#core/audit/ledger.ts";
 import { assert } from "#core/problems.ts";
-import type { AuditReads, EventFilter, LedgerFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter, LedgerFilter, SeqSpan } from "#domain/audit/store.ts";
 import type { Heads } from "#adapters/db/engine/journal.ts";
 import { ownedByDead } from "#adapters/db/engine/owners.ts";
-import { counted, pageOf, type Connection, startsWith } from "#adapters/db/engine/connection.ts";
+import {
+  breath,
+  counted,
+  pageOf,
+  type Connection,
+  startsWith,
+} from "#adapters/db/engine/connection.ts";
 import { divided, eventsNamed, foldedThrough } from "#adapters/db/engine/folds.ts";
 import { newestOf } from "#adapters/db/inventory/sliced-search.ts";
 
@@ -50,6 +56,12 @@ export function auditReads(
       const later = db.select().from(t.events).where(gt(t.events.seq, afterSeq));
       return (await later.orderBy(asc(t.events.seq)).limit(limit)).map(event);
     },
+    eventsWithin: async (filter, span, limit) => {
+      const search = new EventSearch(connection, filter, sliceRows);
+      return (await search.oldest(span, limit)).map(event);
+    },
+    newestWithin: (filter, span, most) =>
+      new EventSearch(connection, filter, sliceRows).newestBegin(span, most),
     eventHead: async () => {
       const { eventSeq, eventHash } = await storedHeads(connection);
       return { seq: eventSeq, hash: eventHash };
@@ -118,18 +130,63 @@ class EventSearch {
     return await newestOf(chain, wanted, beforeSeq);
   }
 
+  /** At most `wanted` matching events of the span, oldest first. */
+  async oldest({ after, through }: SeqSpan, wanted: number): Promise<readonly EventRow[]> {
+    const mark = await foldedThrough(this.#connection, "events");
+    const rows: EventRow[] = [];
+    for (let low = after + 1; low <= through && rows.length < wanted; ) {
+      const end = low <= mark ? Math.min(through, mark) : through;
+      const high = Math.min(end + 1, low + this.#sliceRows);
+      const limit = wanted - rows.length;
+      for (const row of await this.#found({ low, high, limit, mark, order: asc })) rows.push(row);
+      low = high;
+      if (low <= through) await breath();
+    }
+    return rows;
+  }
+
+  /** As `AuditReads.newestWithin`: walks back until so many are found, and counts the others. */
+  async newestBegin({ after, through }: SeqSpan, most: number) {
+    const mark = await foldedThrough(this.#connection, "events");
+    const begin = { after, before: 0 };
+    let left = most;
+    for (let high = through + 1; high > after + 1; ) {
+      const first = high > mark + 1 ? Math.max(after, mark) + 1 : after + 1;
+      const low = Math.max(first, high - this.#sliceRows);
+      const here = await this.#count({ low, high, mark });
+      if (here > left && begin.before === 0) {
+        begin.after = await this.#last({ low, high, mark }, left);
+        begin.before = here - left;
+      } else if (here > left) begin.before += here;
+      left = Math.max(0, left - here);
+      high = low;
+      if (high > after + 1) await breath();
+    }
+    return begin;
+  }
+
+  /** The number of the newest matching event but so many. */
+  async #last({ low, high, mark }: Slice, skipped: number): Promise<number> {
+    const { db, t } = this.#connection;
+    const { from, rows } = this.#part(low, mark);
+    const found = db.select({ seq: t.events.seq }).from(from);
+    const those = found.where(and(rows, this.#within(low, high))).orderBy(desc(t.events.seq));
+    const [row] = await those.limit(1).offset(skipped);
+    return row?.seq ?? low - 1;
+  }
+
   async #rows(low: number, high: number, limit: number): Promise<readonly EventRow[]> {
     const { db, t } = this.#connection;
     const found = db.select().from(t.events).where(this.#within(low, high));
     return await found.orderBy(desc(t.events.seq)).limit(limit);
   }
 
-  async #found({ low, high, limit, mark }: Slice & { limit: number }) {
+  async #found({ low, high, limit, mark, order = desc }: Slice & Wanted) {
     const { db, t } = this.#connection;
     const { from, rows } = this.#part(low, mark);
     const found = db.select(getTableColumns(t.events)).from(from);
     const those = found.where(and(rows, this.#within(low, high)));
-    return await those.orderBy(desc(t.events.seq)).limit(limit);
+    return await those.orderBy(order(t.events.seq)).limit(limit);
   }
 
   async #count({ low, high, mark }: Slice): Promise<number> {
@@ -158,6 +215,11 @@ interface Slice {
   readonly low: number;
   readonly high: number;
   readonly mark: number;
+}
+
+interface Wanted {
+  readonly limit: number;
+  readonly order?: typeof asc;
 }
 
 type EventRow = Connection["t"]["events"]["$inferSelect"];

@@ -13,7 +13,7 @@ import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { auditReads } from "#adapters/db/stores/audit.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { caId, type Serial } from "#core/ids.ts";
-import type { EventFilter } from "#domain/audit/store.ts";
+import type { AuditReads, EventFilter } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import * as make from "#test/support/stores/records.ts";
@@ -205,8 +205,25 @@ async function expectAsPlain(store: Store, { target }: Pick<DatabaseUnderTest, "
       const next = await audit.events(asked, 100, items.at(-1)?.seq ?? 1);
       expect(next.items.map(({ seq }) => seq)).toEqual(fits.slice(2));
     }
+    await expectSpan(audits[0], { reach: "platform", ...filter }, fits.toReversed(), 3);
   }
   own.close();
+}
+
+/** A span in the middle, its page and its beginning; `all` are those that fit. */
+async function expectSpan(
+  audit: AuditReads | undefined,
+  filter: EventFilter,
+  all: readonly number[],
+  limit: number,
+) {
+  const span = { after: 2, through: 40 };
+  const inside = all.filter((seq) => seq > span.after && seq <= span.through);
+  const told = (await audit?.eventsWithin(filter, span, limit))?.map(({ seq }) => seq);
+  expect([filter, told]).toEqual([filter, inside.slice(0, limit)]);
+  const before = Math.max(0, inside.length - limit);
+  const begin = await audit?.newestWithin(filter, span, limit);
+  expect([filter, begin]).toEqual([filter, { after: inside[before - 1] ?? span.after, before }]);
 }
 
 const plainly = (event: AuditEvent, { caId: ca, serial, action }: Partial<EventFilter>) =>

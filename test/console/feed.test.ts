@@ -1,0 +1,97 @@
+/** The live feed in the browser: the header says how it is, and what was missed is told. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Browser } from "playwright-core";
+
+import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import { rootPassword, signIn } from "#test/support/instances/console-world.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import { until } from "#test/support/until.ts";
+
+const home = newHome();
+let config: Readonly<Record<string, unknown>>;
+let instance: Instance;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  config = { root_user: { password: rootPassword }, server: { port: await freePort() } };
+  [instance, browser] = await Promise.all([Instance.start({ home, config }), openBrowser()]);
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await instance?.dispose();
+});
+
+/** The console, which keeps what it reads of the feed for the test. */
+async function visit() {
+  const { page, complaints } = await freshPage(browser);
+  await page.addInitScript(`
+    globalThis.heard = "";
+    const fetching = globalThis.fetch;
+    globalThis.fetch = async (...asked) => {
+      const answer = await fetching(...asked);
+      if (!answer.ok || !String(asked[0]).includes("/events/stream")) return answer;
+      const decoder = new TextDecoder();
+      const transform = (octets, reader) => {
+        globalThis.heard += decoder.decode(octets, { stream: true });
+        reader.enqueue(octets);
+      };
+      return new Response(answer.body.pipeThrough(new TransformStream({ transform })), answer);
+    };`);
+  await page.goto(`https://localhost:${new URL(instance.url).port}/console/`);
+  const heard = async () => {
+    const text: string = await page.evaluate("heard");
+    return [...text.matchAll(/"seq":(\d+).*?"action":"([^"]+)"/g)].map(([, seq, action]) => [
+      Number(seq),
+      action,
+    ]);
+  };
+  const shows = (words: string) => page.getByRole("status").filter({ hasText: words }).waitFor();
+  return { page, complaints, heard, shows };
+}
+
+describe.skipIf(chromiumPath === undefined)("the feed of the console", () => {
+  test("with a token is live, lost while the server is down, and live again without a gap", async () => {
+    const secret = await instance.token(["auditor"], { scope: "platform" });
+    const { page, complaints, heard, shows } = await visit();
+    await page.getByText("Use an API token").click();
+    await page.getByLabel("API token").fill(secret);
+    await page.getByRole("button", { name: "Log in" }).last().click();
+    await shows("live");
+    await instance.token(["issuer"]);
+    await until(async () => (await heard()).length > 0);
+    await instance.kill();
+    await shows("connection lost");
+    instance = await Instance.start({ home, config });
+    await instance.token(["issuer"]);
+    await shows("live");
+    const minted = async () => (await heard()).filter(([, action]) => action === "token.create");
+    await until(async () => (await minted()).length === 2);
+    // What the browser dropped when the connection broke it was told once more.
+    const seqs = [...new Set((await heard()).map(([seq]) => Number(seq)))];
+    const first = seqs[0] ?? 0;
+    expect(seqs).toEqual(seqs.map((_, n) => first + n));
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  test("is told what happened while its session was gone, once somebody has logged in again", async () => {
+    const { page, complaints, heard, shows } = await visit();
+    await signIn(page);
+    await shows("live");
+    await instance.kill();
+    instance = await Instance.start({ home, config });
+    await instance.token(["issuer"]);
+    await page.getByRole("dialog").waitFor();
+    await page.getByLabel("User name").fill("root");
+    await page.getByLabel("Password", { exact: true }).fill(rootPassword);
+    await page.getByRole("dialog").getByRole("button", { name: "Log in" }).first().click();
+    await until(async () => (await heard()).some(([, action]) => action === "token.create"));
+    await shows("live");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+});
