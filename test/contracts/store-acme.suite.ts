@@ -227,10 +227,8 @@ function endings(given: Given): void {
     const ids = [...proofs, refused, ...kept.proofs].map(({ id }) => id);
     const states = (await store.read.acme.authorizations(ids)).map(({ status }) => status);
     expect(states).toEqual(["deactivated", "deactivated", "invalid", "pending"]);
-    const claim = { at: later(9), leaseUntil: later(10), limit: 10, exceptAccounts: [] };
-    const jobs = await store.atomically((tx) =>
-      tx.acme.claimChallenges({ ...claim, only: first?.id }),
-    );
+    const claim = { ids: [first?.id ?? ""], at: later(9), leaseUntil: later(10) };
+    const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
     expect(jobs).toEqual([]);
     expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked"))).toBe(false);
   });

@@ -139,15 +139,26 @@ export interface ValidationJob {
   readonly account: AccountRecord;
 }
 
-/** Which challenges a store takes. */
+/** A challenge whose proof is to be looked for by now. */
+export interface DueChallenge {
+  readonly id: string;
+  readonly account: string;
+  /** The name or address that is to be proved. */
+  readonly host: string;
+}
+
+export interface DueFilter {
+  readonly at: Instant;
+  /** Those whose challenges are passed over, because as many as may are being worked on. */
+  readonly exceptAccounts: readonly string[];
+  readonly exceptHosts: readonly string[];
+}
+
+/** Which challenges a store takes, and for how long nobody else does. */
 export interface ChallengeClaim {
+  readonly ids: readonly string[];
   readonly at: Instant;
   readonly leaseUntil: Instant;
-  readonly limit: number;
-  /** That one and no other. */
-  readonly only?: string | undefined;
-  /** Accounts whose challenges wait, because as many as may are being worked on; a few at most. */
-  readonly exceptAccounts: readonly string[];
 }
 
 /** What became of an attempt. */
@@ -211,6 +222,12 @@ export interface AcmeReads {
   challenge(
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
+  /** Challenges that are due and in nobody's lease, oldest first; those behind `after`. */
+  dueChallenges(
+    filter: DueFilter,
+    limit: number,
+    after?: PageKey,
+  ): Promise<{ readonly items: readonly DueChallenge[]; readonly next: PageKey | undefined }>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationFacts[]>;
   /**
@@ -299,8 +316,8 @@ export interface AcmeWrites {
    */
   beginChallenge(id: string, at: Instant): Promise<boolean>;
   /**
-   * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
-   * each.
+   * Takes those of the challenges that are due and in nobody's lease, oldest first, and counts an
+   * attempt of each.
    */
   claimChallenges(of: ChallengeClaim): Promise<readonly ValidationJob[]>;
   /**

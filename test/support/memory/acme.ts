@@ -92,6 +92,7 @@ function orderReads({ acmeOrders }: MemoryState): Pick<Reads["acme"], OrderReads
 type ProofReads =
   | "authorization"
   | "challenge"
+  | "dueChallenges"
   | "authorizations"
   | "openAuthorizations"
   | "validFor";
@@ -106,6 +107,7 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       const authorization = challenge && proof(challenge.authorization);
       return authorization && { challenge: plain(challenge), authorization };
     },
+    dueChallenges: dueReads(state),
     authorizations: async (ids) =>
       ids.flatMap((id) => {
         const kept = state.acmeAuthorizations.get(id);
@@ -140,6 +142,29 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       );
       return newest(valid, valid.length).items;
     },
+  };
+}
+
+function dueReads(state: MemoryState): Reads["acme"]["dueChallenges"] {
+  return async ({ at, exceptAccounts, exceptHosts }, limit, after) => {
+    const due = dueChallenges(state, at).flatMap(({ id, authorization, nextAt }) => {
+      const { account, identifier } = state.acmeAuthorizations.get(authorization) ?? {};
+      if (account === undefined || identifier === undefined) return [];
+      return { id, account, host: identifier.value, at: nextAt ?? 0 };
+    });
+    const behind = due
+      .filter(({ account }) => !exceptAccounts.includes(account))
+      .filter(({ host }) => !exceptHosts.includes(host))
+      .filter(
+        ({ at: when, id }) =>
+          after === undefined || when > after.at || (when === after.at && id > after.id),
+      );
+    const page = behind.slice(0, limit);
+    const last = behind.length > limit ? page.at(-1) : undefined;
+    return {
+      items: page.map(({ at: _at, ...challenge }) => challenge),
+      next: last && { at: last.at, id: last.id },
+    };
   };
 }
 
@@ -324,25 +349,19 @@ function challengeWrites(state: MemoryState): Pick<Unit["acme"], ChallengeWrites
       acmeChallenges.set(id, { ...challenge, status: "processing", nextAt: at });
       return true;
     },
-    claimChallenges: async ({ at, leaseUntil, limit, only, exceptAccounts }) => {
-      const due = [...acmeChallenges.values()]
-        .filter(({ status, nextAt }) => status === "processing" && (nextAt ?? at) <= at)
-        .filter(({ id, leaseUntil: taken }) => (only ?? id) === id && (taken ?? at) <= at)
-        .sort((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0) || (a.id < b.id ? -1 : 1));
-      const jobs = due.flatMap((challenge) => {
-        const { challengeIds: _ids, ...authorization } =
-          acmeAuthorizations.get(challenge.authorization) ?? {};
-        if (!("account" in authorization)) return [];
-        const account = acmeAccounts.get(authorization.account);
-        if (account === undefined || exceptAccounts.includes(account.id)) return [];
-        return { challenge, authorization, account };
-      });
-      return jobs.slice(0, limit).map((job) => {
-        const taken = { ...job.challenge, attempts: job.challenge.attempts + 1, leaseUntil };
-        acmeChallenges.set(taken.id, taken);
-        return { ...job, challenge: plain(taken) };
-      });
-    },
+    claimChallenges: async ({ ids, at, leaseUntil }) =>
+      dueChallenges(state, at)
+        .filter(({ id }) => ids.includes(id))
+        .flatMap((challenge) => {
+          const { challengeIds: _ids, ...authorization } =
+            acmeAuthorizations.get(challenge.authorization) ?? {};
+          if (!("account" in authorization)) return [];
+          const account = acmeAccounts.get(authorization.account);
+          if (account === undefined) return [];
+          const taken = { ...challenge, attempts: challenge.attempts + 1, leaseUntil };
+          acmeChallenges.set(taken.id, taken);
+          return { challenge: plain(taken), authorization, account };
+        }),
     settleChallenge: async (id, attempt, result) => {
       const challenge = acmeChallenges.get(id);
       if (challenge?.status !== "processing" || challenge.attempts !== attempt) return false;
@@ -367,6 +386,13 @@ function challengeWrites(state: MemoryState): Pick<Unit["acme"], ChallengeWrites
     },
   };
 }
+
+/** In nobody's lease, oldest first. */
+const dueChallenges = ({ acmeChallenges }: MemoryState, at: Instant): readonly MemoryChallenge[] =>
+  [...acmeChallenges.values()]
+    .filter(({ status, nextAt }) => status === "processing" && (nextAt ?? at) <= at)
+    .filter(({ leaseUntil }) => (leaseUntil ?? at) <= at)
+    .sort((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0) || (a.id < b.id ? -1 : 1));
 
 function decideOrders(
   { acmeOrders, acmeAuthorizations }: MemoryState,
