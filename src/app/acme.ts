@@ -1,5 +1,6 @@
 /** ACME over this instance's network, secrets and domain. */
 
+import type { Place } from "#adapters/network/acme/addresses.ts";
 import { NetworkValidators } from "#adapters/network/acme/validators.ts";
 import { systemLater, systemPatience } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -30,8 +31,8 @@ export interface AcmeParts
   readonly secrets: Secrets;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "count">;
-  /** Port of the main listener once it is open. */
-  readonly port: () => number | undefined;
+  /** Where this server listens, once it does. */
+  readonly ownListeners: () => readonly Place[];
 }
 
 /** Builds it; nothing happens before somebody asks. */
@@ -42,7 +43,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     clock,
     log,
     settings: () => settingsOf(inForce()),
-    ownListeners: () => listenersOf(inForce(), deps.port()),
+    ownListeners: deps.ownListeners,
   });
   return openAcme({
     ...deps,
@@ -67,15 +68,6 @@ const settingsOf = ({ acme, caa }: Config) => ({
   ...acme,
   dns_resolver: acme.dns_resolver ?? caa.dns_resolver,
 });
-
-function listenersOf({ server }: Config, port: number | undefined) {
-  const own = [{ address: server.host, port: port ?? server.port }];
-  if (!server.public_http.enabled) return own;
-  const { address } = server.public_http;
-  const colon = address.lastIndexOf(":");
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, "");
-  return [...own, { address: host, port: Number(address.slice(colon + 1)) }];
-}
 
 function configuredKeys({ inForce, secrets }: AcmeParts, since: Instant): ConfiguredKeys {
   return {
