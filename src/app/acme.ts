@@ -42,7 +42,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     random,
     clock,
     log,
-    settings: () => settingsOf(inForce()),
+    settings: () => inForce().acme,
     ownListeners: deps.ownListeners,
   });
   return openAcme({
@@ -62,12 +62,6 @@ export function acmeParts(deps: AcmeParts): Acme {
     eabKeys: configuredKeys(deps, clock.now()),
   });
 }
-
-/** Every name is asked of the same servers that CAA is asked of, unless ACME has its own. */
-const settingsOf = ({ acme, caa }: Config) => ({
-  ...acme,
-  dns_resolver: acme.dns_resolver ?? caa.dns_resolver,
-});
 
 function configuredKeys({ inForce, secrets }: AcmeParts, since: Instant): ConfiguredKeys {
   return {
