@@ -209,6 +209,8 @@ class Server implements Running {
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
     });
+    // So that whoever is turned away first has a nonce too (AC-4).
+    if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
