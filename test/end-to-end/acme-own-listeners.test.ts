@@ -1,6 +1,6 @@
 /**
- * A server never asks itself for a proof: neither of its listeners, by a name that leads to it or by
- * a redirect, although the networks it is in may be asked.
+ * A server never asks itself for a proof: neither of its listeners, by a name that leads to it or
+ * by a redirect, although the networks it is in may be asked.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

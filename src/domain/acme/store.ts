@@ -198,8 +198,11 @@ export interface OrderFilter {
 export interface AcmeReads {
   account(id: string): Promise<AccountRecord | undefined>;
   accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
-  /** Thumbprints of the keys an account has had, its own first, 20 at most. */
-  thumbprints(account: string): Promise<readonly string[]>;
+  /**
+   * Thumbprints of the keys by which standing records of a name speak of an account: its own, then
+   * those it has had, the last one first, without those that were ended for the name.
+   */
+  thumbprints(account: string, identifier: string): Promise<readonly string[]>;
   /** True when an account of any directory has the key, or has had it until now. */
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
@@ -280,6 +283,8 @@ export interface AcmeWrites {
     id: string,
     key: Pick<AccountRecord, "thumbprint" | "jwk" | "spkiSha256">,
   ): Promise<string | undefined>;
+  /** Standing records of these names by keys that the account has had until now count no more. */
+  endRecords(account: string, identifiers: readonly string[]): Promise<void>;
   addEab(eab: EabRecord): Promise<void>;
   /**
    * Takes a use of a credential that is active at `now`; false when it is unknown, revoked, expired

@@ -233,7 +233,10 @@ export class Validation {
         persist: {
           accountHashPrefix: directory.url("/account-hash/"),
           issuerDomainNames: identifier === undefined ? [] : [identifier],
-          thumbprints: await store.read.acme.thumbprints(account.id),
+          thumbprints: await store.read.acme.thumbprints(
+            account.id,
+            authorization.identifier.value,
+          ),
         },
       }),
     });

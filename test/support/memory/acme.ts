@@ -19,17 +19,16 @@ import { type MemoryState, pageOf, serialKey } from "./state.ts";
 
 /** Accounts, orders and proofs; nobody else's store lives beside this one. */
 export function acmeReads(state: MemoryState): Reads["acme"] {
-  const { acmeAccounts, acmeAccountKeys, acmeEabs } = state;
-  const keysOf = (id: string) => acmeAccountKeys.get(id) ?? [];
+  const { acmeAccounts, acmeAccountKeys, acmeRecordEnds, acmeEabs } = state;
   const accountByKey = findAccount(state);
   return {
     account: async (id) => acmeAccounts.get(id),
     accountByKey: async (directory, thumbprint) => accountByKey(directory, thumbprint),
-    thumbprints: async (id) => {
+    thumbprints: async (id, identifier) => {
       const own = acmeAccounts.get(id);
-      return [...(own === undefined ? [] : [own]), ...keysOf(id)]
-        .map(({ thumbprint }) => thumbprint)
-        .slice(0, 20);
+      const ended = acmeRecordEnds.get(JSON.stringify([id, identifier])) ?? [];
+      const earlier = (acmeAccountKeys.get(id) ?? []).filter((key) => !ended.includes(key));
+      return [...(own === undefined ? [] : [own]), ...earlier].map(({ thumbprint }) => thumbprint);
     },
     isAccountKey: async (spki) =>
       [...acmeAccounts.values(), ...[...acmeAccountKeys.values()].flat()].some(
@@ -202,10 +201,11 @@ type AccountWrites =
   | "setContacts"
   | "endAccount"
   | "endAccountsOf"
-  | "changeKey";
+  | "changeKey"
+  | "endRecords";
 
 function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
-  const { acmeAccounts, acmeAccountKeys } = state;
+  const { acmeAccounts, acmeAccountKeys, acmeRecordEnds } = state;
   const byKey = findAccount(state);
   return {
     addAccount: async (account) => {
@@ -234,6 +234,10 @@ function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
       acmeAccountKeys.set(id, [{ thumbprint, spkiSha256 }, ...earlier]);
       acmeAccounts.set(id, { ...account, ...key });
       return undefined;
+    },
+    endRecords: async (id, identifiers) => {
+      const keys = acmeAccountKeys.get(id) ?? [];
+      for (const one of identifiers) acmeRecordEnds.set(JSON.stringify([id, one]), keys);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The port of proofs over the network: who is asked for which proof, and within which bounds. */
 
 import { dnsDigest, dnsName, proves } from "#core/acme/challenges.ts";
-import { judgePersistRecord, persistUntil } from "#core/acme/persist.ts";
+import { judgePersistRecord, persistAccountUris, persistUntil } from "#core/acme/persist.ts";
 import type {
   PersistTerms,
   Proved,
@@ -127,7 +127,10 @@ export class NetworkValidators implements Validators {
   async #provePersistently(task: ValidationTask, asked: DnsDeps) {
     const { identifier, wildcard, accountUrl } = task;
     const now = this.#deps.clock.now();
-    const facts = { ...persistTerms(task), name: identifier.value, wildcard, accountUrl, now };
+    const { issuerDomainNames, ...terms } = persistTerms(task);
+    // Once, for many records may be there.
+    const accountUris = persistAccountUris({ ...terms, name: identifier.value, accountUrl });
+    const facts = { wildcard, issuerDomainNames, accountUris, now };
     const ends: Instant[] = [];
     const matches = (value: string): boolean => {
       if (judgePersistRecord(value, facts) !== "match") return false;

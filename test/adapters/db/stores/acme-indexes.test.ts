@@ -80,7 +80,7 @@ const firstOrder = "SCAN acme_orders USING COVERING INDEX acme_orders_listing";
 const accountReads: readonly Work[] = [
   ["an account", () => store.read.acme.account("a")],
   ["an account by its key", () => store.read.acme.accountByKey("a", "b")],
-  ["keys of an account", () => store.read.acme.thumbprints("a")],
+  ["keys of an account", () => store.read.acme.thumbprints("a", "b")],
   ["whose a key is", () => store.read.acme.isAccountKey("a")],
   ["accounts", () => store.read.acme.accounts({ reach: "platform" }, 5, after), [firstAccount]],
   ["accounts of a credential", () => store.read.acme.boundAccounts("a")],
@@ -159,6 +159,7 @@ const proofWork: readonly Work[] = [
       await store.atomically((tx) => tx.acme.changeKey(account.id, key));
     },
   ],
+  ["records that end", within((tx) => tx.acme.endRecords("a", ["b"]))],
   [
     "a credential that is used and revoked",
     within(async (tx) => {
