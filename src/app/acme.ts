@@ -51,9 +51,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     config: inForce,
     patience: systemPatience,
     later: systemLater,
-    onAttempt: (type, proved) => {
-      metrics.count("pki_acme_validations_total", { type, result: proved ? "valid" : "invalid" });
-    },
+    onAttempt: (type, result) => metrics.count("pki_acme_validations_total", { type, result }),
     onFault: (error) => log.write("error", "acme_failed", { error: describe(error) }),
     configuredNonceKey: async () => {
       const text = await secrets.recent("acme.nonce_hmac_key", inForce().acme.nonce_hmac_key);

@@ -3,7 +3,7 @@
  * found or given up (CHA-1 to CHA-4).
  */
 
-import { keyAuthorization } from "#core/acme/challenges.ts";
+import { type ChallengeType, keyAuthorization } from "#core/acme/challenges.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import type { PageKey } from "#domain/page.ts";
@@ -14,7 +14,10 @@ import type { Directories } from "./directories.ts";
 import type { AcmeSections } from "./sections.ts";
 import type { Spend } from "./nonces.ts";
 import type { AttemptResult, ChallengeClaim, DueChallenge, ValidationJob } from "./store.ts";
-import type { ValidationOutcome, Validators } from "./validators.ts";
+import type { ValidationOutcome, ValidationProblem, Validators } from "./validators.ts";
+
+/** How an attempt ended: whoever was asked says no (`denied`), or nobody says anything (`error`). */
+export type AttemptWord = "success" | "denied" | "error";
 
 export interface ValidationDeps {
   readonly store: Store;
@@ -23,7 +26,7 @@ export interface ValidationDeps {
   readonly directories: Directories;
   readonly validators: Validators;
   /** Told of every attempt; metrics are its only use. */
-  readonly onAttempt: (type: string, proved: boolean) => void;
+  readonly onAttempt: (type: ChallengeType, result: AttemptWord) => void;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -206,7 +209,8 @@ export class Validation {
   async #attempt(job: ValidationJob): Promise<void> {
     const { challenge } = job;
     const outcome = await this.#tried(job);
-    this.#deps.onAttempt(challenge.type, outcome.proved);
+    const word = outcome.proved ? "success" : meanings[outcome.problem.type].word;
+    this.#deps.onAttempt(challenge.type, word);
     const result = this.#resultOf(job, outcome);
     await this.#deps.store.atomically((tx) =>
       tx.acme.settleChallenge(challenge.id, challenge.attempts, result),
@@ -253,7 +257,7 @@ export class Validation {
     }
     const { type, detail } = outcome.problem;
     const { identifier } = job.authorization;
-    const error: StoredProblem = { type, detail, status: statusOf[type], identifier };
+    const error: StoredProblem = { type, detail, status: meanings[type].status, identifier };
     const { attempts } = job.challenge;
     if (attempts >= validation_attempts) return { kind: "failed", error, at };
     const wait = waits[Math.min(attempts, waits.length) - 1] ?? 2;
@@ -262,17 +266,15 @@ export class Validation {
 }
 
 /** RFC 8555 §6.7: what the server of the applicant says wrong is the applicant's to mend. */
-const statusOf = {
-  connection: 400,
-  dns: 400,
-  tls: 400,
-  unauthorized: 403,
-  incorrectResponse: 403,
-  rejectedIdentifier: 400,
-} as const satisfies Record<
-  Extract<ValidationOutcome, { readonly proved: false }>["problem"]["type"],
-  number
->;
+// biome-ignore format: the table is read by column.
+const meanings = {
+  connection:         { status: 400, word: "error" },
+  dns:                { status: 400, word: "error" },
+  tls:                { status: 400, word: "error" },
+  unauthorized:       { status: 403, word: "denied" },
+  incorrectResponse:  { status: 403, word: "denied" },
+  rejectedIdentifier: { status: 400, word: "denied" },
+} as const satisfies Record<ValidationProblem["type"], { status: number; word: AttemptWord }>;
 
 /** Seconds before the second, third and every further attempt (CHA-1). */
 const waits: readonly number[] = [2, 10, 30];

@@ -8,7 +8,11 @@ import { addSeconds, type Instant, wholeSecond } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { IssuanceRate } from "#domain/acme/issuance-rate.ts";
 import { ReplacementWork } from "#domain/acme/replacement-work.ts";
-import { type ReplacementOrder, Replacements } from "#domain/acme/replacements.ts";
+import {
+  outstandingReplacements,
+  type ReplacementOrder,
+  Replacements,
+} from "#domain/acme/replacements.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import * as make from "#test/support/stores/acme-records.ts";
@@ -123,6 +127,18 @@ describe("what a plan has", () => {
     );
     expect(await planned()).toMatchObject({ total: 2, replaced: 1 });
   });
+});
+
+test("what running plans wait for is counted, until clients come or a plan is over", async () => {
+  const outstanding = () => outstandingReplacements(world.store);
+  expect(await outstanding()).toBe(0);
+  const [first = "1" as Serial] = await many(3);
+  const plan = await planned();
+  expect(await outstanding()).toBe(3);
+  await comes(first);
+  expect(await outstanding()).toBe(2);
+  await replacements.cancel(rootOrigin, plan);
+  expect(await outstanding()).toBe(0);
 });
 
 describe("how it is spread", () => {

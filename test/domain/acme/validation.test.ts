@@ -117,3 +117,36 @@ test("each of several is looked for when it is due, not when the first one is", 
   await pass(1);
   expect(asked).toEqual(["a.test", "b.test", "a.test", "b.test"]);
 });
+
+test("of each attempt it is told whether it proved, was denied, or nobody could say", async () => {
+  const words = {
+    connection: "error",
+    dns: "error",
+    tls: "error",
+    unauthorized: "denied",
+    incorrectResponse: "denied",
+    rejectedIdentifier: "denied",
+  } as const;
+  const told: string[] = [];
+  const types = Object.keys(words) as readonly (keyof typeof words)[]; // Its keys.
+  let next: keyof typeof words | undefined;
+  validation = seeking({
+    store,
+    clock,
+    validators: {
+      attempt: async () =>
+        next === undefined
+          ? { proved: true, addresses: [] }
+          : { proved: false, problem: { type: next, detail: "So it is." } },
+    },
+    onAttempt: (type, word) => told.push(`${type} ${word}`),
+  });
+  for (const type of types) {
+    next = type;
+    await begun(`${type}.test`);
+  }
+  next = undefined;
+  await begun("proved.test");
+  const expected = [...types.map((type) => words[type]), "success"];
+  expect(told).toEqual(expected.map((word) => `http-01 ${word}`));
+});
