@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import type { AcmeClient, AuthorizationObject } from "#test/support/acme/client.ts";
+import type { AcmeClient } from "#test/support/acme/client.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
 import {
   type HttpResponder,
@@ -44,51 +44,39 @@ afterAll(async () => {
   await web.stop();
 });
 
-/** What becomes of the proof of a name that leads to an address. */
+/** What becomes of the proof of a name that leads to an address, and what is told of it. */
 async function proved(address: string, type: string, answer?: (token: string) => void) {
   const name = world.name();
   world.dns.zone.set(name, [addressRecord(address)]);
-  const order = await client.order([name]);
-  const [url = ""] = order.authorizations;
-  const { challenges } = await client.read<AuthorizationObject>(url);
-  const challenge = challenges.find((one) => one.type === type);
-  if (challenge === undefined) throw new Error(`no ${type}`);
-  const proof = client.proof(challenge, { type: "dns", value: name });
-  web.show(proof.token, proof.keyAuthorization);
-  answer?.(proof.token);
-  await client.post(challenge.url, {});
-  const decided = await client.decided(url);
-  const shown = decided.challenges.find((one) => one.type === type);
-  return { status: decided.status, error: shown?.error };
+  const { result, detail } = await client.tried(name, type, ({ token, keyAuthorization }) => {
+    web.show(token, keyAuthorization);
+    answer?.(token);
+  });
+  return { result, detail };
 }
-
-/** The type of the error, where the name is refused, and otherwise the status of its proof. */
-const refusalOf = ({ status, error }: Awaited<ReturnType<typeof proved>>) =>
-  status === "invalid" ? error?.type.replace("urn:ietf:params:acme:error:", "") : status;
 
 describe("is refused", () => {
   test("the cleartext listener for http-01, while its neighbour at the same port is asked", async () => {
-    expect(await proved(others, "http-01")).toMatchObject({ status: "valid" });
-    const outcome = await proved(own, "http-01");
-    expect(refusalOf(outcome)).toBe("rejectedIdentifier");
-    expect(outcome.error?.detail).toContain(`(${own}) that validation does not connect to at port`);
-    expect(outcome.error?.detail).toContain("acme.validation_allow_networks");
+    expect((await proved(others, "http-01")).result).toBe("valid");
+    const { result, detail } = await proved(own, "http-01");
+    expect(result).toBe("rejectedIdentifier");
+    expect(detail).toContain(`(${own}) that validation does not connect to at port`);
+    expect(detail).toContain("acme.validation_allow_networks");
   });
 
   test("the cleartext listener by a redirect, by its address and by a name", async () => {
     world.dns.zone.set("inside.example.test", [addressRecord(own)]);
     for (const host of [own, "inside.example.test"]) {
-      const outcome = await proved(others, "http-01", (token) =>
+      const { result, detail } = await proved(others, "http-01", (token) =>
         web.answers.set(wellKnown(token), redirect(`http://${host}:${web.port}${wellKnown("in")}`)),
       );
-      expect(refusalOf(outcome)).toBe("rejectedIdentifier");
-      expect(outcome.error?.detail).toStartWith(`${host} has an address that`);
+      expect(result).toBe("rejectedIdentifier");
+      expect(detail).toStartWith(`${host} has an address that`);
     }
   });
 
   test("the main listener for tls-alpn-01", async () => {
-    const outcome = await proved(others, "tls-alpn-01");
-    expect(refusalOf(outcome)).toBe("rejectedIdentifier");
+    expect((await proved(others, "tls-alpn-01")).result).toBe("rejectedIdentifier");
   });
 
   test("before anything is sent to it", async () => {

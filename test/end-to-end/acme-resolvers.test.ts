@@ -5,29 +5,17 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import type { AcmeClient, AuthorizationObject, Proof } from "#test/support/acme/client.ts";
+import type { AcmeClient, Proof } from "#test/support/acme/client.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
 import { type DnsServer, startDnsServer } from "#test/support/servers/dns-server.ts";
 import { addressRecord, at, txt } from "#test/support/worlds/validation.ts";
 
-/** What becomes of the proof of a name, which is shown by whatever a test does. */
-async function proved(
+const proved = async (
   client: AcmeClient,
   name: string,
   type: string,
   show: (proof: Proof) => void,
-): Promise<string> {
-  const order = await client.order([name]);
-  const [url = ""] = order.authorizations;
-  const { challenges } = await client.read<AuthorizationObject>(url);
-  const challenge = challenges.find((one) => one.type === type);
-  if (challenge === undefined) throw new Error(`no ${type}`);
-  show(client.proof(challenge, { type: "dns", value: name }));
-  await client.post(challenge.url, {});
-  const decided = await client.decided(url);
-  const error = decided.challenges.find((one) => one.type === type)?.error?.type;
-  return decided.status === "valid" ? "valid" : (error?.split(":").at(-1) ?? "");
-}
+): Promise<string> => (await client.tried(name, type, show)).result;
 
 describe("with a vantage elsewhere", () => {
   let world: AcmeWorld;

@@ -3,12 +3,10 @@
  * host.
  */
 
+import type { DueChallenge } from "./store.ts";
+
 /** An attempt, as far as its place is concerned. */
-export interface Attempt {
-  readonly account: string;
-  /** The name or address that is to be proved. */
-  readonly host: string;
-}
+export type Attempt = Pick<DueChallenge, "account" | "host">;
 
 /** Who cannot have another place at some moment. */
 export interface Closed {

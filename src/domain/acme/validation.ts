@@ -16,7 +16,7 @@ import type { Spend } from "./nonces.ts";
 import type { AttemptResult, ChallengeClaim, DueChallenge, ValidationJob } from "./store.ts";
 import type { ValidationOutcome, ValidationProblem, Validators } from "./validators.ts";
 
-/** How an attempt ended: whoever was asked says no (`denied`), or nobody says anything (`error`). */
+/** How an attempt ended: who was asked says no (`denied`), or nobody says anything (`error`). */
 export type AttemptWord = "success" | "denied" | "error";
 
 export interface ValidationDeps {

@@ -5,6 +5,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
+import type { DueChallenge } from "#domain/acme/store.ts";
 import type { Validation } from "#domain/acme/validation.ts";
 import type { Store } from "#domain/store.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
@@ -15,7 +16,6 @@ import {
   challenges,
   clockAtNoon,
   hosts,
-  type Seekable,
   seeking,
   SilentNetwork,
 } from "#test/support/worlds/seeking.ts";
@@ -50,19 +50,19 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await Bun.sleep(0);
 }
 
-async function begin(some: readonly Seekable[], by = validation): Promise<void> {
+async function begin(some: readonly DueChallenge[], by = validation): Promise<void> {
   for (const one of some) expect(await by.begin(one, async () => {})).toBe(true);
   await settle();
 }
 
 /** Challenges of accounts of their own, one for each host. */
-async function ofStrangers(names: readonly string[]): Promise<readonly Seekable[]> {
-  const made: Seekable[] = [];
+async function ofStrangers(names: readonly string[]): Promise<readonly DueChallenge[]> {
+  const made: DueChallenge[] = [];
   for (const name of names) made.push(...(await challenges(store, [name])));
   return made;
 }
 
-const attemptsOf = async ({ id }: Seekable) =>
+const attemptsOf = async ({ id }: DueChallenge) =>
   (await store.read.acme.challenge(id))?.challenge.attempts;
 
 describe("at once are looked for", () => {

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import type { AcmeClient, AuthorizationObject } from "#test/support/acme/client.ts";
+import type { AcmeClient } from "#test/support/acme/client.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
 import { until } from "#test/support/until.ts";
 
@@ -30,18 +30,9 @@ test("nothing is counted before anything is asked", async () => {
 test("orders count when they are made and when they have a certificate, proofs by what became of them", async () => {
   await client.obtain([world.name(), world.name()], world.show);
   await client.obtain([world.name()], world.show, { type: "dns-01" });
-  const look = async (name: string, deceive: boolean) => {
-    const order = await client.order([name]);
-    const [url = ""] = order.authorizations;
-    const { challenges } = await client.read<AuthorizationObject>(url);
-    const challenge = challenges.find(({ type }) => type === "http-01");
-    if (challenge === undefined) throw new Error("no http-01");
-    if (deceive) world.deceive(client.proof(challenge, { type: "dns", value: name }));
-    await client.post(challenge.url, {});
-    expect((await client.decided(url)).status).toBe("invalid");
-  };
-  await look(world.name(), true);
-  await look("nobody.example.test", false);
+  const denied = await client.tried(world.name(), "http-01", world.deceive);
+  const unknown = await client.tried("nobody.example.test", "http-01", () => {});
+  expect([denied.result, unknown.result]).toEqual(["incorrectResponse", "dns"]);
   const expected = {
     'pki_acme_orders_total{step="new"}': 4,
     'pki_acme_orders_total{step="valid"}': 2,

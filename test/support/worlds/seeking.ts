@@ -2,6 +2,7 @@
 
 import { orderedId } from "#core/ids.ts";
 import { Directories } from "#domain/acme/directories.ts";
+import type { DueChallenge } from "#domain/acme/store.ts";
 import { Validation, type ValidationDeps } from "#domain/acme/validation.ts";
 import type { ValidationOutcome, ValidationTask, Validators } from "#domain/acme/validators.ts";
 import type { Store } from "#domain/store.ts";
@@ -40,19 +41,12 @@ export function seeking({ store, clock, validators, ...rest }: SeekingDeps): Val
   });
 }
 
-/** A challenge whose proof can be looked for. */
-export interface Seekable {
-  readonly id: string;
-  readonly account: string;
-  readonly host: string;
-}
-
 /** Stores challenges of an account, one for each host; their ids sort as they were made. */
 export async function challenges(
   store: Store,
   hosts: readonly string[],
   account = make.account(),
-): Promise<readonly Seekable[]> {
+): Promise<readonly DueChallenge[]> {
   const all = hosts.map((host) => {
     const id = orderedId(noon, Uint8Array.fromHex((++made).toString(16).padStart(20, "0")));
     const identifier = { type: "dns", value: host } as const;
@@ -60,14 +54,14 @@ export async function challenges(
     const challenge = make.challenge({ id, authorization: proof.id });
     return {
       proof: { ...proof, challenges: [challenge] },
-      seekable: { id, account: account.id, host },
+      due: { id, account: account.id, host },
     };
   });
   await store.atomically(async (tx) => {
     await tx.acme.addAccount(account);
     for (const { proof } of all) await tx.acme.addAuthorization(proof);
   });
-  return all.map(({ seekable }) => seekable);
+  return all.map(({ due }) => due);
 }
 
 let made = 0;
