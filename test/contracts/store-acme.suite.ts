@@ -163,23 +163,51 @@ function keys(given: Given): void {
     }
     expect(await store.read.acme.isAccountKey(`of nobody ${home}`)).toBe(false);
     const names = [third.thumbprint, second.thumbprint, own.thumbprint];
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(names);
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(names);
     // One that comes back is named once, as its own.
     await change(second);
     const back = [second.thumbprint, third.thumbprint, own.thumbprint];
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(back);
-    expect(await store.read.acme.thumbprints("nobody")).toEqual([]);
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(back);
+    expect(await store.read.acme.thumbprints("nobody", "a.test")).toEqual([]);
   });
 
-  test("no more than 20 thumbprints are given, the newest", async () => {
+  test("all keys that an account has had are known, the newest first", async () => {
     const { store, home } = given();
     const own = make.account();
     await store.atomically(async (tx) => {
       await tx.acme.addAccount(own);
-      for (let n = 0; n < 25; n++) await tx.acme.changeKey(own.id, key(`${n} ${home}`));
+      for (let n = 0; n < 60; n++) await tx.acme.changeKey(own.id, key(`${n} ${home}`));
     });
-    const expected = Array.from({ length: 20 }, (_, n) => `${24 - n} ${home}`);
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(expected);
+    const changed = Array.from({ length: 60 }, (_, n) => `${59 - n} ${home}`);
+    const expected = [...changed, own.thumbprint];
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(expected);
+  });
+
+  test("records of a name end for the keys an account has had until then, and for no others", async () => {
+    const { store, home } = given();
+    const [own, other] = [make.account(), make.account()];
+    for (const one of [own, other]) await store.atomically((tx) => tx.acme.addAccount(one));
+    const change = (name: string, of = own) =>
+      store.atomically((tx) => tx.acme.changeKey(of.id, key(`${name} ${home}`)));
+    const end = (...names: readonly string[]) =>
+      store.atomically((tx) => tx.acme.endRecords(own.id, names));
+    const known = async (name: string, of = own) =>
+      (await store.read.acme.thumbprints(of.id, name)).map((one) => one.replace(` ${home}`, ""));
+    // There is none yet.
+    await end("a.test");
+    await change("2");
+    await change("other 2", other);
+    expect(await known("a.test")).toEqual(["2", own.thumbprint]);
+    await end("a.test", "b.test");
+    for (const name of ["a.test", "b.test"]) expect(await known(name)).toEqual(["2"]);
+    expect(await known("c.test")).toEqual(["2", own.thumbprint]);
+    expect(await known("a.test", other)).toEqual(["other 2", other.thumbprint]);
+    await change("3");
+    expect(await known("a.test")).toEqual(["3", "2"]);
+    await end("a.test");
+    expect(await known("a.test")).toEqual(["3"]);
+    expect(await known("b.test")).toEqual(["3", "2"]);
+    expect(await known("c.test")).toEqual(["3", "2", own.thumbprint]);
   });
 
   test("the key of another account is not taken, and one that another gave up is", async () => {
@@ -191,7 +219,7 @@ function keys(given: Given): void {
     const { thumbprint, jwk, spkiSha256 } = other;
     expect(await change(one.id, { thumbprint, jwk, spkiSha256 })).toBe(other.id);
     expect(await store.read.acme.account(one.id)).toEqual(one);
-    expect(await store.read.acme.thumbprints(one.id)).toEqual([one.thumbprint]);
+    expect(await store.read.acme.thumbprints(one.id, "a.test")).toEqual([one.thumbprint]);
     await change(other.id, key(`next ${home}`));
     expect(await change(one.id, { thumbprint, jwk, spkiSha256 })).toBeUndefined();
     // Of two that take the same new key one is told of the other.
@@ -227,10 +255,8 @@ function endings(given: Given): void {
     const ids = [...proofs, refused, ...kept.proofs].map(({ id }) => id);
     const states = (await store.read.acme.authorizations(ids)).map(({ status }) => status);
     expect(states).toEqual(["deactivated", "deactivated", "invalid", "pending"]);
-    const claim = { at: later(9), leaseUntil: later(10), limit: 10, exceptAccounts: [] };
-    const jobs = await store.atomically((tx) =>
-      tx.acme.claimChallenges({ ...claim, only: first?.id }),
-    );
+    const claim = { ids: [first?.id ?? ""], at: later(9), leaseUntil: later(10) };
+    const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
     expect(jobs).toEqual([]);
     expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked"))).toBe(false);
   });

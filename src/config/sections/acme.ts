@@ -2,7 +2,7 @@
 
 import { challengeNames } from "#core/acme/challenges.ts";
 import { oneOf } from "#core/shape.ts";
-import { addressAndPort, block, checkedText, label, textual } from "#core/shape/texts.ts";
+import { block, checkedText, label, serverAndPort, textual } from "#core/shape/texts.ts";
 
 import { anyUrl, baseUrl, count, field, flag, list, map, named, text } from "#config/fields.ts";
 import { secret, secretEntry } from "#config/secret-field.ts";
@@ -75,12 +75,12 @@ export const acme = section("ACME", {
   http01_port: count("Port asked by http-01.", 80, port),
   tls_alpn01_port: count("Port asked by tls-alpn-01.", 443, port),
   dns_resolver: field(
-    "Validating resolver, an address with a port; unset asks the system's.",
-    addressAndPort,
+    "Validating resolver, a host with a port; unset asks the system's.",
+    serverAndPort,
   ),
   vantage_resolvers: list(
     "Further resolvers that must see the same; for attackers who are near one of them.",
-    addressAndPort,
+    serverAndPort,
     [],
   ),
   validation_attempts: count("Attempts at a proof, with 2, 10 and then 30 seconds between.", 4, {

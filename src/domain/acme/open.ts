@@ -67,6 +67,8 @@ export interface Acme {
   readonly cleanUp: CleanUp;
   /** Refuses `key_unavailable` while their key cannot be opened. */
   readonly nonces: () => Promise<Nonces>;
+  /** One nonce at once; undefined as long as their key is not open, which this begins. */
+  readonly freshNonce: () => string | undefined;
 }
 
 /** Puts it together; nothing is read or made before somebody asks. */
@@ -97,22 +99,31 @@ export function openAcme(deps: AcmeDeps): Acme {
     replacements: new Replacements({ ...deps, rate, plans }),
     replacementWork: new ReplacementWork({ ...deps, rate }),
     cleanUp: new CleanUp(deps),
-    nonces: opened(deps),
+    ...opened(deps),
   };
 }
 
 /** The key is opened once; a refusal is none for good. */
-function opened(deps: AcmeDeps): () => Promise<Nonces> {
-  let made: Promise<Nonces> | undefined;
+function opened(deps: AcmeDeps): Pick<Acme, "nonces" | "freshNonce"> {
+  let [opening, open]: [Promise<Nonces> | undefined, Nonces | undefined] = [undefined, undefined];
   const make = async () => {
     const key = await nonceKey({ ...deps, configured: deps.configuredNonceKey });
-    return new Nonces({ ...deps, key });
+    open = new Nonces({ ...deps, key });
+    return open;
   };
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+  const nonces = () => {
+    opening ??= make().catch((error: unknown) => {
+      opening = undefined;
       throw error;
     });
-    return made;
+    return opening;
+  };
+  return {
+    nonces,
+    freshNonce: () => {
+      // Whoever cannot do without one is told why there is none.
+      if (open === undefined) nonces().catch(() => {});
+      return open?.fresh();
+    },
   };
 }

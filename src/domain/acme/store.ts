@@ -139,15 +139,26 @@ export interface ValidationJob {
   readonly account: AccountRecord;
 }
 
-/** Which challenges a store takes. */
+/** A challenge whose proof is to be looked for by now. */
+export interface DueChallenge {
+  readonly id: string;
+  readonly account: string;
+  /** The name or address that is to be proved. */
+  readonly host: string;
+}
+
+export interface DueFilter {
+  readonly at: Instant;
+  /** Those whose challenges are passed over, because as many as may are being worked on. */
+  readonly exceptAccounts: readonly string[];
+  readonly exceptHosts: readonly string[];
+}
+
+/** Which challenges a store takes, and for how long nobody else does. */
 export interface ChallengeClaim {
+  readonly ids: readonly string[];
   readonly at: Instant;
   readonly leaseUntil: Instant;
-  readonly limit: number;
-  /** That one and no other. */
-  readonly only?: string | undefined;
-  /** Accounts whose challenges wait, because as many as may are being worked on; a few at most. */
-  readonly exceptAccounts: readonly string[];
 }
 
 /** What became of an attempt. */
@@ -187,8 +198,11 @@ export interface OrderFilter {
 export interface AcmeReads {
   account(id: string): Promise<AccountRecord | undefined>;
   accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
-  /** Thumbprints of the keys an account has had, its own first, 20 at most. */
-  thumbprints(account: string): Promise<readonly string[]>;
+  /**
+   * Thumbprints of the keys by which standing records of a name speak of an account: its own, then
+   * those it has had, the last one first, without those that were ended for the name.
+   */
+  thumbprints(account: string, identifier: string): Promise<readonly string[]>;
   /** True when an account of any directory has the key, or has had it until now. */
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
@@ -211,6 +225,12 @@ export interface AcmeReads {
   challenge(
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
+  /** Challenges that are due and in nobody's lease, oldest first; those behind `after`. */
+  dueChallenges(
+    filter: DueFilter,
+    limit: number,
+    after?: PageKey,
+  ): Promise<{ readonly items: readonly DueChallenge[]; readonly next: PageKey | undefined }>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationFacts[]>;
   /**
@@ -263,6 +283,8 @@ export interface AcmeWrites {
     id: string,
     key: Pick<AccountRecord, "thumbprint" | "jwk" | "spkiSha256">,
   ): Promise<string | undefined>;
+  /** Standing records of these names by keys that the account has had until now count no more. */
+  endRecords(account: string, identifiers: readonly string[]): Promise<void>;
   addEab(eab: EabRecord): Promise<void>;
   /**
    * Takes a use of a credential that is active at `now`; false when it is unknown, revoked, expired
@@ -301,8 +323,8 @@ export interface AcmeWrites {
    */
   beginChallenge(id: string, at: Instant): Promise<boolean>;
   /**
-   * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
-   * each.
+   * Takes those of the challenges that are due and in nobody's lease, oldest first, and counts an
+   * attempt of each.
    */
   claimChallenges(of: ChallengeClaim): Promise<readonly ValidationJob[]>;
   /**

@@ -38,6 +38,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   acme_nonces: job("acme.clean_up"),
   acme_order_authorizations: job("acme.clean_up"),
   acme_orders: job("acme.clean_up"),
+  acme_record_ends: record("what a revocation by the key of a certificate has ended"),
   acme_replacement_items: people("a certificate of a plan"),
   acme_replacements: people("a plan"),
   api_tokens: people("a token that ended stays named in events"),

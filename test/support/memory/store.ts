@@ -425,6 +425,7 @@ const emptyState = (): MemoryState => ({
   acmeNonces: new Map(),
   acmeAccounts: new Map(),
   acmeAccountKeys: new Map(),
+  acmeRecordEnds: new Map(),
   acmeEabs: new Map(),
   acmeOrders: new Map(),
   acmeAuthorizations: new Map(),

@@ -137,6 +137,7 @@ const rules: Readonly<Record<string, readonly Rule[]>> = {
   ],
   acme_accounts: [statusRule(accountStates)],
   acme_account_keys: [["account", refers("acme_accounts", "o.id = t.account"), "its account does not exist"]],
+  acme_record_ends: [["account", refers("acme_accounts", "o.id = t.account"), "its account does not exist"]],
   acme_orders: [
     statusRule(orderStates),
     ["id", refers("acme_accounts", "o.id = t.account"), "its account does not exist"],

@@ -1,6 +1,6 @@
 /** Accounts of ACME and their keys in the database. */
 
-import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, sql } from "drizzle-orm";
 
 import { coversTenant } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
@@ -28,7 +28,13 @@ type AccountReads = Pick<
 >;
 type AccountWrites = Pick<
   AcmeWrites,
-  "addAccount" | "lockAccount" | "setContacts" | "endAccount" | "endAccountsOf" | "changeKey"
+  | "addAccount"
+  | "lockAccount"
+  | "setContacts"
+  | "endAccount"
+  | "endAccountsOf"
+  | "changeKey"
+  | "endRecords"
 >;
 
 /** Accounts as last committed. */
@@ -106,6 +112,7 @@ export function accountWrites(connection: Connection): AccountWrites {
       return await end(ids, "revoked");
     },
     changeKey: changeKeyOf(connection),
+    endRecords: endingRecords(connection),
   };
 }
 
@@ -128,13 +135,15 @@ function byKeyOf(connection: Connection): AcmeReads["accountByKey"] {
 }
 
 function thumbprintsOf({ db, t }: Connection): AcmeReads["thumbprints"] {
-  const { acmeAccounts: a, acmeAccountKeys: k } = t;
-  return async (account) => {
+  const { acmeAccounts: a, acmeAccountKeys: k, acmeRecordEnds: e } = t;
+  return async (account, identifier) => {
     const own = await db.select({ thumbprint: a.thumbprint }).from(a).where(eq(a.id, account));
+    const named = and(eq(e.account, account), eq(e.identifier, identifier));
+    const [end] = await db.select({ number: e.number }).from(e).where(named);
     const earlier = await db
       .select({ thumbprint: k.thumbprint })
       .from(k)
-      .where(eq(k.account, account))
+      .where(and(eq(k.account, account), gt(k.number, end?.number ?? 0)))
       .orderBy(desc(k.number))
       .limit(thumbprintsMax - 1);
     return [...own, ...earlier].map(({ thumbprint }) => thumbprint);
@@ -232,6 +241,19 @@ function changeKeyOf(connection: Connection): AcmeWrites["changeKey"] {
   };
 }
 
+function endingRecords(connection: Connection): AcmeWrites["endRecords"] {
+  const { db, t } = connection;
+  const { acmeAccountKeys: k, acmeRecordEnds: e } = t;
+  const insert = inserter(connection, e, [e.account, e.identifier]);
+  return async (account, identifiers) => {
+    const last = sql<number | null>`max(${k.number})`;
+    const [row] = await db.select({ last }).from(k).where(eq(k.account, account));
+    const number = Number(row?.last ?? 0);
+    if (number === 0) return;
+    for (const identifier of identifiers) await insert({ account, identifier, number });
+  };
+}
+
 /** Only `accountWrites` fills the table, so its texts are the words the record's type names. */
 export function accountFrom(row: Connection["t"]["acmeAccounts"]["$inferSelect"]): AccountRecord {
   const { termsAgreedAt, eabId } = row;
@@ -242,4 +264,5 @@ export function accountFrom(row: Connection["t"]["acmeAccounts"]["$inferSelect"]
   } as AccountRecord; // See above.
 }
 
-const thumbprintsMax = 20;
+/** Of keys that change every week in twenty years. */
+const thumbprintsMax = 1000;

@@ -13,6 +13,7 @@ export function acmeTables(k: Kit) {
     acmeNonces: noncesTable(k),
     acmeAccounts: accountsTable(k),
     acmeAccountKeys: accountKeysTable(k),
+    acmeRecordEnds: recordEndsTable(k),
     acmeEabs: eabTable(k),
     acmeOrders: ordersTable(k),
     acmeOrderAuthorizations: orderAuthorizationsTable(k),
@@ -70,6 +71,20 @@ function accountKeysTable(k: Kit) {
       k.index("acme_account_keys_number").on(t.account, t.number),
       k.index("acme_account_keys_spki").on(t.spkiSha256),
     ],
+  );
+}
+
+/** Up to which of its former keys the standing records of an account for a name are over. */
+function recordEndsTable(k: Kit) {
+  return k.table(
+    "acme_record_ends",
+    {
+      account: k.text("account").notNull(),
+      identifier: k.text("identifier").notNull(),
+      /** Of the last key that it concerns. */
+      number: k.int("number").notNull(),
+    },
+    (t) => [k.primaryKey({ columns: [t.account, t.identifier] })],
   );
 }
 

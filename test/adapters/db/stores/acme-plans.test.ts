@@ -95,9 +95,10 @@ async function attempted(store: Store) {
     await tx.acme.addOrder(order, [proof]);
     await tx.acme.beginChallenge(challenge, noon);
   });
-  const claim = { at: noon, leaseUntil: make.later(60), limit: 1, exceptAccounts: [] };
-  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, only: challenge }));
-  await store.atomically((tx) => tx.acme.claimChallenges(claim));
+  await store.read.acme.dueChallenges({ at: noon, exceptAccounts: [], exceptHosts: [] }, 1);
+  const claim = { at: noon, leaseUntil: make.later(60) };
+  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, ids: [challenge] }));
+  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, ids: [challenge, "none"] }));
   return { account: account.id, proof: proof.id, order: order.id, challenge };
 }
 
