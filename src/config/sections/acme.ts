@@ -13,7 +13,7 @@ const port = { min: 1, max: 65_535 } as const;
 const hours = { min: 1, max: 8760 } as const;
 
 /** A path below which a protocol is served, as it stands in every URL. */
-const servedPath = checkedText("path", "/acme", (value) =>
+const servedPath = checkedText("path of URLs", "/acme", (value) =>
   /^(?:\/[A-Za-z0-9._~-]+)+$/.test(value) && !/\/\.{1,2}(?:\/|$)/.test(value) && value.length <= 128
     ? undefined
     : "must be a path like /acme, without final slash and dot segments",
