@@ -5,12 +5,27 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
-import { failedStart, Instance, newHome, runCli } from "#test/support/instances/instance.ts";
+import {
+  binary,
+  failedStart,
+  Instance,
+  newHome,
+  runCli,
+} from "#test/support/instances/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { firstReleasePostgres, firstReleaseSqlite } from "#test/support/stores/first-release.ts";
@@ -137,6 +152,8 @@ test("a PostgreSQL database of the first release waits for `pkid migrate`, and g
   // Nothing could be put back: no backup was ever made of it.
   const bare = await runCli(own, ["migrate"]);
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining("it has no backup")]);
+  const served = await runCli(own, ["serve", "--migrate"]);
+  expect([served.code, served.stderr]).toEqual([2, expect.stringContaining("it has no backup")]);
   expect((await failedStart({ home: own, config })).code).toBe(1);
   const migrated = await runCli(own, ["migrate", "--yes"]);
   expect([migrated.code, migrated.stdout]).toEqual([
@@ -145,6 +162,18 @@ test("a PostgreSQL database of the first release waits for `pkid migrate`, and g
   ]);
   const instance = await Instance.start({ home: own, config });
   await goesOn(instance);
+  await instance.stop();
+}, 120_000);
+
+test("`pkid serve --migrate --yes` migrates a PostgreSQL database of the first release and goes on", async () => {
+  const own = ownHome();
+  const dsn = await server.createDatabase();
+  await firstReleasePostgres(join(home, "first.db"), dsn);
+  const program = join(own, "migrating");
+  writeFileSync(program, `#!/bin/sh\nexec ${binary} "$@" --migrate --yes\n`, { mode: 0o755 });
+  const config = { server: open, database: { driver: "postgres", dsn } };
+  const instance = await Instance.start({ home: own, config, binary: program });
+  expect(await status(instance, 0)).toBe("revoked");
   await instance.stop();
 }, 120_000);
 
