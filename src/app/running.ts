@@ -154,7 +154,7 @@ class Server implements Running {
       },
     });
     deps.schedules.look = {
-      lateJobs: () => watch.late(),
+      jobs: () => ({ late: watch.late(), idleSeconds: watch.idleSeconds() }),
       listener: () => this.#reached(),
     };
     deps.schedules.wake = (kind) => this.#scheduler.trigger(`crl.${kind}`);
