@@ -263,6 +263,7 @@ class Server implements Running {
     parts.retention.halt();
     parts.canary.halt();
     parts.acme.cleanUp.halt();
+    parts.acme.idleAccounts.halt();
     parts.acme.replacementWork.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();

@@ -116,6 +116,7 @@ const acme = {
   pre_authorization: false,
   order_validity_hours: 1,
   authz_validity_hours: 1,
+  idle_account_days: 365,
   max_identifiers: 10,
   renewal_window_days: 0,
   renewal_window_width_hours: 0,
