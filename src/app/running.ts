@@ -158,7 +158,7 @@ class Server implements Running {
       },
     });
     deps.schedules.look = {
-      lateJobs: () => watch.late(),
+      jobs: () => ({ late: watch.late(), idleSeconds: watch.idleSeconds() }),
       listener: () => this.#reached(),
     };
     const { server } = deps.config;
@@ -272,6 +272,7 @@ class Server implements Running {
     parts.retention.halt();
     parts.canary.halt();
     parts.acme.cleanUp.halt();
+    parts.acme.idleAccounts.halt();
     parts.acme.replacementWork.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();

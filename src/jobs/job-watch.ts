@@ -22,6 +22,12 @@ export class JobWatch {
     if (error === undefined) this.#succeeded.set(name, this.#stopwatch.elapsedMs());
   }
 
+  /** Seconds since any job succeeded, or since the start. */
+  idleSeconds(): number {
+    const last = Math.max(this.#began, ...this.#succeeded.values());
+    return (this.#stopwatch.elapsedMs() - last) / 1000;
+  }
+
   /** The jobs whose last success, or the start, is longer ago than two intervals and a minute. */
   late(): readonly string[] {
     const now = this.#stopwatch.elapsedMs();

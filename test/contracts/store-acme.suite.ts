@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { type CaId, caId, tenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import type { EabRecord } from "#domain/acme/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
@@ -98,8 +99,8 @@ function accounts(given: Given): void {
     expect(answers).toEqual([undefined, first, undefined]);
     expect(await store.read.acme.account(again.id)).toBeUndefined();
     // That one has ended changes nothing about whose key it is.
-    await store.atomically((tx) => tx.acme.endAccount(first.id, "deactivated"));
-    expect(await add(again)).toEqual({ ...first, status: "deactivated" });
+    await store.atomically((tx) => tx.acme.endAccount(first.id, "deactivated", later(1)));
+    expect(await add(again)).toEqual({ ...first, status: "deactivated", idleSince: later(1) });
   });
 
   test("contacts are replaced, and a unit sees its own change", async () => {
@@ -124,7 +125,7 @@ function accounts(given: Given): void {
     const foreign = make.account();
     for (const one of [...made, foreign]) await store.atomically((tx) => tx.acme.addAccount(one));
     const [oldest] = made;
-    await store.atomically((tx) => tx.acme.endAccount(oldest?.id ?? "", "revoked"));
+    await store.atomically((tx) => tx.acme.endAccount(oldest?.id ?? "", "revoked", later(1)));
     const reach = only([tenant]);
     const seen: string[] = [];
     let after: PageKey | undefined;
@@ -244,9 +245,13 @@ function endings(given: Given): void {
       await tx.acme.addOrder(done, []);
       await tx.acme.beginChallenge(first?.id ?? "", later(0));
     });
-    const end = () => store.atomically((tx) => tx.acme.endAccount(own.id, "deactivated"));
+    const end = () => store.atomically((tx) => tx.acme.endAccount(own.id, "deactivated", later(1)));
     expect([await end(), await end()]).toEqual([true, false]);
-    expect(await store.read.acme.account(own.id)).toEqual({ ...own, status: "deactivated" });
+    expect(await store.read.acme.account(own.id)).toEqual({
+      ...own,
+      status: "deactivated",
+      idleSince: later(1),
+    });
     const statusOf = async (id: string) => (await store.read.acme.order(id))?.status;
     expect(await statusOf(ended.order.id)).toBe("invalid");
     expect(await statusOf(ready.id)).toBe("invalid");
@@ -258,7 +263,61 @@ function endings(given: Given): void {
     const claim = { ids: [first?.id ?? ""], at: later(9), leaseUntil: later(10) };
     const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
     expect(jobs).toEqual([]);
-    expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked"))).toBe(false);
+    expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked", later(1)))).toBe(
+      false,
+    );
+  });
+
+  test("an account is idle until it is said not to be, for as long as it is valid", async () => {
+    const { store } = given();
+    const [idle, kept] = [make.account({ idleSince: noon }), make.account()];
+    for (const one of [idle, kept]) await store.atomically((tx) => tx.acme.addAccount(one));
+    const since = async (id: string) => (await store.read.acme.account(id))?.idleSince;
+    const setIdle = (id: string, at: Instant | undefined) =>
+      store.atomically((tx) => tx.acme.setIdle(id, at));
+    await setIdle(idle.id, later(5));
+    expect(await since(idle.id)).toBe(later(5));
+    await setIdle(kept.id, later(5));
+    expect(await since(kept.id)).toBeUndefined();
+    await setIdle(idle.id, undefined);
+    expect(await since(idle.id)).toBeUndefined();
+    // Its end is what counts then, whatever was under way.
+    await store.atomically((tx) => tx.acme.endAccount(idle.id, "deactivated", later(9)));
+    await setIdle(idle.id, undefined);
+    expect(await since(idle.id)).toBe(later(9));
+  });
+
+  test("idle accounts go with the keys they had, oldest first, and none that an order or a proof names", async () => {
+    const { store } = given();
+    const idle = (seconds: number) => make.account({ idleSince: later(seconds) });
+    const [old, older, young, named] = [idle(-2000), idle(-3000), idle(10), idle(-2500)];
+    const [kept, proving] = [make.account(), idle(-4000)];
+    for (const one of [old, older, young, named, kept, proving]) {
+      await store.atomically((tx) => tx.acme.addAccount(one));
+    }
+    const proof = make.authorization({ account: named.id });
+    const order = make.order([proof], { account: named.id });
+    await store.atomically((tx) => tx.acme.addOrder(order, [proof]));
+    const alone = make.authorization({ account: proving.id, status: "invalid" });
+    await store.atomically((tx) => tx.acme.addAuthorization(alone));
+    const key = { thumbprint: `new ${older.id}`, jwk: "{}", spkiSha256: `new ${older.id}` };
+    await store.atomically((tx) => tx.acme.changeKey(older.id, key));
+    const there = async () => {
+      const found = [old, older, young, named, kept, proving].map(({ id }) =>
+        store.read.acme.account(id),
+      );
+      return (await Promise.all(found)).map((one) => one !== undefined);
+    };
+    const prune = () => store.atomically((tx) => tx.acme.pruneAccounts(noon, 1));
+    expect(await prune()).toBe(1);
+    expect(await there()).toEqual([true, false, true, true, true, true]);
+    expect(await store.read.acme.isAccountKey(older.spkiSha256)).toBe(false);
+    expect(await store.read.acme.thumbprints(older.id, "a.test")).toEqual([]);
+    expect([await prune(), await prune()]).toEqual([1, 0]);
+    expect(await there()).toEqual([false, false, true, true, true, true]);
+    // Whose key it was may begin anew.
+    const again = make.account({ thumbprint: old.thumbprint });
+    expect(await store.atomically((tx) => tx.acme.addAccount(again))).toBeUndefined();
   });
 
   test("the accounts of a credential are ended some at a time", async () => {
@@ -267,9 +326,9 @@ function endings(given: Given): void {
     const made = [1, 2, 3].map(() => make.account({ eabId }));
     const other = make.account({ eabId: "eab_other" });
     for (const one of [...made, other]) await store.atomically((tx) => tx.acme.addAccount(one));
-    await store.atomically((tx) => tx.acme.endAccount(made[0]?.id ?? "", "deactivated"));
+    await store.atomically((tx) => tx.acme.endAccount(made[0]?.id ?? "", "deactivated", later(1)));
     expect(await store.read.acme.boundAccounts(eabId)).toBe(2);
-    const end = () => store.atomically((tx) => tx.acme.endAccountsOf(eabId, 1));
+    const end = () => store.atomically((tx) => tx.acme.endAccountsOf(eabId, 1, later(1)));
     const rounds = [await end(), await end(), await end()];
     expect(rounds.map(({ length }) => length)).toEqual([1, 1, 0]);
     const ended = made.slice(1).map(({ id }) => id);

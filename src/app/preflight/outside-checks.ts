@@ -25,6 +25,7 @@ import { parseAnchors } from "#core/x509/client-path.ts";
 import { ourselvesAt } from "#domain/access/oidc/open.ts";
 import { Directories } from "#domain/acme/directories.ts";
 import { directoriesAnswer, directoriesReady } from "#domain/preflight/acme.ts";
+import { keyFault } from "#domain/preflight/keys.ts";
 import { present } from "#domain/preflight/part.ts";
 import { pointersAnswer } from "#domain/preflight/pointers.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -88,6 +89,7 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
       directoriesReady({
         directories: directoriesOf(premises),
         profiles: new ProfileSet(profiles()),
+        keyFault: (ca) => keyFault(premises.keys, ca),
       }),
     "ct.logs": () =>
       logsAnswer({

@@ -15,6 +15,7 @@ import { Directories, type DirectorySections } from "./directories.ts";
 import { Downloads } from "./downloads.ts";
 import type { EabKeyDeps } from "./eab-keys.ts";
 import { Finalization } from "./finalize.ts";
+import { IdleAccounts } from "./idle-accounts.ts";
 import { Inventory } from "./inventory.ts";
 import { IssuanceRate, RememberedRate } from "./issuance-rate.ts";
 import { AccountKeys } from "./key-checks.ts";
@@ -65,6 +66,7 @@ export interface Acme {
   readonly replacements: Replacements;
   readonly replacementWork: ReplacementWork;
   readonly cleanUp: CleanUp;
+  readonly idleAccounts: IdleAccounts;
   /** Refuses `key_unavailable` while their key cannot be opened. */
   readonly nonces: () => Promise<Nonces>;
   /** One nonce at once; undefined as long as their key is not open, which this begins. */
@@ -99,6 +101,7 @@ export function openAcme(deps: AcmeDeps): Acme {
     replacements: new Replacements({ ...deps, rate, plans }),
     replacementWork: new ReplacementWork({ ...deps, rate }),
     cleanUp: new CleanUp(deps),
+    idleAccounts: new IdleAccounts(deps),
     ...opened(deps),
   };
 }

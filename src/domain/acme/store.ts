@@ -28,6 +28,11 @@ export interface AccountRecord {
   /** The credential it was bound with, whose limits are its own for life (EAB-3). */
   readonly eabId: string | undefined;
   readonly createdAt: Instant;
+  /**
+   * Since when nothing that it does lasts: since its last order while it never had a certificate,
+   * or since it ended. Undefined for one that is kept: it had one, or was bound with a credential.
+   */
+  readonly idleSince: Instant | undefined;
 }
 
 /** A credential of external account binding; its key is sealed at its place. */
@@ -275,9 +280,16 @@ export interface AcmeWrites {
    * Ends an account that is valid: its pending and valid authorizations are deactivated, its
    * pending and ready orders invalid. False when it was not valid any more.
    */
-  endAccount(id: string, status: "deactivated" | "revoked"): Promise<boolean>;
+  endAccount(id: string, status: "deactivated" | "revoked", at: Instant): Promise<boolean>;
   /** Ends every valid account bound with it; gives their ids, `limit` at most in one unit. */
-  endAccountsOf(eab: string, limit: number): Promise<readonly string[]>;
+  endAccountsOf(eab: string, limit: number, at: Instant): Promise<readonly string[]>;
+  /** Since when a valid account that was idle is so; undefined: not any more, whatever it does. */
+  setIdle(id: string, since: Instant | undefined): Promise<void>;
+  /**
+   * Removes accounts that have been idle since before `before` and that no order or authorization
+   * names, with the keys they had; gives how many, `limit` at most.
+   */
+  pruneAccounts(before: Instant, limit: number): Promise<number>;
   /** Gives the other account of the directory that has the key, and changes nothing then. */
   changeKey(
     id: string,

@@ -202,7 +202,9 @@ type AccountWrites =
   | "endAccount"
   | "endAccountsOf"
   | "changeKey"
-  | "endRecords";
+  | "endRecords"
+  | "setIdle"
+  | "pruneAccounts";
 
 function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
   const { acmeAccounts, acmeAccountKeys, acmeRecordEnds } = state;
@@ -215,12 +217,34 @@ function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
     },
     lockAccount: async (id) => acmeAccounts.get(id),
     setContacts: async (id, contacts) => change(acmeAccounts, id, { contacts }),
-    endAccount: async (id, status) => end(state, id, status),
-    endAccountsOf: async (eab, limit) => {
+    endAccount: async (id, status, at) => end(state, id, { status, at }),
+    endAccountsOf: async (eab, limit, at) => {
       const ids = bound(state, eab).map(({ id }) => id);
       const ended = ids.sort().slice(0, limit);
-      for (const id of ended) end(state, id, "revoked");
+      for (const id of ended) end(state, id, { status: "revoked", at });
       return ended;
+    },
+    setIdle: async (id, since) => {
+      const { idleSince, status } = acmeAccounts.get(id) ?? {};
+      if (idleSince !== undefined && status === "valid") {
+        change(acmeAccounts, id, { idleSince: since });
+      }
+    },
+    pruneAccounts: async (before, limit) => {
+      const naming = [...state.acmeOrders.values(), ...state.acmeAuthorizations.values()];
+      const named = new Set(naming.map(({ account }) => account));
+      const over = [...acmeAccounts.values()]
+        .filter(({ id, idleSince = before }) => idleSince < before && !named.has(id))
+        .sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0))
+        .slice(0, limit);
+      for (const { id } of over) {
+        acmeAccounts.delete(id);
+        acmeAccountKeys.delete(id);
+        for (const key of acmeRecordEnds.keys()) {
+          if (key.startsWith(`${JSON.stringify([id]).slice(0, -1)},`)) acmeRecordEnds.delete(key);
+        }
+      }
+      return over.length;
     },
     changeKey: async (id, key) => {
       const account = acmeAccounts.get(id);
@@ -242,10 +266,14 @@ function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
   };
 }
 
-function end(state: MemoryState, id: string, status: "deactivated" | "revoked"): boolean {
+function end(
+  state: MemoryState,
+  id: string,
+  { status, at }: { readonly status: "deactivated" | "revoked"; readonly at: Instant },
+): boolean {
   const account = state.acmeAccounts.get(id);
   if (account?.status !== "valid") return false;
-  state.acmeAccounts.set(id, { ...account, status });
+  state.acmeAccounts.set(id, { ...account, status, idleSince: at });
   for (const [proof, one] of state.acmeAuthorizations) {
     if (one.account !== id || (one.status !== "pending" && one.status !== "valid")) continue;
     change(state.acmeAuthorizations, proof, { status: "deactivated" });

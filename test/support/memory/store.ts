@@ -53,6 +53,7 @@ export function openMemoryStore(): MemoryStore {
   const store: MemoryStore = {
     dialect: "sqlite",
     exclusively: inTurn(),
+    leaseTroubles: () => ({ shared: 0, lost: 0 }),
     state,
     accessLog,
     beforeWrite: () => {},

@@ -137,6 +137,7 @@ const acme = {
   max_identifiers: 10,
   renewal_window_days: 0,
   renewal_window_width_hours: 0,
+  idle_account_days: 365,
   renewal_poll_hours: 6,
 } as const;
 

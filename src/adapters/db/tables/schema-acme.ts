@@ -45,11 +45,14 @@ function accountsTable(k: Kit) {
       termsAgreedAt: k.int("terms_agreed_at"),
       eabId: k.text("eab_id"),
       createdAt: k.int("created_at").notNull(),
+      /** Null for accounts that are kept. */
+      idleSince: k.int("idle_since"),
     },
     (t) => [
       k.unique("acme_accounts_key").on(t.directory, t.thumbprint),
       k.index("acme_accounts_spki").on(t.spkiSha256),
       k.index("acme_accounts_listing").on(t.tenant, t.status, t.createdAt, t.id),
+      k.index("acme_accounts_idle").on(t.idleSince, t.id).where(sql`idle_since is not null`),
       k.index("acme_accounts_eab").on(t.eabId, t.status, t.id).where(sql`eab_id is not null`),
     ],
   );
@@ -203,6 +206,7 @@ function authorizationsTable(k: Kit) {
         .on(t.account, t.identifier, t.id, t.status)
         .where(sql`status in ('pending', 'valid')`),
       k.index("acme_authorizations_end").on(t.expiresAt).where(sql`not ordered`),
+      k.index("acme_authorizations_alone").on(t.account).where(sql`not ordered`),
     ],
   );
 }

@@ -145,12 +145,22 @@ const proofWork: readonly Work[] = [
     "an account that ends",
     async () => {
       const { account } = await make.ordered(store);
-      await store.atomically((tx) => tx.acme.endAccount(account.id, "revoked"));
+      await store.atomically((tx) => tx.acme.endAccount(account.id, "revoked", noon));
     },
     // What is being worked on.
     ["SCAN acme_challenges USING COVERING INDEX acme_challenges_due"],
   ],
-  ["accounts that end", within((tx) => tx.acme.endAccountsOf("a", 5))],
+  ["an account that is not idle", within((tx) => tx.acme.setIdle("a", noon))],
+  [
+    "idle accounts that go",
+    async () => {
+      const idle = make.account({ idleSince: noon });
+      await store.atomically((tx) => tx.acme.addAccount(idle));
+      const went = await store.atomically((tx) => tx.acme.pruneAccounts(later(1), 5));
+      expect(went).toBeGreaterThan(0);
+    },
+  ],
+  ["accounts that end", within((tx) => tx.acme.endAccountsOf("a", 5, noon))],
   [
     "a key that is changed",
     async () => {

@@ -79,7 +79,7 @@ async function everything(store: Store): Promise<void> {
   expect(await store.read.acme.validFor(proved.account, [wanted], noon)).toHaveLength(1);
   await store.read.acme.openAuthorizations(proved.account, 10);
   await store.atomically((tx) => tx.acme.endAuthorization(proved.proof, "deactivated"));
-  await store.atomically((tx) => tx.acme.endAccount(proved.account, "deactivated"));
+  await store.atomically((tx) => tx.acme.endAccount(proved.account, "deactivated", noon));
   await store.atomically((tx) => tx.acme.prune(instant(0), 10));
   await replaced(store);
 }
