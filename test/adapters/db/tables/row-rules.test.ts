@@ -1,0 +1,83 @@
+/** States in rows: those a port knows are legal, others are not, and no table is left out. */
+
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { getTableConfig } from "drizzle-orm/sqlite-core";
+import { rmSync } from "node:fs";
+import { dirname } from "node:path";
+
+import { sqliteTables } from "#adapters/db/tables/schema.sqlite.ts";
+import { promisingTables, rowRules } from "#adapters/db/tables/row-rules.ts";
+import { approvalStatuses } from "#core/approvals/classes.ts";
+import { replacementStates } from "#domain/acme/replacement-store.ts";
+import {
+  accountStates,
+  authorizationStates,
+  challengeStates,
+  orderStates,
+} from "#domain/acme/store.ts";
+import { decisions } from "#domain/approvals/store.ts";
+import { caStatuses } from "#domain/authorities/store.ts";
+import { settledStates, storedStatuses } from "#domain/certificates/store.ts";
+import { kekStatuses } from "#domain/envelopes/store.ts";
+import { bulkStates } from "#domain/revocation/bulk-store.ts";
+import { crlKinds } from "#domain/revocation/store.ts";
+import { tenantStatuses } from "#domain/tenants/store.ts";
+import { inclusionStatuses } from "#domain/transparency/store.ts";
+import { fullStore } from "#test/support/stores/full-store.ts";
+import type { DatabaseUnderTest } from "#test/support/stores/stores.ts";
+
+let database: DatabaseUnderTest;
+beforeAll(async () => {
+  database = await fullStore();
+});
+afterAll(() => rmSync(dirname(database.target), { recursive: true }));
+
+/** Columns that hold a word, and the port whose word it is. */
+const ports: Readonly<Record<string, readonly string[]>> = {
+  "cas.status": caStatuses,
+  "certificates.status": storedStatuses,
+  "intents.state": settledStates,
+  "crl_heads.kind": crlKinds,
+  "bulk_runs.state": bulkStates,
+  "approvals.status": approvalStatuses,
+  "approval_decisions.decision": decisions,
+  "acme_accounts.status": accountStates,
+  "acme_orders.status": orderStates,
+  "acme_authorizations.status": authorizationStates,
+  "acme_challenges.status": challengeStates,
+  "acme_replacements.state": replacementStates,
+  "tenants.status": tenantStatuses,
+  "kek_versions.status": kekStatuses,
+  "ct_inclusions.status": inclusionStatuses,
+};
+
+test.each(Object.entries(ports))("%s may be any word of its port, and no other", (name, words) => {
+  const [table = "", column = ""] = name.split(".");
+  const rule = rowRules.find(
+    (one) => one.table === table && one.broken.startsWith(`t.${column} not in`),
+  );
+  if (rule === undefined) throw new Error(`${name} has no rule`);
+  const file = new Database(database.target);
+  // Where one row only may have a word, one is all that is asked about.
+  file.run(`delete from "${table}" where rowid <> (select min(rowid) from "${table}")`);
+  const broken = (word: string) => {
+    file.run(`update "${table}" set "${column}" = ?`, [word]);
+    return file.query(`select count(*) from "${table}" t where ${rule.broken}`).values();
+  };
+  for (const word of words) expect([word, broken(word)]).toEqual([word, [[0]]]);
+  expect(broken("lost")).toEqual([[1]]);
+  file.close();
+});
+
+test("every column that holds a state has its words", () => {
+  const columns = Object.values(sqliteTables).flatMap((table) => {
+    const { name, columns: its } = getTableConfig(table);
+    return its.filter((one) => /^(status|state)$/.test(one.name)).map((one) => `${name}.${one.name}`);
+  });
+  // Counted from certificates, whose state is looked at.
+  const derived = ["certificate_counts.status"];
+  expect(columns.filter((one) => !(one in ports)).sort()).toEqual(derived);
+  expect(Object.keys(ports).filter((one) => !promisingTables.includes(one.split(".")[0] ?? "")))
+    .toEqual([]);
+});
