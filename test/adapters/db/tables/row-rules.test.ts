@@ -6,8 +6,9 @@ import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 
-import { sqliteTables } from "#adapters/db/tables/schema.sqlite.ts";
+import { sqliteKit } from "#adapters/db/tables/kit.ts";
 import { promisingTables, rowRules } from "#adapters/db/tables/row-rules.ts";
+import { defineTables } from "#adapters/db/tables/schema.ts";
 import { approvalStatuses } from "#core/approvals/classes.ts";
 import { replacementStates } from "#domain/acme/replacement-store.ts";
 import {
@@ -60,7 +61,8 @@ test.each(Object.entries(ports))("%s may be any word of its port, and no other",
   if (rule === undefined) throw new Error(`${name} has no rule`);
   const file = new Database(database.target);
   // Where one row only may have a word, one is all that is asked about.
-  file.run(`delete from "${table}" where rowid <> (select min(rowid) from "${table}")`);
+  const { named } = rule;
+  file.run(`delete from "${table}" where ${named} <> (select min(${named}) from "${table}")`);
   const broken = (word: string) => {
     file.run(`update "${table}" set "${column}" = ?`, [word]);
     return file.query(`select count(*) from "${table}" t where ${rule.broken}`).values();
@@ -71,7 +73,7 @@ test.each(Object.entries(ports))("%s may be any word of its port, and no other",
 });
 
 test("every column that holds a state has its words", () => {
-  const columns = Object.values(sqliteTables).flatMap((table) => {
+  const columns = Object.values(defineTables(sqliteKit)).flatMap((table) => {
     const { name, columns: its } = getTableConfig(table);
     return its.filter((one) => /^(status|state)$/.test(one.name)).map((one) => `${name}.${one.name}`);
   });
