@@ -1,6 +1,6 @@
 /** The key of nonces, which a restore changes. */
 
-import { expect, test } from "bun:test";
+import { test } from "bun:test";
 
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { nonceKey } from "#domain/acme/nonce-key.ts";
@@ -9,7 +9,10 @@ import { nonceEpochName } from "#domain/acme/voided.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { bindingWorld } from "#test/support/worlds/binding.ts";
 
-test.each([["made here", undefined], ["configured", Buffer.alloc(32, 7)]])(
+test.each([
+  ["made here", undefined],
+  ["configured", Buffer.alloc(32, 7)],
+])(
   "RES-2: nonces of before a restore are none, used or not, under a key that is %s",
   async (_, configured) => {
     const { store, envelopes } = await bindingWorld();

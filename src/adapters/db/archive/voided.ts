@@ -28,13 +28,13 @@ export async function voidAcme(writer: Connection): Promise<void> {
      and authorization_id in (select id from acme_authorizations where status = 'pending')`,
     [problem],
   );
-  await writer.run(
-    "update acme_challenges set status = 'pending' where status = 'processing'",
-    [],
-  );
+  await writer.run("update acme_challenges set status = 'pending' where status = 'processing'", []);
   await writer.run(
     "update acme_challenges set next_at = null, owner = null, lease_until = null",
     [],
   );
-  await writer.run("update acme_authorizations set status = 'invalid' where status = 'pending'", []);
+  await writer.run(
+    "update acme_authorizations set status = 'invalid' where status = 'pending'",
+    [],
+  );
 }
