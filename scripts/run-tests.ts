@@ -64,12 +64,15 @@ function tell(outcome: Outcome, place: number, { length }: Plan): void {
 }
 
 /**
- * What failed and what did not run is named once more at the end; the counts are one line on
- * stdout.
+ * What was skipped, and why, what failed and what did not run is named once more at the end; the
+ * counts are one line on stdout.
  */
 function report(outcomes: readonly Outcome[]): void {
   const sum = (count: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + count(outcome), 0);
+  for (const { skips } of outcomes) {
+    for (const skip of skips) process.stderr.write(`SKIPPED: ${skip}\n`);
+  }
   for (const { failures, missing } of outcomes) {
     for (const failure of failures) process.stderr.write(`FAILED: ${failure}\n`);
     for (const file of missing) process.stderr.write(`NO RESULT: ${file}\n`);

@@ -71,7 +71,9 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
 
   // 3. The keys.
   const counts = keyCounts(store, log);
-  const opening = openInstanceKeys({ config, inForce, secrets, metrics, counts, log });
+  const { keyPatienceMs } = options;
+  const heard = { metrics, counts, log, keyPatienceMs };
+  const opening = openInstanceKeys({ config, inForce, secrets, ...heard });
   // While the signers start, the upper half is loaded; commands that open nothing never load it.
   const [signers] = await Promise.all([opening, import("#app/composed.ts")]);
   closing.push(() => signers.close());

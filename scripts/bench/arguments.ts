@@ -12,6 +12,7 @@ export const scenarioNames = {
   "ocsp-tls": "OCSP over TLS, cached and fresh",
   memory: "memory at rest, right after load and a minute later",
   ready: "starts beside those of a bare server of the same size",
+  upgrade: "one instance replaced under load, beside the restart of a bare server",
   mixed: "what a CA in service is asked, five minutes of it",
   postgres: "issuing on PostgreSQL: beside SQLite, far away, two replicas",
   ocsp: "OCSP in turns with its floors",

@@ -3,13 +3,12 @@
  * serves, made by the same compiler.
  */
 
-import { cpSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Instance, newHome } from "#test/support/instances/instance.ts";
-import { newTls } from "./bare-issuer.ts";
+import { bareProgram, startBare } from "./bare-program.ts";
 import { figure, section } from "./print.ts";
 import { type Bench, measured, softwareKeys } from "./scenario.ts";
 import { median } from "./statistics.ts";
@@ -32,15 +31,20 @@ export async function ready(bench: Bench): Promise<void> {
     await first.stop();
     const kept = join(folder, "kept");
     mkdirSync(kept);
-    await bareStart(program, folder, kept);
+    const bareStart = async (home: string): Promise<number> => {
+      const { readyMs, stop } = await startBare(program, folder, home);
+      await stop();
+      return readyMs;
+    };
+    await bareStart(kept);
     const times: Record<Kind, number[]> = { empty: [], existing: [], bareEmpty: [], bareKept: [] };
     for (let round = 0; round < rounds; round++) {
       const fresh = mkdtempSync(join(folder, "fresh-"));
-      times.bareEmpty.push(await bareStart(program, folder, fresh));
+      times.bareEmpty.push(await bareStart(fresh));
       const empty = await Instance.start(options);
       times.empty.push(empty.readyMs);
       await empty.dispose();
-      times.bareKept.push(await bareStart(program, folder, kept));
+      times.bareKept.push(await bareStart(kept));
       const existing = await Instance.start({ ...options, home: first.home });
       times.existing.push(existing.readyMs);
       await existing.stop();
@@ -64,52 +68,6 @@ function told(name: string, label: string, times: readonly number[], bare: reado
     floor: { name: "a bare server", value: median(bare) },
     goal: { of: "ratio", most: 2.5 },
   });
-}
-
-/** Compiles the bare server, with so much ballast that it is as large as the other. */
-async function bareProgram(folder: string, bytes: number): Promise<string> {
-  const program = join(folder, "bare");
-  const ballast = join(folder, "ballast.bin");
-  for (const [name, text] of Object.entries(newTls())) {
-    if (name === "cert" || name === "key") writeFileSync(join(folder, name), String(text));
-  }
-  cpSync(join(import.meta.dir, "bare-start.ts"), join(folder, "bare-start.ts"));
-  const compiled = async (ballastBytes: number): Promise<number> => {
-    writeFileSync(ballast, new Uint8Array(ballastBytes).fill(7));
-    const built = await Bun.build({
-      entrypoints: [join(folder, "bare-start.ts")],
-      target: "bun",
-      format: "esm",
-      bytecode: true,
-      minify: true,
-      compile: { outfile: program, assets: [ballast] },
-    });
-    if (!built.success) throw new Error(built.logs.join("\n"));
-    return statSync(program).size;
-  };
-  const alone = await compiled(1);
-  if (alone < bytes) await compiled(bytes - alone);
-  return program;
-}
-
-/** Milliseconds from spawn to the word ready, watched for as those of an instance. */
-async function bareStart(program: string, folder: string, home: string): Promise<number> {
-  const log = join(home, `log-${crypto.randomUUID()}`);
-  const began = performance.now();
-  const child = Bun.spawn([program, home, join(folder, "cert"), join(folder, "key")], {
-    cwd: home,
-    stdin: "ignore",
-    stdout: openSync(log, "w", 0o600),
-    stderr: "inherit",
-  });
-  while (!readFileSync(log, "utf8").includes("ready")) {
-    if (child.exitCode !== null) throw new Error("the bare server ended before it was ready");
-    await Bun.sleep(2);
-  }
-  const took = performance.now() - began;
-  child.kill();
-  await child.exited;
-  return took;
 }
 
 const rounds = 7;

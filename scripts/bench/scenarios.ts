@@ -22,6 +22,7 @@ import { figure, section } from "./print.ts";
 import { ready } from "./ready.ts";
 import { type Bench, type KeyHome, softwareKeys } from "./scenario.ts";
 import { starts } from "./starts.ts";
+import { upgrade } from "./upgrade.ts";
 
 interface Scenario {
   /** False for those that only run when they are named. */
@@ -42,6 +43,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
     },
   },
   ready: { byItself: true, run: ready },
+  upgrade: { byItself: true, run: upgrade },
   mixed: { byItself: true, run: mixed },
   postgres: { byItself: true, run: postgres },
   ocsp: { byItself: false, run: answers },

@@ -14,6 +14,8 @@ export interface Outcome {
   readonly skipped: number;
   /** `file: name` of each test that failed. */
   readonly failures: readonly string[];
+  /** A line for each file with tests that were skipped: how many, and by which conditions. */
+  readonly skips: readonly string[];
   /** Files that have no result: the process was ended, or died, before it wrote one. */
   readonly missing: readonly string[];
   readonly seconds: number;
@@ -104,22 +106,25 @@ async function runGroup(
   clearTimeout(timer);
   end.removeEventListener("abort", kill);
   const seconds = (performance.now() - started) / 1000;
-  const outcome = outcomeOf(files, existsSync(report) ? readFileSync(report, "utf8") : "", status);
+  const text = existsSync(report) ? readFileSync(report, "utf8") : "";
+  const outcome = outcomeOf(files, text, status, (file) => readFileSync(join(root, file), "utf8"));
   rmSync(own, { recursive: true, force: true });
   return { ...outcome, seconds, output: stdout + stderr };
 }
 
 /**
  * Reads the runner's report. A status that is bad without a failed test is a failure of its own.
+ * `source` gives the text of a test file.
  */
-export function outcomeOf(
+function outcomeOf(
   files: readonly string[],
   report: string,
   status: number,
+  source: (file: string) => string,
 ): Omit<Outcome, "seconds" | "output"> {
   const totals = /<testsuites [^>]*>/.exec(report)?.[0];
   if (totals === undefined) {
-    return { files, passed: 0, failed: 0, skipped: 0, failures: [], missing: files };
+    return { files, passed: 0, failed: 0, skipped: 0, failures: [], skips: [], missing: files };
   }
   const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
   const failures = failedTests(report);
@@ -131,15 +136,32 @@ export function outcomeOf(
     failed: count("failures") + (unexplained ? 1 : 0),
     skipped: count("skipped"),
     failures,
+    skips: skippedTests(report, source),
     missing: [],
   };
 }
 
-function failedTests(report: string): string[] {
-  const cases = report.matchAll(/<testcase ([^>]*[^/])>\s*<failure/g);
-  return Array.from(cases, ([, attributes = ""]) => {
+const failedTests = (report: string): string[] =>
+  cases(report, "failure").map(({ file, name }) => `${file}: ${name}`);
+
+/** A condition stands where the tests do, and says in its words what is missing. */
+function skippedTests(report: string, source: (file: string) => string): string[] {
+  const byFile = Map.groupBy(cases(report, "skipped"), ({ file }) => file);
+  return Array.from(byFile, ([file, all]) => {
+    const found = source(file).matchAll(/\.(skipIf|if|skip|todo)\((.*?)\)(?=[("`.;,\n]|$)/gm);
+    const conditions = Array.from(found, ([, how, what]) =>
+      how === "skipIf" || how === "if" ? `${how}(${what})` : `${how}`,
+    );
+    const why = [...new Set(conditions)].join(", ");
+    return `${file}: ${all.length} by ${why === "" ? "what they share with others" : why}`;
+  });
+}
+
+function cases(report: string, ended: "failure" | "skipped") {
+  const found = report.matchAll(new RegExp(`<testcase ([^>]*[^/])>\\s*<${ended}`, "g"));
+  return Array.from(found, ([, attributes = ""]) => {
     const value = (name: string) => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes));
-    return `${value("file")}: ${value("name")}`;
+    return { file: value("file"), name: value("name") };
   });
 }
 
@@ -159,6 +181,7 @@ const notRun = (files: readonly string[]): Outcome => ({
   failed: 0,
   skipped: 0,
   failures: [],
+  skips: [],
   missing: files,
   seconds: 0,
   output: "",

@@ -130,7 +130,10 @@ export function healthHandlers(deps: HealthDeps, probes: Probes) {
 
 type Readiness = ValueOf<typeof readinessShape>;
 
-/** Leadership never decides; a draining server is not ready whatever its components are. */
+/**
+ * PRC-3: what is away is told here, and is not told any more once it is back. Leadership never
+ * decides; a draining server is not ready whatever its components are.
+ */
 export const isReady = ({ database, hsm }: Components, draining: boolean): boolean =>
   database.status !== "down" && hsm.status !== "down" && !draining;
 

@@ -1,5 +1,6 @@
 /** ACME over this instance's network, secrets and domain. */
 
+import type { Place } from "#adapters/network/acme/addresses.ts";
 import { NetworkValidators } from "#adapters/network/acme/validators.ts";
 import { systemLater, systemPatience } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -30,8 +31,8 @@ export interface AcmeParts
   readonly secrets: Secrets;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "count">;
-  /** Port of the main listener once it is open. */
-  readonly port: () => number | undefined;
+  /** Where this server listens, once it does. */
+  readonly ownListeners: () => readonly Place[];
 }
 
 /** Builds it; nothing happens before somebody asks. */
@@ -41,8 +42,8 @@ export function acmeParts(deps: AcmeParts): Acme {
     random,
     clock,
     log,
-    settings: () => settingsOf(inForce()),
-    ownListeners: () => listenersOf(inForce(), deps.port()),
+    settings: () => inForce().acme,
+    ownListeners: deps.ownListeners,
   });
   return openAcme({
     ...deps,
@@ -50,9 +51,7 @@ export function acmeParts(deps: AcmeParts): Acme {
     config: inForce,
     patience: systemPatience,
     later: systemLater,
-    onAttempt: (type, proved) => {
-      metrics.count("pki_acme_validations_total", { type, result: proved ? "valid" : "invalid" });
-    },
+    onAttempt: (type, result) => metrics.count("pki_acme_validations_total", { type, result }),
     onFault: (error) => log.write("error", "acme_failed", { error: describe(error) }),
     configuredNonceKey: async () => {
       const text = await secrets.recent("acme.nonce_hmac_key", inForce().acme.nonce_hmac_key);
@@ -60,21 +59,6 @@ export function acmeParts(deps: AcmeParts): Acme {
     },
     eabKeys: configuredKeys(deps, clock.now()),
   });
-}
-
-/** Every name is asked of the same servers that CAA is asked of, unless ACME has its own. */
-const settingsOf = ({ acme, caa }: Config) => ({
-  ...acme,
-  dns_resolver: acme.dns_resolver ?? caa.dns_resolver,
-});
-
-function listenersOf({ server }: Config, port: number | undefined) {
-  const own = [{ address: server.host, port: port ?? server.port }];
-  if (!server.public_http.enabled) return own;
-  const { address } = server.public_http;
-  const colon = address.lastIndexOf(":");
-  const host = address.slice(0, colon).replace(/^\[|\]$/g, "");
-  return [...own, { address: host, port: Number(address.slice(colon + 1)) }];
 }
 
 function configuredKeys({ inForce, secrets }: AcmeParts, since: Instant): ConfiguredKeys {

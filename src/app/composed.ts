@@ -107,7 +107,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     hasRoom: () => space.enough,
     onProbe: probeCounter(metrics),
     metrics,
-    port: () => schedules.look?.listener().port,
+    ownListeners: () => schedules.ownListeners?.() ?? [],
     // Who comes in is put together from what this check is for: it is built when it is first asked.
     stillMay: (...asked) =>
       stillMay({ store, grants: access.grants, now: access.principalNow })(...asked),

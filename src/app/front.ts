@@ -9,7 +9,6 @@ import { processorMs } from "#adapters/telemetry/resources.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
 import { isReady, type Probes } from "#api/health.ts";
 import type { Config } from "#config/schema.ts";
-import type { Problem } from "#core/problems.ts";
 import { pipeline } from "#domain/access/perform.ts";
 import { stays } from "#domain/access/stays.ts";
 import { noStepUp } from "#domain/access/step-up.ts";
@@ -26,7 +25,7 @@ import { OwnPages } from "#http/csrf.ts";
 import { FrontDoor } from "#http/front-door.ts";
 import { LoopWatch } from "#http/loop-watch.ts";
 import type { RateLimits } from "#http/rate-limits.ts";
-import { problemResponse } from "#protocols/acme/answers.ts";
+import { acmeRefusal } from "#protocols/acme/refusal.ts";
 import { ocspRefusal } from "#protocols/ocsp-refusal.ts";
 import { operations } from "#operations";
 import type { Access } from "./access.ts";
@@ -123,7 +122,7 @@ export function frontDoor(deps: FrontDeps) {
         ),
       instance: {
         settings: () => settingsInForce(deps.inForce(), deps.read),
-        jobs: () => deps.schedules.look?.jobs(),
+        jobs: () => deps.schedules.look?.jobLooks(),
       },
     },
     () => catalog,
@@ -145,7 +144,7 @@ export function frontDoor(deps: FrontDeps) {
     ...(rpc === undefined ? {} : { rpc }),
     limits: deps.rates,
     tenantRate: (ca: string) => tenantRates.of(ca),
-    speeches: { ocsp: ocspRefusal, acme: acmeRefusal(deps) },
+    speeches: { ocsp: ocspRefusal, acme: acmeRefusal(deps.parts.acme) },
     mounts: acmeMounts(config),
     observer: watch,
     ...config.server,
@@ -154,14 +153,6 @@ export function frontDoor(deps: FrontDeps) {
   front.traffic.whenDraining(() => deps.feed.stop());
   return { front, perform, catalog, watch };
 }
-
-/** Says it in a problem document, with the directory that lies around the path (AC-5). */
-const acmeRefusal =
-  ({ parts }: FrontDeps) =>
-  (problem: Problem, path: string): Response => {
-    const around = parts.acme.directories.all().find((one) => path.startsWith(`${one.path}/`));
-    return problemResponse(problem, around?.url("/directory"));
-  };
 
 /** Observes every request, and what holds the thread that serves them. */
 function loopWatch({ config, clock, log, store, metrics }: FrontDeps): LoopWatch {

@@ -21,6 +21,8 @@ export interface InstanceKeysDeps {
   readonly metrics: Metrics;
   readonly counts: KeyCounts;
   readonly log: Log;
+  /** As in `AppOptions`. */
+  readonly keyPatienceMs: number | undefined;
 }
 
 /** Opens them, as `openKeys` does. */
@@ -30,7 +32,7 @@ export function openInstanceKeys(deps: InstanceKeysDeps): Promise<OpenKeys> {
   const ports = keyPorts(deps.secrets, deps.inForce);
   return openKeys(
     config,
-    { ...ports, privateDir: privateDirectory(config) },
+    { ...ports, privateDir: privateDirectory(config), startPatienceMs: deps.keyPatienceMs },
     {
       measured: (operation, outcome, seconds) => {
         if (operation !== "destroy") counted(operation, outcome === "ok", seconds);

@@ -25,6 +25,8 @@ export interface AppOptions {
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
   readonly workerUrl?: string;
+  /** How long keys that are away are waited for before anything else (PRC-1); not at all without. */
+  readonly keyPatienceMs?: number;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
   /** Gives up the KEK for a new one: of a restore. */

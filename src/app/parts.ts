@@ -8,6 +8,7 @@ import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
 import { acmeParts } from "./acme.ts";
 import { describe } from "./describe.ts";
+import type { Place } from "#adapters/network/acme/addresses.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
 import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
@@ -83,8 +84,8 @@ export interface PartsDeps {
   /** Told of every probe of a CA. */
   readonly onProbe: (report: ProbeReport) => void;
   readonly metrics: Pick<Metrics, "count">;
-  /** Port of the main listener, once it is open. */
-  readonly port: () => number | undefined;
+  /** Where this server listens, once it does. */
+  readonly ownListeners: () => readonly Place[];
 }
 
 export interface Parts {

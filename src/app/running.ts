@@ -5,6 +5,7 @@ import { addSeconds, secondsPerDay } from "#core/time.ts";
 import { readFileSync } from "node:fs";
 
 import type { ScheduledBackups } from "#app/backup/scheduled.ts";
+import type { Place } from "#adapters/network/acme/addresses.ts";
 import { following } from "#adapters/sockets/listening-sockets.ts";
 import type { ServingFiles } from "#adapters/serving-files.ts";
 import { fileDigests } from "#config/files.ts";
@@ -30,6 +31,7 @@ import { clientAuthorities } from "#domain/access/clients.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
 import type { HandedOver } from "./handed-over.ts";
+import { ownListeners, splitAddress } from "./own-listeners.ts";
 import type { Parts } from "./parts.ts";
 import { ServingCertificates } from "./serving.ts";
 
@@ -38,6 +40,8 @@ export interface Schedules {
   wake: (kind: CrlKind) => void;
   /** What preflight sees of the server, once there is one. */
   look?: ServerLook;
+  /** Where it listens. */
+  ownListeners?: () => readonly Place[];
 }
 
 export interface RunningDeps {
@@ -154,10 +158,13 @@ class Server implements Running {
       },
     });
     deps.schedules.look = {
-      lateJobs: () => watch.late(),
-      jobs: () => watch.looks(),
+      jobs: () => ({ late: watch.late(), idleSeconds: watch.idleSeconds() }),
+      jobLooks: () => watch.looks(),
       listener: () => this.#reached(),
     };
+    const { server } = deps.config;
+    deps.schedules.ownListeners = () =>
+      ownListeners(server, this.#listeners?.addresses ?? {}, deps.handed);
     deps.schedules.wake = (kind) => this.#scheduler.trigger(`crl.${kind}`);
   }
 
@@ -203,6 +210,8 @@ class Server implements Running {
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
     });
+    // So that whoever is turned away first has a nonce too (AC-4).
+    if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
@@ -264,6 +273,7 @@ class Server implements Running {
     parts.retention.halt();
     parts.canary.halt();
     parts.acme.cleanUp.halt();
+    parts.acme.idleAccounts.halt();
     parts.acme.replacementWork.halt();
     await this.#scheduler.stop();
     await fourEyes.executions.halt();
@@ -357,14 +367,6 @@ function unixSocketOf({ path, mode, group }: Config["server"]["unix_socket"]) {
   if (path === undefined) return undefined;
   const groupId = group === undefined ? undefined : groupIdOf(group);
   return { path, mode: Number.parseInt(mode, 8), groupId };
-}
-
-function splitAddress(address: string): { readonly host: string; readonly port: number } {
-  const at = address.lastIndexOf(":");
-  return {
-    host: address.slice(0, at).replace(/^\[|\]$/g, ""),
-    port: Number(address.slice(at + 1)),
-  };
 }
 
 function after(seconds: number, run: () => void): () => void {

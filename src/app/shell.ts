@@ -167,6 +167,8 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     keepRootPassword,
     workerUrl,
     migrate: mayMigrate,
+    // PRC-1: then it serves what needs no key, and is not ready.
+    keyPatienceMs: 30_000,
     read,
   };
   const handed = handedOver(inheritedSockets(process.env), config.server);

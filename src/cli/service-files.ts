@@ -47,7 +47,7 @@ export function serviceFiles(needs: ServiceNeeds, vendor: boolean): readonly Ser
       text: socketUnit(need),
     })),
     { place: "sysusers.d/pkid.conf", text: usersFile },
-    { place: "tmpfiles.d/pkid.conf", text: directoriesFile },
+    { place: "tmpfiles.d/pkid.conf", text: directoriesFile(needs.made) },
   ].map(({ place, text }) => ({
     path: `${folder}/${place}`,
     text,

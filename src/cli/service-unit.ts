@@ -1,6 +1,7 @@
 /** The files that have systemd run pkid: a hardened unit, its user, and its directories. */
 
 import type { Config } from "#config/schema.ts";
+import { writtenDirectories } from "#config/written.ts";
 
 import { type SocketNeed, socketFile } from "./service-sockets.ts";
 
@@ -26,35 +27,42 @@ export interface ServiceNeeds {
   readonly lowPort: boolean;
   /** Directories it writes to beside its own. */
   readonly writable: readonly string[];
+  /** Those of them that are made for it where they are missing. */
+  readonly made: readonly MadeDirectory[];
   /** Device nodes, or classes such as `char-usb_device`, that an HSM needs. */
   readonly devices: readonly string[];
   /** What systemd listens on for it; empty where it listens by itself. */
   readonly sockets: readonly SocketNeed[];
 }
 
+/** A directory that is the service's; `open` for all to read. */
+export interface MadeDirectory {
+  readonly path: string;
+  readonly open: boolean;
+}
+
 /** What a configuration asks of the unit. */
-export function needsOfConfig({
-  server,
-  ...config
-}: Config): Pick<ServiceNeeds, "stopSeconds" | "lowPort" | "writable"> {
-  const { public_http, admin_socket, unix_socket } = server;
+export function needsOfConfig(
+  config: Config,
+): Pick<ServiceNeeds, "stopSeconds" | "lowPort" | "writable" | "made"> {
+  const { server } = config;
+  const { public_http } = server;
   const publicPort = Number(public_http.address.split(":").at(-1));
   const ports = public_http.enabled ? [server.port, publicPort] : [server.port];
-  const inside = (path: string | undefined): string[] =>
-    path === undefined ? [] : [path.slice(0, path.lastIndexOf("/"))];
-  const written = [
-    config.data_dir,
-    config.key_provider.software.keystore_dir,
-    ...(config.publish.dir.path === undefined ? [] : [config.publish.dir.path]),
-    ...inside(config.access_log.path),
-    ...inside(admin_socket.enabled ? admin_socket.path : undefined),
-    ...inside(unix_socket.path),
-  ];
-  const outside = written.filter((path) => !own.some((one) => `${path}/`.startsWith(`${one}/`)));
+  const within = (path: string, folder: string) => `${path}/`.startsWith(`${folder}/`);
+  const written = writtenDirectories(config);
+  const outside = written.filter(({ path }) => own.every((folder) => !within(path, folder)));
+  // What lies inside of another one is made by the server, as a part of it.
+  const roots = outside.filter(({ path }) =>
+    outside.every((other) => other.path === path || !within(path, other.path)),
+  );
   return {
     stopSeconds: server.shutdown_delay_seconds + server.shutdown_timeout_seconds,
     lowPort: ports.some((port) => port > 0 && port < 1024),
-    writable: [...new Set(outside)],
+    writable: [...new Set(outside.map(({ path }) => path))],
+    made: roots.flatMap(({ path, made }) =>
+      made === undefined ? [] : [{ path, open: made === "public directory" }],
+    ),
   };
 }
 
@@ -76,13 +84,15 @@ u pkid - "pkid certificate authority" /var/lib/pkid
 `;
 
 /**
- * Who may read the configuration, for tmpfiles.d(5). The data directory is the unit's to make: an
- * instance that another user has run before is then given to its user with all that is in it.
+ * Who may read the configuration, and what the service cannot make itself, for tmpfiles.d(5): to it
+ * all around those directories is read-only. One that is there stays as it is. The data directory
+ * is the unit's to make: an instance that another user has run before is then given to its user
+ * with all that is in it.
  */
-export const directoriesFile = `${ownLine}
+export const directoriesFile = (made: readonly MadeDirectory[]): string => `${ownLine}
 d /etc/pkid 0750 root pkid -
 z ${configFile} 0640 root pkid -
-`;
+${made.map(({ path, open }) => `d ${path} :${open ? "0755" : "0700"} :pkid :pkid -\n`).join("")}`;
 
 /** True for a file that this command, or a package made with it, has written. */
 export const isOurs = (text: string): boolean => text.startsWith(`${ownLine}\n`);

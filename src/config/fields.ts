@@ -16,6 +16,7 @@ import {
   readMembers,
   type Values,
   writeMembers,
+  type WrittenPlace,
 } from "./section.ts";
 
 /**
@@ -68,7 +69,10 @@ export const absolutePath: kit.Kind<string> = {
 /** Free text of one line. */
 export const text = plain<string>(textual("string", "text"));
 
-/** A file or directory; relative ones are relative to the working directory. */
+/**
+ * A file that is read when it is wanted, as an item of a source says it; relative ones are relative
+ * to the working directory.
+ */
 export const path = plain<string>(absolutePath);
 
 /** A file that must exist and be readable at start (V-27). */
@@ -76,6 +80,9 @@ export const existingFile = (sentence: string): Field<string | undefined> => ({
   ...path(sentence),
   mustExist: true,
 });
+
+/** The same field, as a place that is written to. */
+export const written = <T>(writes: WrittenPlace, of: Field<T>): Field<T> => ({ ...of, writes });
 
 /** The base of URLs: no query, no fragment, no user info, no final slash. */
 export const baseUrl = plain<string>(absoluteUrl("base"));

@@ -1,6 +1,6 @@
 /** WHAT CAN BE SET: every key of the configuration, declared once. */
 
-import { path } from "./fields.ts";
+import { path, written } from "./fields.ts";
 import { section, type Values } from "./section.ts";
 import { acme } from "#config/sections/acme.ts";
 import { auth, oidc, policy, rbac, rootUser } from "#config/sections/access.ts";
@@ -28,9 +28,9 @@ import { certificateTransparency } from "#config/sections/transparency.ts";
  * it (CFG-9).
  */
 export const configSchema = section("pkid configuration", {
-  data_dir: path(
-    "Directory of the database, keys, lock and sockets; made with mode 0700.",
-    "./pkid-data",
+  data_dir: written(
+    "private directory",
+    path("Directory of the database, keys, lock and sockets; made with mode 0700.", "./pkid-data"),
   ),
   server,
   rpc,

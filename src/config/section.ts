@@ -44,7 +44,12 @@ export interface Field<T> {
   readonly members?: Members;
   /** Says that the file named by the key must exist and be readable at start (V-27). */
   readonly mustExist?: boolean;
+  /** Says that the value is a place that pkid writes to, and what it makes there. */
+  readonly writes?: WrittenPlace;
 }
+
+/** A file, whose directory is written to, or a directory that is made for the server or for all. */
+export type WrittenPlace = "file" | "private directory" | "public directory";
 
 /** Keys under one name. */
 export interface Section<M extends Members = Members> {

@@ -114,6 +114,14 @@ export interface InstanceWrites {
   add(name: string, by: number): Promise<number>;
 }
 
+/** What became of the leases of one process in the last hour. */
+export interface LeaseTroubles {
+  /** Work that was done beside another holder, which had kept it waiting for a minute. */
+  readonly shared: number;
+  /** Leases that ended before their work did, because the database went. */
+  readonly lost: number;
+}
+
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
   /**
@@ -122,6 +130,8 @@ export interface Store {
    * too, only wasteful.
    */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Of this process; none where no other can have the store. */
+  leaseTroubles(): LeaseTroubles;
   readonly read: Reads;
   /**
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after

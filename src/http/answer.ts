@@ -114,8 +114,8 @@ const isObject = (value: unknown): value is object =>
 
 /**
  * Renders a refusal as `{error, code, request_id, …facts}` (API-3). Anything that is not a
- * `Problem` becomes `internal`: no exception text leaves the server; the caller logs it under the
- * request id.
+ * `Problem` becomes `internal` (PRC-6): no exception text leaves the server; the caller logs it
+ * under the request id.
  */
 export function renderProblem(
   exchange: Exchange,

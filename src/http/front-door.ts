@@ -336,7 +336,7 @@ export class FrontDoor {
     const { speaks } = exchange;
     const told = speaks && this.#deps.speeches[speaks];
     const problem = thrown instanceof Problem ? thrown : refuse("internal");
-    const own = told?.(problem, exchange.path);
+    const own = told?.(problem, { method: exchange.request.method, path: exchange.path });
     if (own !== undefined) {
       if (problem !== thrown) this.#logFault(exchange, thrown);
       return dressed(exchange, own);

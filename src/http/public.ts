@@ -124,8 +124,14 @@ type Unguarded = Definition & { readonly parks: undefined };
  */
 export type Speeches = Readonly<Record<Speech, Speaks>>;
 
-/** `path` is what was asked for, undecoded. */
-type Speaks = (problem: Problem, path: string) => Response | undefined;
+type Speaks = (problem: Problem, refused: Refused) => Response | undefined;
+
+/** What was asked for. */
+export interface Refused {
+  readonly method: string;
+  /** Undecoded, without query. */
+  readonly path: string;
+}
 
 /** A message of a device, its body read. */
 export interface Message extends PublicRequest {

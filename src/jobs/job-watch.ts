@@ -47,6 +47,13 @@ export class JobWatch {
     this.#failed.delete(name);
   }
 
+  /** Seconds since any job succeeded, or since the start. */
+  idleSeconds(): number {
+    const successes = [...this.#succeeded.values()].map(({ elapsed }) => elapsed);
+    const last = Math.max(this.#began, ...successes);
+    return (this.#deps.stopwatch.elapsedMs() - last) / 1000;
+  }
+
   /** The jobs whose last success, or the start, is longer ago than two intervals and a minute. */
   late(): readonly string[] {
     return this.looks()

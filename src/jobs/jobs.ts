@@ -59,6 +59,7 @@ export interface JobDeps {
     readonly validation: Pick<Acme["validation"], "run">;
     readonly finalization: Pick<Acme["finalization"], "recover">;
     readonly cleanUp: Pick<Acme["cleanUp"], "run">;
+    readonly idleAccounts: Pick<Acme["idleAccounts"], "run">;
     readonly replacementWork: Pick<Acme["replacementWork"], "run">;
   };
   readonly backups: {
@@ -160,7 +161,7 @@ function canary({ canary: due, config }: JobDeps): readonly Job[] {
 
 /** What devices enrol with: proofs that are looked for, orders a crash left, and what is over. */
 function acme(deps: JobDeps): readonly Job[] {
-  const { validation, finalization, cleanUp, replacementWork } = deps.acme;
+  const { validation, finalization, cleanUp, idleAccounts, replacementWork } = deps.acme;
   if (!deps.config.acme.enabled) return [];
   return [
     { name: "acme.validate", everySeconds: 1, run: () => validation.run() },
@@ -172,6 +173,11 @@ function acme(deps: JobDeps): readonly Job[] {
     },
     { name: "acme.replace", everySeconds: 5, run: trusting(deps, () => replacementWork.run()) },
     { name: "acme.clean_up", everySeconds: 600, run: trusting(deps, () => cleanUp.run()) },
+    {
+      name: "acme.idle_accounts",
+      everySeconds: 3600,
+      run: trusting(deps, () => idleAccounts.run()),
+    },
   ];
 }
 

@@ -21,14 +21,21 @@ let server: PostgresServer;
 let path: FrozenPath;
 let store: Store;
 let direct: Store;
+let dsn: string;
 const faults: string[] = [];
 
 /** Short enough for a test, long enough for a busy machine. */
-const patience: Patience = { connectMs: 1000, statementMs: 4000, beatEveryMs: 200, beatMs: 1500 };
+const patience: Patience = {
+  connectMs: 1000,
+  statementMs: 4000,
+  beatEveryMs: 200,
+  beatMs: 1500,
+  leaseMs: 60_000,
+};
 
 beforeAll(async () => {
   server = await startPostgres();
-  const dsn = await server.createDatabase();
+  dsn = await server.createDatabase();
   path = await openPath(Number(new URL(dsn).port));
   const through = new URL(dsn);
   through.port = String(path.port);
@@ -90,6 +97,23 @@ test("a unit that is under way when the path freezes is refused, and so is who w
   expect(await waits).toMatchObject(unavailable);
   held.resolve();
   await holding;
+});
+
+test("who waits too long for a lease works beside its holder, which is counted", async () => {
+  const impatient = await opened(dsn, { ...patience, leaseMs: 100 });
+  const done = Promise.withResolvers<void>();
+  const holds = Promise.withResolvers<void>();
+  const holding = direct.exclusively("long", () => {
+    holds.resolve();
+    return done.promise;
+  });
+  await holds.promise;
+  expect(await impatient.exclusively("long", async () => "beside")).toBe("beside");
+  expect(impatient.leaseTroubles()).toEqual({ shared: 1, lost: 0 });
+  expect(direct.leaseTroubles()).toEqual({ shared: 0, lost: 0 });
+  done.resolve();
+  await holding;
+  await impatient.close();
 });
 
 test("after the path is back the same store reads, writes, leases and hears events again", async () => {
@@ -198,9 +222,9 @@ const refusalOf = (work: Promise<unknown>): Promise<unknown> =>
 
 const unavailable = { code: "storage_unavailable" };
 
-const opened = (dsn: string) =>
+const opened = (address: string, waits: Patience = patience) =>
   openStore(
-    { driver: "postgres", dsn, ...postgresLimits, migrate: true, patience },
+    { driver: "postgres", dsn: address, ...postgresLimits, migrate: true, patience: waits },
     {
       clock: systemClock,
       random: systemRandom,

@@ -7,6 +7,9 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { shownReport } from "#cli/commands/preflight.ts";
+import type { Noun } from "#cli/command.ts";
+import { nouns } from "#cli/commands.ts";
+import { preflightChecks } from "#core/preflight/checks.ts";
 import { failed, passed, skipped, warned } from "#core/preflight/finding.ts";
 import { preflightReport } from "#core/preflight/report.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -131,4 +134,18 @@ test("a configuration with faults is looked at all the same", async () => {
   };
   const env = { PKID_SERVER_PORT: "x" };
   expect((await shell(["preflight"], { env, deps: { preflight } })).code).toBe(2);
+});
+
+test("what a remedy says to run is there", () => {
+  const lines = Object.values(preflightChecks).flatMap(({ remedy }) =>
+    [...remedy.matchAll(/`pkid ([a-z -]+)`/g)].map(([, line = ""]) => line.trim().split(" ")),
+  );
+  expect(lines.length).toBeGreaterThan(5);
+  for (const words of lines) {
+    let found: Noun | undefined = { summary: "", verbs: nouns };
+    for (const word of words) {
+      found = found !== undefined && "verbs" in found ? found.verbs[word] : undefined;
+    }
+    expect([words, found !== undefined]).toEqual([words, true]);
+  }
 });

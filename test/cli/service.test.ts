@@ -16,6 +16,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { whyNotRunnable } from "#cli/service-files.ts";
+import { configSchema } from "#config/schema.ts";
+import { leaves } from "#config/section.ts";
 import { ran } from "#test/support/child.ts";
 import { shell } from "#test/support/instances/shell.ts";
 
@@ -29,6 +31,14 @@ function service(root: string, verb: string, ...flags: readonly string[]) {
   return shell(["service", verb, "--root", root].concat(own, flags), { env: bare });
 }
 const bare = { PKID_DATA_DIR: undefined };
+
+/** The section of that name, made where there is none. */
+function sectionIn(section: Record<string, unknown>, key: string): Record<string, unknown> {
+  const inner = section[key] ?? {};
+  section[key] = inner;
+  // Nothing else is put there.
+  return inner as Record<string, unknown>;
+}
 
 function put(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -107,6 +117,44 @@ describe("the unit", () => {
       "-/srv/pki",
       "-/var/lib/softhsm/tokens",
     ]);
+  });
+
+  test("lets it write to every place that the schema says it writes to", async () => {
+    const places = leaves(configSchema).filter(({ field }) => field.writes !== undefined);
+    const set: Record<string, unknown> = {};
+    for (const { path } of places) {
+      const keys = path.split(".");
+      let section = set;
+      for (const key of keys.slice(0, -1)) section = sectionIn(section, key);
+      section[keys.at(-1) ?? ""] = `/srv/${path}/place`;
+    }
+    const root = newRoot();
+    put(configOf(root), JSON.stringify(set));
+    const unit = await installedUnit(root);
+    const [, written = ""] = /^ReadWritePaths=(.*)$/m.exec(unit) ?? [];
+    const expected = places.map(({ path, field }) =>
+      field.writes === "file" ? `-/srv/${path}` : `-/srv/${path}/place`,
+    );
+    expect(written.split(" ")).toEqual(expected);
+  });
+
+  test("and tmpfiles give it the directories that it could not make, and take none from others", async () => {
+    const root = newRoot();
+    const backup = "data_dir: /var/lib/pkid\nbackup: {dir: /var/backups/pkid}";
+    put(configOf(root), `${backup}\npublish: {dir: {path: /srv/pki}}\n`);
+    expect(await installedUnit(root)).toContain("\nReadWritePaths=-/srv/pki -/var/backups/pkid\n");
+    const lines = readFileSync(join(root, "etc/tmpfiles.d/pkid.conf"), "utf8");
+    expect(lines).toContain("\nd /var/backups/pkid :0700 :pkid :pkid -\n");
+    expect(lines).toContain("\nd /srv/pki :0755 :pkid :pkid -\n");
+    if (process.getuid?.() !== 0) return;
+    mkdirSync(join(root, "srv/pki"), { recursive: true, mode: 0o750 });
+    await ran(["systemd-sysusers", "--root", root, "pkid.conf"]);
+    const made = await ran(["systemd-tmpfiles", "--create", "--root", root, "pkid.conf"]);
+    expect([made.code, made.stderr]).toEqual([0, ""]);
+    const { mode, uid } = statSync(join(root, "var/backups/pkid"));
+    expect([mode & 0o777, uid > 0]).toEqual([0o700, true]);
+    const others = statSync(join(root, "srv/pki"));
+    expect([others.mode & 0o777, others.uid]).toEqual([0o750, 0]);
   });
 
   test("is printed without anything being written", async () => {

@@ -26,6 +26,15 @@ test("every key is read outside its declaration", () => {
   expect(unread).toEqual([]);
 });
 
+test("a key that names a place on this machine says whether pkid reads it or writes there", () => {
+  const places = leaves(configSchema).filter(({ field }) => field.kind.name === "path");
+  expect(places.length).toBeGreaterThan(10);
+  const both = places.filter(
+    ({ field }) => (field.mustExist === true) === (field.writes !== undefined),
+  );
+  expect(both.map(({ path }) => path)).toEqual([]);
+});
+
 test("every key of a profile reaches the profile it stands for", () => {
   const declared = readFileSync(join(source, "config/sections/issuance.ts"), "utf8");
   const [members = "", reading = ""] =

@@ -151,8 +151,10 @@ const refusals = [
   ["V-16", "presign: { enabled: true, validity_minutes: 60, refresh_minutes: 31 }", "presign.refresh_minutes: Must be at most half of presign.validity_minutes."],
   ["V-16", "presign: { enabled: true, validity_minutes: 1 }", "presign.refresh_minutes: Must be at most half of presign.validity_minutes."],
   ["V-16", "presign: { enabled: true }\nserver: { ocsp_cache_ttl_seconds: -1 }", "presign.enabled: Needs the response cache; see server.ocsp_cache_ttl_seconds."],
-  ["CFG-5", "caa: { dns_resolver: 'dns:53' }", "caa.dns_resolver: Must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53."],
-  ["CFG-5", "caa: { dns_resolver: '2001:db8::53:53' }", "caa.dns_resolver: Must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53."],
+  ["CFG-5", "caa: { dns_resolver: 'dns' }", "caa.dns_resolver: Must be a host and a port, like 192.0.2.53:53, [2001:db8::53]:53 or dns.example:53."],
+  ["CFG-5", "acme: { dns_resolver: '192.0.2.300:53' }", "acme.dns_resolver: Must be a host and a port, like 192.0.2.53:53, [2001:db8::53]:53 or dns.example:53."],
+  ["CFG-5", "acme: { vantage_resolvers: ['dns:53', 'dns:0'] }", "acme.vantage_resolvers[1]: Must be a host and a port, like 192.0.2.53:53, [2001:db8::53]:53 or dns.example:53."],
+  ["CFG-5", "caa: { dns_resolver: '2001:db8::53:53' }", "caa.dns_resolver: Must be a host and a port, like 192.0.2.53:53, [2001:db8::53]:53 or dns.example:53."],
   ["CFG-10", `profiles: [{ name: a, ${usages} }, { name: A, ${usages} }]`, "profiles[1].name: There is another profile a; names must differ in more than case."],
   ["V-1", `profiles: [{ ${usages} }]`, "profiles[0].name: Must be set."],
   ["V-1", "root_user: { password: a, password_hash: '$argon2id$v=19$x' }", "root_user.password_hash: Only one of password and password_hash may be set."],
@@ -181,6 +183,7 @@ const accepted = [
   ["prefixes of URIs, and a scheme", `profiles: [{ name: a, ${usages}, names: { permitted_uris: ["spiffe:", "https://good.example", "urn:a:"] } }]`, {}],
   ["domains, and what is below one", `profiles: [{ name: a, ${usages}, names: { permitted_dns: [good.example, .good.example], permitted_emails: [good.example] } }]`, {}],
   ["a resolver by address", "caa: { dns_resolver: '[2001:db8::53]:5353' }", {}],
+  ["resolvers by name", "{ acme: { dns_resolver: 'dns:53', vantage_resolvers: ['dns-2.example:5353'] }, caa: { dns_resolver: 'localhost:53' } }", {}],
   ["no revocation pointers for seven days", `profiles: [{ name: a, ${usages}, omit_revocation_pointers: true, max_validity: 168h }]`, {}],
 ] as const;
 

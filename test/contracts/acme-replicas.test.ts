@@ -21,8 +21,11 @@ const { later } = make;
 
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()));
 
+/** Takes what is due. */
 const claimed = async (store: Store, at: Instant) => {
-  const claim = { at, leaseUntil: later(60), limit: 100, exceptAccounts: [] };
+  const filter = { at, exceptAccounts: [], exceptHosts: [] };
+  const { items } = await store.read.acme.dueChallenges(filter, 100);
+  const claim = { ids: items.map(({ id }) => id), at, leaseUntil: later(60) };
   const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
   return jobs.map(({ challenge }) => challenge.id);
 };

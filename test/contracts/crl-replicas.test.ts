@@ -97,6 +97,10 @@ test("a holder whose connection dies lets go, while it thinks it works", async (
   expect(await stores[1].exclusively("held", async () => "next")).toBe("next");
   stop();
   expect(await holder).toBe("done");
+  expect(stores.map((store) => store.leaseTroubles())).toEqual([
+    { shared: 0, lost: 1 },
+    { shared: 0, lost: 0 },
+  ]);
   await close();
 });
 

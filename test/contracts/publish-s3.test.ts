@@ -2,7 +2,9 @@
 
 import { afterAll, afterEach, expect, test } from "bun:test";
 
+import { ArchiveBucket } from "#adapters/publish/archives.ts";
 import { s3Target } from "#adapters/publish/s3.ts";
+import { TargetFault } from "#domain/publishing/target.ts";
 import { type Artefact, manifestOf } from "#core/publishing/manifest.ts";
 import { noon } from "#test/support/stores/records.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
@@ -133,6 +135,36 @@ test("a store that fails, refuses or is away is told without a secret", async ()
   }
   store.before = (method) => (method === "PUT" ? 403 : undefined);
   await expect(publish("1", [artefact("a/ca.der", "one")])).rejects.toThrow("The store failed");
+});
+
+/** Two parts, and then what they were read from fails. */
+async function* cutShort(): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array(9 * 1024 * 1024);
+  yield new Uint8Array(9 * 1024 * 1024);
+  throw new TargetFault("There is no more of it.");
+}
+
+test("a long list that is given up leaves neither parts nor an object", async () => {
+  const { snapshot } = await publish("1", []);
+  const list = artefact("ca/crl.der", "one");
+  await expect(snapshot.write(list, cutShort())).rejects.toThrow("no more of it");
+  expect([store.uploads.size, [...store.objects.keys()]]).toEqual([0, []]);
+});
+
+test("an archive that is given up leaves neither parts nor an object", async () => {
+  const bucket = new ArchiveBucket(
+    {
+      ...place,
+      endpoint: store.endpoint,
+      prefix: undefined,
+      force_path_style: true,
+      concurrency: 1,
+    },
+    async () => rightKey,
+  );
+  const written = bucket.write("pkid-i-20260601T120000Z.tar.age", cutShort(), async () => ({}));
+  await expect(written).rejects.toThrow("no more of it");
+  expect([store.uploads.size, [...store.objects.keys()]]).toEqual([0, []]);
 });
 
 test("a store that does not answer is given up on", async () => {

@@ -4,7 +4,13 @@ import { expect, test } from "bun:test";
 
 import type { CaId } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
-import type { AttemptResult, AuthorizationRecord, ChallengeClaim } from "#domain/acme/store.ts";
+import type {
+  AttemptResult,
+  AuthorizationRecord,
+  DueChallenge,
+  DueFilter,
+} from "#domain/acme/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { noon } from "#test/support/stores/records.ts";
@@ -113,23 +119,34 @@ const calendar = () => {
   return (seconds: number): Instant => instant(start + seconds * 1000);
 };
 
-const claimed = (store: Store, at: Instant, of: Partial<ChallengeClaim> = {}) =>
-  store.atomically((tx) =>
-    tx.acme.claimChallenges({
-      at,
-      leaseUntil: instant(at + 10_000),
-      limit: 100,
-      exceptAccounts: [],
-      ...of,
-    }),
+const claim = (store: Store, at: Instant, ids: readonly string[]) =>
+  store.atomically((tx) => tx.acme.claimChallenges({ ids, at, leaseUntil: instant(at + 10_000) }));
+
+const dueAt = (store: Store, at: Instant, filter: Partial<DueFilter> = {}, limit = 100) =>
+  store.read.acme.dueChallenges({ at, exceptAccounts: [], exceptHosts: [], ...filter }, limit);
+
+/** Takes what is due. */
+async function claimed(store: Store, at: Instant) {
+  const { items } = await dueAt(store, at);
+  return await claim(
+    store,
+    at,
+    items.map(({ id }) => id),
   );
+}
 
 /** A challenge of an account of its own that is due at that moment; ends itself after the test. */
-async function begun(store: Store, at: Instant, account?: string) {
-  const made = await make.ordered(store, [{}], account === undefined ? {} : { account });
+async function begun(store: Store, at: Instant, { account, host }: Whose = {}) {
+  const proof = host === undefined ? {} : { identifier: { type: "dns", value: host } as const };
+  const made = await make.ordered(store, [proof], account === undefined ? {} : { account });
   const id = firstOf(made.proofs);
   expect(await store.atomically((tx) => tx.acme.beginChallenge(id, at))).toBe(true);
   return { ...made, id, proof: made.proofs[0]?.id ?? "" };
+}
+
+interface Whose {
+  readonly account?: string;
+  readonly host?: string;
 }
 
 /** So that no later test finds it due. */
@@ -162,33 +179,70 @@ function work(given: Given): void {
     expect(await claimed(store, at(99))).toEqual([]);
   });
 
-  test("as much work is taken as was asked for, or the one that was named", async () => {
+  test("of what is due those are taken that were named", async () => {
     const { store } = given();
     const at = calendar();
     const all: Awaited<ReturnType<typeof begun>>[] = [];
-    for (const seconds of [1, 2, 3, 4]) all.push(await begun(store, at(seconds)));
-    const ids = async (of: Partial<ChallengeClaim>) =>
-      (await claimed(store, at(5), of)).map(({ challenge }) => challenge.id);
-    const named = all[2]?.id;
-    expect(await ids({ only: named })).toEqual([String(named)]);
-    expect(await ids({ only: named })).toEqual([]);
-    expect(await ids({ only: "none" })).toEqual([]);
-    expect(await ids({ limit: 2 })).toEqual(all.slice(0, 2).map(({ id }) => id));
-    expect(await ids({ limit: 2 })).toEqual([String(all[3]?.id)]);
+    for (const seconds of [1, 2, 3, 9]) all.push(await begun(store, at(seconds)));
+    const [first, second, third, later] = all.map(({ id }) => id);
+    const ids = async (...named: readonly (string | undefined)[]) => {
+      const jobs = await claim(
+        store,
+        at(5),
+        named.map((id) => id ?? ""),
+      );
+      return jobs.map(({ challenge }) => challenge.id);
+    };
+    expect(await ids(third)).toEqual([String(third)]);
+    expect(await ids(third)).toEqual([]);
+    expect(await ids("none")).toEqual([]);
+    expect(await ids(later)).toEqual([]);
+    expect(await ids()).toEqual([]);
+    expect(await ids(third, second, later, "none", first)).toEqual([String(first), String(second)]);
     await givenUp(store, all);
   });
 
-  test("the work of accounts that are busy waits, and is not lost", async () => {
+  test("what is due is read page by page, oldest first, until somebody takes it", async () => {
     const { store } = given();
     const at = calendar();
-    const busy = await begun(store, at(1));
-    const same = await begun(store, at(2), busy.account.id);
-    const free = await begun(store, at(3));
-    const taken = await claimed(store, at(4), { limit: 2, exceptAccounts: [busy.account.id] });
-    expect(taken.map(({ challenge }) => challenge.id)).toEqual([free.id]);
-    const rest = await claimed(store, at(4), { exceptAccounts: [free.account.id] });
-    expect(rest.map(({ challenge }) => challenge.id)).toEqual([busy.id, same.id]);
-    await givenUp(store, [busy, same, free]);
+    const all: Awaited<ReturnType<typeof begun>>[] = [];
+    for (const seconds of [3, 1, 2, 2]) all.push(await begun(store, at(seconds)));
+    const late = await begun(store, at(9));
+    const filter = { at: at(5), exceptAccounts: [], exceptHosts: [] };
+    const read: DueChallenge[] = [];
+    for (let after: PageKey | undefined, pages = 0; pages < 2; pages++) {
+      const page = await store.read.acme.dueChallenges(filter, 2, after);
+      read.push(...page.items);
+      after = page.next;
+      expect(after !== undefined).toBe(pages === 0);
+    }
+    const [third, first, ...seconds] = all.map(({ id, account }) => ({
+      id,
+      account: account.id,
+      host: "www.example.com",
+    }));
+    seconds.sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(read as object[]).toEqual([first, ...seconds, third] as object[]);
+    await claim(store, at(5), [first?.id ?? "", third?.id ?? ""]);
+    expect((await dueAt(store, at(5))).items).toEqual(seconds);
+    await givenUp(store, [...all, late]);
+  });
+
+  test("what is of busy accounts and hosts is passed over, and not lost", async () => {
+    const { store } = given();
+    const at = calendar();
+    const busy = await begun(store, at(1), { host: "a.example" });
+    const same = await begun(store, at(2), { account: busy.account.id, host: "b.example" });
+    const slow = await begun(store, at(3), { host: "slow.example" });
+    const free = await begun(store, at(4), { host: "a.example" });
+    const ids = async (filter: Partial<DueFilter>, limit?: number) =>
+      (await dueAt(store, at(5), filter, limit)).items.map(({ id }) => id);
+    const exceptAccounts = [busy.account.id];
+    expect(await ids({ exceptAccounts })).toEqual([slow.id, free.id]);
+    expect(await ids({ exceptAccounts, exceptHosts: ["slow.example"] }, 1)).toEqual([free.id]);
+    expect(await ids({ exceptHosts: ["a.example"] })).toEqual([same.id, slow.id]);
+    expect(await ids({})).toEqual([busy.id, same.id, slow.id, free.id]);
+    await givenUp(store, [busy, same, slow, free]);
   });
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { type CaId, caId, tenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import type { EabRecord } from "#domain/acme/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
@@ -98,8 +99,8 @@ function accounts(given: Given): void {
     expect(answers).toEqual([undefined, first, undefined]);
     expect(await store.read.acme.account(again.id)).toBeUndefined();
     // That one has ended changes nothing about whose key it is.
-    await store.atomically((tx) => tx.acme.endAccount(first.id, "deactivated"));
-    expect(await add(again)).toEqual({ ...first, status: "deactivated" });
+    await store.atomically((tx) => tx.acme.endAccount(first.id, "deactivated", later(1)));
+    expect(await add(again)).toEqual({ ...first, status: "deactivated", idleSince: later(1) });
   });
 
   test("contacts are replaced, and a unit sees its own change", async () => {
@@ -124,7 +125,7 @@ function accounts(given: Given): void {
     const foreign = make.account();
     for (const one of [...made, foreign]) await store.atomically((tx) => tx.acme.addAccount(one));
     const [oldest] = made;
-    await store.atomically((tx) => tx.acme.endAccount(oldest?.id ?? "", "revoked"));
+    await store.atomically((tx) => tx.acme.endAccount(oldest?.id ?? "", "revoked", later(1)));
     const reach = only([tenant]);
     const seen: string[] = [];
     let after: PageKey | undefined;
@@ -163,23 +164,51 @@ function keys(given: Given): void {
     }
     expect(await store.read.acme.isAccountKey(`of nobody ${home}`)).toBe(false);
     const names = [third.thumbprint, second.thumbprint, own.thumbprint];
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(names);
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(names);
     // One that comes back is named once, as its own.
     await change(second);
     const back = [second.thumbprint, third.thumbprint, own.thumbprint];
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(back);
-    expect(await store.read.acme.thumbprints("nobody")).toEqual([]);
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(back);
+    expect(await store.read.acme.thumbprints("nobody", "a.test")).toEqual([]);
   });
 
-  test("no more than 20 thumbprints are given, the newest", async () => {
+  test("all keys that an account has had are known, the newest first", async () => {
     const { store, home } = given();
     const own = make.account();
     await store.atomically(async (tx) => {
       await tx.acme.addAccount(own);
-      for (let n = 0; n < 25; n++) await tx.acme.changeKey(own.id, key(`${n} ${home}`));
+      for (let n = 0; n < 60; n++) await tx.acme.changeKey(own.id, key(`${n} ${home}`));
     });
-    const expected = Array.from({ length: 20 }, (_, n) => `${24 - n} ${home}`);
-    expect(await store.read.acme.thumbprints(own.id)).toEqual(expected);
+    const changed = Array.from({ length: 60 }, (_, n) => `${59 - n} ${home}`);
+    const expected = [...changed, own.thumbprint];
+    expect(await store.read.acme.thumbprints(own.id, "a.test")).toEqual(expected);
+  });
+
+  test("records of a name end for the keys an account has had until then, and for no others", async () => {
+    const { store, home } = given();
+    const [own, other] = [make.account(), make.account()];
+    for (const one of [own, other]) await store.atomically((tx) => tx.acme.addAccount(one));
+    const change = (name: string, of = own) =>
+      store.atomically((tx) => tx.acme.changeKey(of.id, key(`${name} ${home}`)));
+    const end = (...names: readonly string[]) =>
+      store.atomically((tx) => tx.acme.endRecords(own.id, names));
+    const known = async (name: string, of = own) =>
+      (await store.read.acme.thumbprints(of.id, name)).map((one) => one.replace(` ${home}`, ""));
+    // There is none yet.
+    await end("a.test");
+    await change("2");
+    await change("other 2", other);
+    expect(await known("a.test")).toEqual(["2", own.thumbprint]);
+    await end("a.test", "b.test");
+    for (const name of ["a.test", "b.test"]) expect(await known(name)).toEqual(["2"]);
+    expect(await known("c.test")).toEqual(["2", own.thumbprint]);
+    expect(await known("a.test", other)).toEqual(["other 2", other.thumbprint]);
+    await change("3");
+    expect(await known("a.test")).toEqual(["3", "2"]);
+    await end("a.test");
+    expect(await known("a.test")).toEqual(["3"]);
+    expect(await known("b.test")).toEqual(["3", "2"]);
+    expect(await known("c.test")).toEqual(["3", "2", own.thumbprint]);
   });
 
   test("the key of another account is not taken, and one that another gave up is", async () => {
@@ -191,7 +220,7 @@ function keys(given: Given): void {
     const { thumbprint, jwk, spkiSha256 } = other;
     expect(await change(one.id, { thumbprint, jwk, spkiSha256 })).toBe(other.id);
     expect(await store.read.acme.account(one.id)).toEqual(one);
-    expect(await store.read.acme.thumbprints(one.id)).toEqual([one.thumbprint]);
+    expect(await store.read.acme.thumbprints(one.id, "a.test")).toEqual([one.thumbprint]);
     await change(other.id, key(`next ${home}`));
     expect(await change(one.id, { thumbprint, jwk, spkiSha256 })).toBeUndefined();
     // Of two that take the same new key one is told of the other.
@@ -216,9 +245,13 @@ function endings(given: Given): void {
       await tx.acme.addOrder(done, []);
       await tx.acme.beginChallenge(first?.id ?? "", later(0));
     });
-    const end = () => store.atomically((tx) => tx.acme.endAccount(own.id, "deactivated"));
+    const end = () => store.atomically((tx) => tx.acme.endAccount(own.id, "deactivated", later(1)));
     expect([await end(), await end()]).toEqual([true, false]);
-    expect(await store.read.acme.account(own.id)).toEqual({ ...own, status: "deactivated" });
+    expect(await store.read.acme.account(own.id)).toEqual({
+      ...own,
+      status: "deactivated",
+      idleSince: later(1),
+    });
     const statusOf = async (id: string) => (await store.read.acme.order(id))?.status;
     expect(await statusOf(ended.order.id)).toBe("invalid");
     expect(await statusOf(ready.id)).toBe("invalid");
@@ -227,12 +260,64 @@ function endings(given: Given): void {
     const ids = [...proofs, refused, ...kept.proofs].map(({ id }) => id);
     const states = (await store.read.acme.authorizations(ids)).map(({ status }) => status);
     expect(states).toEqual(["deactivated", "deactivated", "invalid", "pending"]);
-    const claim = { at: later(9), leaseUntil: later(10), limit: 10, exceptAccounts: [] };
-    const jobs = await store.atomically((tx) =>
-      tx.acme.claimChallenges({ ...claim, only: first?.id }),
-    );
+    const claim = { ids: [first?.id ?? ""], at: later(9), leaseUntil: later(10) };
+    const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
     expect(jobs).toEqual([]);
-    expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked"))).toBe(false);
+    expect(await store.atomically((tx) => tx.acme.endAccount("nobody", "revoked", later(1)))).toBe(
+      false,
+    );
+  });
+
+  test("an account is idle until it is said not to be, for as long as it is valid", async () => {
+    const { store } = given();
+    const [idle, kept] = [make.account({ idleSince: noon }), make.account()];
+    for (const one of [idle, kept]) await store.atomically((tx) => tx.acme.addAccount(one));
+    const since = async (id: string) => (await store.read.acme.account(id))?.idleSince;
+    const setIdle = (id: string, at: Instant | undefined) =>
+      store.atomically((tx) => tx.acme.setIdle(id, at));
+    await setIdle(idle.id, later(5));
+    expect(await since(idle.id)).toBe(later(5));
+    await setIdle(kept.id, later(5));
+    expect(await since(kept.id)).toBeUndefined();
+    await setIdle(idle.id, undefined);
+    expect(await since(idle.id)).toBeUndefined();
+    // Its end is what counts then, whatever was under way.
+    await store.atomically((tx) => tx.acme.endAccount(idle.id, "deactivated", later(9)));
+    await setIdle(idle.id, undefined);
+    expect(await since(idle.id)).toBe(later(9));
+  });
+
+  test("idle accounts go with the keys they had, oldest first, and none that an order or a proof names", async () => {
+    const { store } = given();
+    const idle = (seconds: number) => make.account({ idleSince: later(seconds) });
+    const [old, older, young, named] = [idle(-2000), idle(-3000), idle(10), idle(-2500)];
+    const [kept, proving] = [make.account(), idle(-4000)];
+    for (const one of [old, older, young, named, kept, proving]) {
+      await store.atomically((tx) => tx.acme.addAccount(one));
+    }
+    const proof = make.authorization({ account: named.id });
+    const order = make.order([proof], { account: named.id });
+    await store.atomically((tx) => tx.acme.addOrder(order, [proof]));
+    const alone = make.authorization({ account: proving.id, status: "invalid" });
+    await store.atomically((tx) => tx.acme.addAuthorization(alone));
+    const key = { thumbprint: `new ${older.id}`, jwk: "{}", spkiSha256: `new ${older.id}` };
+    await store.atomically((tx) => tx.acme.changeKey(older.id, key));
+    const there = async () => {
+      const found = [old, older, young, named, kept, proving].map(({ id }) =>
+        store.read.acme.account(id),
+      );
+      return (await Promise.all(found)).map((one) => one !== undefined);
+    };
+    const prune = () => store.atomically((tx) => tx.acme.pruneAccounts(noon, 1));
+    expect(await prune()).toBe(1);
+    expect(await there()).toEqual([true, false, true, true, true, true]);
+    expect(await store.read.acme.isAccountKey(older.spkiSha256)).toBe(false);
+    expect(await store.read.acme.thumbprints(older.id, "a.test")).toEqual([]);
+    expect([await prune(), await prune()]).toEqual([1, 0]);
+    expect(await there()).toEqual([false, false, true, true, true, true]);
+    // Whose key it was may begin anew.
+    const again = make.account({ thumbprint: old.thumbprint });
+    expect(await store.atomically((tx) => tx.acme.addAccount(again))).toBeUndefined();
   });
 
   test("the accounts of a credential are ended some at a time", async () => {
@@ -241,9 +326,9 @@ function endings(given: Given): void {
     const made = [1, 2, 3].map(() => make.account({ eabId }));
     const other = make.account({ eabId: "eab_other" });
     for (const one of [...made, other]) await store.atomically((tx) => tx.acme.addAccount(one));
-    await store.atomically((tx) => tx.acme.endAccount(made[0]?.id ?? "", "deactivated"));
+    await store.atomically((tx) => tx.acme.endAccount(made[0]?.id ?? "", "deactivated", later(1)));
     expect(await store.read.acme.boundAccounts(eabId)).toBe(2);
-    const end = () => store.atomically((tx) => tx.acme.endAccountsOf(eabId, 1));
+    const end = () => store.atomically((tx) => tx.acme.endAccountsOf(eabId, 1, later(1)));
     const rounds = [await end(), await end(), await end()];
     expect(rounds.map(({ length }) => length)).toEqual([1, 1, 0]);
     const ended = made.slice(1).map(({ id }) => id);

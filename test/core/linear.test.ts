@@ -29,13 +29,13 @@ import { rawOf } from "#core/shape/described.ts";
 import {
   absoluteUrl,
   address,
-  addressAndPort,
   block,
   dnsName,
   hostAndPort,
   label,
   lines,
   objectId,
+  serverAndPort,
   span,
 } from "#core/shape/texts.ts";
 import { parseCrl } from "#core/x509/crl.ts";
@@ -106,13 +106,13 @@ const listPieces = ["a,", '"",', "[", " ", ","];
 const textKinds = {
   url: absoluteUrl("base"),
   address,
-  addressAndPort,
   block,
   dnsName,
   hostAndPort,
   label,
   lines,
   objectId,
+  serverAndPort,
   span,
 };
 

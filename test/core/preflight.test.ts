@@ -22,7 +22,7 @@ import {
   judgeClock,
   judgeDurability,
   judgeEngine,
-  judgeJobs,
+  judgeLeadership,
   judgeProcess,
   judgeVolume,
 } from "#core/preflight/host.ts";
@@ -95,6 +95,18 @@ describe("files", () => {
     }
   });
 
+  test("a directory of archives that others may read warns, for they are encrypted", () => {
+    expect(judgePrivate([file(0o700)], [file(0o700), file(0, { kind: "absent" })])).toEqual({
+      status: "pass",
+      detail: "2 files and directories are open to their owner only.",
+    });
+    expect(judgePrivate([file(0o700)], [file(0o755)])).toEqual({
+      status: "warn",
+      detail: "/x has mode 755.",
+    });
+    expect(judgePrivate([file(0o640)], [file(0o755)]).status).toBe("fail");
+  });
+
   test("a socket is ours, answers, and is open to its owner only", () => {
     const socket = (mode: number, owner = 7) => file(mode, { kind: "socket", owner });
     expect(judgeSocket(socket(0o600), true, 7).status).toBe("pass");
@@ -129,6 +141,11 @@ describe("secrets", () => {
     expect(judgeSecrets([{ key: "k", value: "Zk7q-Wv2x-Hp9m" }]).status).toBe("pass");
   });
 
+  test("where a token stops whoever guesses, a short one passes, and a known default does not", () => {
+    const pin = (value: string) => judgeSecrets([{ key: "pkcs11.pin", value, fewGuesses: true }]);
+    expect([pin("924715").status, pin("1234").status]).toEqual(["pass", "fail"]);
+  });
+
   test("runs and repetitions count little, and no text counts more than its characters can", () => {
     expect(entropyBits("a".repeat(64))).toBeLessThan(70);
     expect(entropyBits("abcdefghijklmnop")).toBeLessThan(21);
@@ -145,7 +162,12 @@ describe("secrets", () => {
 describe("disk", () => {
   const gigabyte = 2 ** 30;
   const limits = { minFreeMegabytes: 256, bytesPerDay: undefined };
-  const volume = { path: "/v", bytesTotal: 100 * gigabyte, bytesFree: 50 * gigabyte };
+  const volume = {
+    path: "/v",
+    holds: "data" as const,
+    bytesTotal: 100 * gigabyte,
+    bytesFree: 50 * gigabyte,
+  };
   const inodes = { inodesTotal: 1000, inodesFree: 500 };
   const judged = (more: object, other: object = {}) =>
     judgeVolume({ ...volume, ...inodes, ...more }, { ...limits, ...other }).status;
@@ -164,6 +186,14 @@ describe("disk", () => {
     expect(judged({ bytesFree: 512 * 2 ** 20 - 1 })).toBe("fail");
     expect(judged({ inodesFree: 9 })).toBe("fail");
     expect(judged({ inodesTotal: 0, inodesFree: 0 })).toBe("pass");
+  });
+
+  test("of archives and snapshots the same room is wanted, and growth of the database is not theirs", () => {
+    for (const holds of ["backups", "snapshots"]) {
+      expect(judged({ holds, bytesFree: 512 * 2 ** 20 - 1 })).toBe("fail");
+      expect(judged({ holds, bytesFree: 10 * gigabyte - 1 })).toBe("warn");
+      expect(judged({ holds }, { bytesPerDay: (50 * gigabyte) / 13 })).toBe("pass");
+    }
   });
 
   test("a setting that may lose a commit and locks that do not hold fail, a slow disk warns", () => {
@@ -252,9 +282,15 @@ test("open files warn under 8,192 and fail under 1,024; directories matter as th
   ]);
 });
 
-test("jobs that did not succeed in time are a warning that names them", () => {
-  expect(judgeJobs([]).status).toBe("pass");
-  expect(judgeJobs(["crl.renew", "kek.finish"])).toEqual(
+test("work that stands still fails; late jobs, two holders and leases lost again and again warn", () => {
+  const good = { late: [], idleSeconds: 60, shared: 0, lost: 3 };
+  expect(judgeLeadership(good).status).toBe("pass");
+  expect(judgeLeadership({ ...good, idleSeconds: 61 })).toEqual(
+    failed("No job has succeeded for 61 s."),
+  );
+  expect(judgeLeadership({ ...good, shared: 1 }).status).toBe("warn");
+  expect(judgeLeadership({ ...good, lost: 4 })).toEqual(warned("Leases lost in the last hour: 4."));
+  expect(judgeLeadership({ ...good, late: ["crl.renew", "kek.finish"] })).toEqual(
     warned("Jobs that did not succeed in time: crl.renew, kek.finish."),
   );
 });

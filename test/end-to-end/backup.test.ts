@@ -17,6 +17,7 @@ import { join } from "node:path";
 
 import { parseCrl } from "#core/x509/crl.ts";
 import { ran } from "#test/support/child.ts";
+import { backedUp, identityIn } from "#test/support/instances/backed-up.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import {
   binary,
@@ -25,10 +26,13 @@ import {
   runCli,
   writeConfig,
 } from "#test/support/instances/instance.ts";
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
+import { membersOf } from "#test/support/instances/rewritten-archive.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { until } from "#test/support/until.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -123,10 +127,10 @@ test("BAK-3: a drill leaves the instance as it was, and is remembered", async ()
     const chain = await createChain(instance, "ecdsa-p256");
     await issue(instance, chain.intermediateId, "one");
     expect((await instance.cli("backup", "create", "--out", archives)).code).toBe(0);
-    const drilled = await instance.cli("backup", "drill", "--json");
-    expect(JSON.parse(drilled.stdout)).toMatchObject({ revoked: true, lists: 2 });
-    const left = readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"));
-    expect(left).toEqual([]);
+    const drilling = instance.cli("backup", "drill", "--json");
+    await until(() => drillPlaces(instance).length === 1);
+    expect(JSON.parse((await drilling).stdout)).toMatchObject({ revoked: true, lists: 2 });
+    expect(drillPlaces(instance)).toEqual([]);
     const status = await instance.cli("backup", "status");
     expect(status.stdout).toMatch(/The drill of .* with pkid-.*\.tar\.age succeeded\./);
     // No certificate of the drill is in the inventory, and no key of it in the key store.
@@ -170,7 +174,7 @@ test("BAK-3: where archives go to a bucket only, the newest is fetched for the d
     expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
     const told = { revoked: true, proofs: 13, archive: newest.stdout.trim() };
     expect(JSON.parse(drilled.stdout)).toMatchObject(told);
-    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+    expect(drillPlaces(instance)).toEqual([]);
     const text = await measured();
     expect(text).toMatch(/^pki_backups_total{result="success"} 2$/m);
     expect(text).toMatch(/^pki_backup_drills_total{result="success"} 1$/m);
@@ -257,16 +261,41 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
   });
   await createChain(instance, "ecdsa-p256");
   const { archive, identity } = await backedUp(instance);
+  const { serial } = await instance.admin<{ serial: string }>("GET", "/api/hsm/info");
   await instance.stop();
+  const members = await membersOf(archive, identityIn(identity));
+  const { hsm_keys, hsm_tokens } = JSON.parse(String(members.get("manifest.json")));
+  const about = { label: "pkid", manufacturer: "SoftHSM project", model: "SoftHSM v2" };
+  expect(hsm_tokens).toEqual([{ provider: "pkcs11", serial, ...about }]);
+  const cas = hsm_keys.filter(({ role }: { role: string }) => role === "ca");
+  expect(cas.map(({ label }: { label: string }) => label.slice(0, 12))).toEqual([
+    "root-ecdsa-p",
+    "issuing-ecds",
+  ]);
   const second = newHome();
-  writeConfig(second, empty.config);
+  writeConfig(second, token.config);
   const open = ["restore", archive, "--identity", identity];
+  const same = await runCli(second, [...open, "--dry-run", "--json"], "", token.env);
+  expect([same.code, same.stderr]).toEqual([0, ""]);
+  const { hsm } = JSON.parse(same.stdout);
+  expect(hsm).toEqual({ tokens: hsm_tokens, here: serial, expected: hsm_keys.length, missing: [] });
+
+  const where = `The keys were on the token "pkid" (SoftHSM project SoftHSM v2, serial ${serial});`;
+  const label = { ...Object(token.config.pkcs11), token_label: "none of that name" };
+  writeConfig(second, { ...token.config, pkcs11: label });
+  const none = await runCli(second, open, "", token.env);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining(where)]);
+  writeConfig(second, empty.config);
   const refused = await runCli(second, open, "", empty.env);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Keys of CAs are")]);
+  for (const { role, label: lacking } of cas)
+    expect(refused.stderr).toContain(`${role} ${lacking}`);
+  expect(refused.stderr).toContain(where);
   expect(existsSync(join(second, "data"))).toBe(false);
   const allowed = await runCli(second, [...open, "--allow-missing-keys"], "", empty.env);
   expect([allowed.code, allowed.stdout]).toEqual([1, expect.stringContaining("Restored into")]);
   expect(allowed.stderr).toContain("could not be signed: key_unavailable");
+  expect(allowed.stderr).toMatch(/The token here \(serial \w+\) lacks ca root-ecdsa-p256-/);
   token.remove();
   empty.remove();
 }, 120_000);
@@ -391,28 +420,6 @@ async function issue(instance: Instance, ca: string, name: string): Promise<stri
   const request = csr({ dns: [`${name}.example`], subject: [{ type: "CN", value: name }] });
   const body = { csr: request };
   return (await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, body)).serial;
-}
-
-async function backedUp(instance: Instance, known?: string) {
-  const identity = known ?? join(instance.home, "identity");
-  const made =
-    known === undefined ? await instance.cli("backup", "keygen", "--out", identity) : undefined;
-  const recipient =
-    made?.stdout.trim() ?? /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
-  const folder = join(instance.home, "archives");
-  mkdirSync(folder, { recursive: true });
-  const told = await instance.cli(
-    "backup",
-    "create",
-    "--out",
-    folder,
-    "--recipient",
-    recipient,
-    "--json",
-  );
-  expect(told.stderr).toBe("");
-  const { file } = JSON.parse(told.stdout);
-  return { archive: String(file), identity };
 }
 
 async function ledgerKey(instance: Instance): Promise<{ fingerprint: string }> {

@@ -9,7 +9,7 @@ import { createChain } from "#test/support/instances/first-certificate.ts";
 import { failedStart, Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { noVolume, SmallVolume } from "#test/support/servers/small-volume.ts";
-import { firstReleaseSqlite } from "#test/support/stores/first-release.ts";
+import { firstRelease, firstReleaseConfig } from "#test/support/stores/first-release.ts";
 
 const closing: (() => unknown)[] = [];
 afterAll(async () => {
@@ -95,20 +95,16 @@ onVolume(
   async () => {
     const home = newHome();
     closing.push(() => rmSync(home, { recursive: true, force: true }));
-    const made = await Instance.start({ home });
-    await createChain(made, "ecdsa-p256");
-    await made.stop();
+    await firstRelease(home);
     const volume = new SmallVolume(24);
     closing.push(() => volume.close());
     const file = join(volume.folder, "pkid.db");
-    firstReleaseSqlite(join(home, "data/pkid.db"), join(home, "first.db"));
-    cpSync(join(home, "first.db"), file);
-    for (const name of ["identity", "keys", "master.key"]) {
+    for (const name of ["identity", "keys", "master.key", "pkid.db"]) {
       cpSync(join(home, "data", name), join(volume.folder, name), { recursive: true });
     }
     mkdirSync(join(volume.folder, "private"), { mode: 0o700 });
     volume.fill(128 * 1024);
-    const config = { database: { min_free_mb: 0 } };
+    const config = { ...firstReleaseConfig, database: { min_free_mb: 0 } };
     const refused = await failedStart({ home: volume.home, config });
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain("There is no room for the copy that is made before migrating");

@@ -19,6 +19,7 @@ import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/
 import { command } from "#test/support/instances/first-certificate.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { preflight, said, stoppedHome } from "#test/support/instances/preflight.ts";
+import { noVolume, SmallVolume } from "#test/support/servers/small-volume.ts";
 
 let pristine: string;
 let home: string;
@@ -222,6 +223,40 @@ describe("files and disk", () => {
     expect(await statusOf("disk.space")).toBe("fail");
   });
 
+  test("data_dir.modes warns of a backup directory that others can read", async () => {
+    const dir = join(home, "archives");
+    writeConfig(home, { backup: { dir } });
+    expect(await statusOf("data_dir.modes")).toBe("pass");
+    mkdirSync(dir, { mode: 0o700 });
+    expect(await statusOf("data_dir.modes")).toBe("pass");
+    chmodSync(dir, 0o755);
+    expect(await said(home, "data_dir.modes")).toMatchObject({
+      status: "warn",
+      detail: expect.stringContaining(`${dir} has mode 755`),
+    });
+  });
+
+  test.if(noVolume === undefined)(
+    "disk.space looks at the volumes of archives and snapshots",
+    async () => {
+      const volume = new SmallVolume(64);
+      try {
+        for (const [config, holds] of [
+          [{ backup: { dir: join(volume.folder, "archives") } }, "backups"],
+          [{ publish: { enabled: true, dir: { path: join(volume.folder, "www") } } }, "snapshots"],
+        ] as const) {
+          writeConfig(home, { ...config, database: { min_free_mb: 100 } });
+          expect(await said(home, "disk.space")).toMatchObject({
+            status: "fail",
+            detail: expect.stringContaining(`for ${holds}: less than twice the 100 MiB`),
+          });
+        }
+      } finally {
+        volume.close();
+      }
+    },
+  );
+
   test("disk.fsync fails for a database whose commits may be lost", async () => {
     expect(["pass", "warn"]).toContain(await statusOf("disk.fsync"));
     sql("pragma journal_mode = delete");
@@ -300,8 +335,8 @@ describe("the database", () => {
     const { status, detail } = await said(home, "db.integrity", deep);
     expect(status).toBe("fail");
     for (const words of [
-      "CAs in an unknown state: 1",
-      "parent does not exist: 1",
+      "Rows of cas that are not what they should be (its state is none there is): 1.",
+      "Rows of cas that are not what they should be (its parent does not exist): 1.",
       "without an entry",
     ]) {
       expect(detail).toContain(words);

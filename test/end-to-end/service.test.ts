@@ -79,7 +79,8 @@ test("a server serves on when its service manager does not listen, and says so",
 
 test("a server does its work under the unit's filter of system calls and sockets", async () => {
   const home = newHome();
-  const needs = { binary, stopSeconds: 30, lowPort: false, writable: [], devices: [], sockets: [] };
+  const own = { writable: [], made: [], devices: [], sockets: [] };
+  const needs = { binary, stopSeconds: 30, lowPort: false, ...own };
   writeFileSync(join(home, "pkid.service"), unitFile(needs));
   const filter = join(import.meta.dir, "../support/servers/system-call-filter.py");
   const line = `exec /usr/bin/python3 ${filter} ${join(home, "pkid.service")} ${binary} "$@"`;

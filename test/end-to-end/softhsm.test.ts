@@ -13,6 +13,7 @@ import {
   walkCertificate,
 } from "#test/support/instances/first-certificate.ts";
 import { failedStart, Instance } from "#test/support/instances/instance.ts";
+import { newFaultyModule } from "#test/support/keys/faulty-module.ts";
 import { newLockingModule } from "#test/support/keys/locking-module.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
@@ -163,6 +164,43 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
     other.remove();
   }
 }, 60_000);
+
+test("PRC-1: a device that is away at the start is waited for; after half a minute the server starts without it, not ready, until it is back", async () => {
+  const worlds = await Promise.all(
+    ["back soon", "away for long"].map(async () => {
+      const token = await createHsmToken();
+      const module = newFaultyModule(softHsmModule);
+      const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
+      const config = { ...token.config, pkcs11: { ...pkcs11, module_path: module.path } };
+      const home = await founded({ ...token, config });
+      module.away(true);
+      const starting = Instance.start({ config, env: token.env, home });
+      return { token, module, starting };
+    }),
+  );
+  const [soon, long] = worlds;
+  if (soon === undefined || long === undefined) throw new Error("two were made");
+  try {
+    const first = await Promise.race([soon.starting, Bun.sleep(3000)]);
+    expect(first).toBeUndefined();
+    soon.module.away(false);
+    const back = await soon.starting;
+    expect((await back.fetch("/readyz")).status).toBe(200);
+    const without = await long.starting;
+    expect((await without.fetch("/healthz")).status).toBe(200);
+    expect((await without.fetch("/readyz")).status).toBe(503);
+    const refused = await without.cli("ca", "init-root", "--label", "r", "--cn", "R");
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("key_unavailable")]);
+    long.module.away(false);
+    await ready(without);
+  } finally {
+    for (const { token, module, starting } of worlds) {
+      module.away(false);
+      await (await starting).dispose();
+      token.remove();
+    }
+  }
+}, 120_000);
 
 test("a start is refused when no token is the one configured (V-11)", async () => {
   const { pkcs11 } = hsmToken.config as { pkcs11: object }; // As `createHsmToken` makes it.

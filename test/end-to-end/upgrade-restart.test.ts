@@ -4,12 +4,11 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { startClients, worldOf } from "#test/support/instances/clients-of-all.ts";
 import { Load } from "#test/support/instances/load.ts";
 import { otherBuild } from "#test/support/instances/other-build.ts";
-import { PlainClient } from "#test/support/instances/plain-client.ts";
-import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { openssl } from "#test/support/instances/relying-party.ts";
 import { Balancer } from "#test/support/servers/balancer.ts";
 import { heldSocket } from "#test/support/servers/held-sockets.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
@@ -34,73 +33,13 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const close of closing.toReversed()) await close();
-});
-
-/** What clients ask for: by these addresses, believing these CAs. */
-interface World {
-  readonly main: string;
-  readonly open: string;
-  readonly ca: readonly string[];
-  readonly id: string;
-  readonly csr: string;
-  readonly token: string;
-  readonly request: Uint8Array<ArrayBuffer>;
-}
-
-async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca">> {
-  const chain = await createChain(instance, "ecdsa-p256");
-  const { home } = instance;
-  const csr = await newCsr(home, "upgrade.example.test");
-  const token = await instance.token(["issuer"]);
-  const path = `/api/ca/${chain.intermediateId}/issue`;
-  const leaf = await instance.admin<{ certificate: string }>("POST", path, { csr });
-  const file = saved(home, "leaf.pem", leaf.certificate);
-  const asked = join(home, "leaf.ocsp");
-  const about = ["-issuer", chain.intermediate, "-cert", file, "-no_nonce"];
-  await openssl(["ocsp", ...about, "-reqout", asked]);
-  const request = await Bun.file(asked).bytes();
-  return { id: chain.intermediateId, csr, token, request };
-}
-
-/** Clients that keep their connections, and clients that come anew for each request. */
-function started({ main, open, ca, id, csr, token, request }: World, serials: Set<string>): Load {
-  const load = new Load();
-  const headers = { authorization: `Token ${token}`, "content-type": "application/json" };
-  const issue = (keepalive: boolean) => async () => {
-    const body = JSON.stringify({ csr });
-    const options = { method: "POST", body, headers, keepalive, tls: { ca: [...ca] } };
-    const answer = await fetch(`${main}/api/ca/${id}/issue`, options);
-    const { serial } = await answer.json();
-    if (answer.status === 201) serials.add(serial);
-    return answer.status;
-  };
-  const read = (path: string, init: BunFetchRequestInit) => async () => {
-    const answer = await fetch(`${open}/api/ca/${id}/${path}`, init);
-    await answer.bytes();
-    return answer.status;
-  };
-  const asked = { "content-type": "application/ocsp-request" };
-  const ocsp = { method: "POST", body: request, headers: asked };
-  load.start("issue", issue(true));
-  load.start("issue anew", issue(false));
-  load.start("ocsp", read("ocsp", { ...ocsp, keepalive: true }));
-  load.start("ocsp anew", read("ocsp", { ...ocsp, keepalive: false }));
-  load.start("crl", read("crl", { keepalive: true }));
-  load.start("crl anew", read("crl", { keepalive: false }));
-  for (let n = 1; n <= 8; n++) {
-    const client = new PlainClient(Number(new URL(open).port), `/api/ca/${id}/crl`);
-    load.start(`plain ${n}`, () => client.ask());
-    closing.push(() => client.close());
-  }
-  return load;
-}
+}, 60_000);
 
 /** Nothing failed, everybody had answers, and what was acknowledged is there. */
-async function kept(load: Load, instance: Instance, id: string, serials: Set<string>) {
+async function kept(load: Load, instance: Instance, id: string, serials: ReadonlySet<string>) {
   await load.stop();
   expect(load.failures).toEqual([]);
-  const counts = [...load.answered].map(([name, count]) => `${name} ${count}`).join(", ");
-  console.log(`longest request ${Math.round(load.longestMs)} ms; ${counts}`);
+  expect([...load.answered.values()].every((count) => count > 0)).toBe(true);
   expect(serials.size).toBeGreaterThan(0);
   for (const serial of serials) {
     const path = `/api/ca/${id}/certificates/${serial}`;
@@ -129,17 +68,13 @@ for (const [name, asks] of [
     closing.push(() => rmSync(home, { recursive: true, force: true }));
     const world = await worldOf(first);
     const [main, open, ca] = [first.url, first.publicUrl, [first.servingCa()]];
-    const serials = new Set<string>();
-    const load = started({ ...world, main, open, ca }, serials);
+    const { load, serials, close } = startClients({ ...world, main, open, ca });
+    closing.push(close);
     let instance = first;
     for (const binary of [next, undefined, next]) {
       await load.more(20);
-      const begun = performance.now();
       expect(await instance.stop()).toBe(0);
-      const stopped = performance.now();
       instance = await Instance.start({ home, config, sockets, ...(binary && { binary }) });
-      const [stop, start] = [stopped - begun, performance.now() - stopped].map(Math.round);
-      console.log(`stopped in ${stop} ms, ready ${start} ms later`);
       expect((await versionOf(instance)) === newer).toBe(binary !== undefined);
     }
     await load.more(20);
@@ -230,14 +165,14 @@ test("two replicas are replaced one after the other, behind a balancer that asks
     await balancers.open.put(name, { port: port(instance.publicUrl), ready });
   };
   await Promise.all([put("one", one), put("two", two)]);
-  const serials = new Set<string>();
   const world = {
     ...(await worldOf(one)),
     main: `https://127.0.0.1:${balancers.main.port}`,
     open: `http://127.0.0.1:${balancers.open.port}`,
     ca: [one.servingCa(), two.servingCa()],
   };
-  const load = started(world, serials);
+  const { load, serials, close } = startClients(world);
+  closing.push(close);
   await load.more(20);
   expect(await one.stop()).toBe(0);
   one = await Instance.start({ home, config, binary: next });

@@ -8,11 +8,13 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { until } from "#test/support/until.ts";
 
 /** Answers are read member by member. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
@@ -72,6 +74,35 @@ describe("on a file", () => {
     expect(running.checked).toBeGreaterThan(30);
   }, 60_000);
 
+  test("a sealed value that opens no more is named by its place", async () => {
+    const database = () => new Database(join(instance.dataDir, "pkid.db"));
+    await instance.stop();
+    const before = database();
+    const [row] = before
+      .query<{ place: string; envelope: string }, []>(
+        "select place, envelope from sealed_values where place like 'approvals/%'",
+      )
+      .all();
+    const { place = "", envelope = "" } = row ?? {};
+    const other = envelope.replace(/(?<="ciphertext":")./, (one) => (one === "A" ? "B" : "A"));
+    const set = "update sealed_values set envelope = ? where place = ?";
+    before.run(set, [other, place]);
+    before.close();
+    instance = await Instance.start({ home: instance.home, config });
+    const { code, stdout } = await instance.cli("verify", "--online");
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ok +Sealed values/m)]);
+    expect(stdout).toMatch(/^FAIL +The running server/m);
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain(
+      `The value at ${place} does not open under version 1 of the KEK.`,
+    );
+    await instance.stop();
+    const after = database();
+    after.run(set, [envelope, place]);
+    after.close();
+    instance = await Instance.start({ home: instance.home, config });
+    expect((await instance.cli("verify", "--online")).code).toBe(0);
+  }, 120_000);
+
   test("lists and answers that nobody gets are named", async () => {
     const { crl } = config;
     const elsewhere = {
@@ -89,8 +120,13 @@ describe("on a file", () => {
     const { archive, identity } = await archived(instance);
     const elsewhere = newHome();
     writeConfig(elsewhere, {});
-    const run = (...flags: string[]) => runCli(elsewhere, ["verify", "--archive", ...flags]);
-    const { code, stdout, stderr } = await run(archive, "--identity", identity);
+    // Where there is no instance, it is unpacked among temporary files.
+    const temporary = { dataDir: newHome() };
+    const run = (...flags: string[]) =>
+      runCli(elsewhere, ["verify", "--archive", ...flags], "", { TMPDIR: temporary.dataDir });
+    const running = run(archive, "--identity", identity);
+    await until(() => drillPlaces(temporary).length === 1);
+    const { code, stdout, stderr } = await running;
     expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("Every proof holds.")]);
     const lines = stdout.split("\n");
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -102,7 +138,7 @@ describe("on a file", () => {
     ) as Json;
     expect(report).toMatchObject({ valid: true, ledger_hash: told.ledger_hash });
     expect(report.archive.ledger_key).toMatch(/^[0-9a-f]+$/);
-    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+    expect(drillPlaces(temporary)).toEqual([]);
   }, 60_000);
 
   test("an archive that is cut off, or that nothing opens, is not proven", async () => {
@@ -135,7 +171,7 @@ describe("on a file", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("is not replaced by")]);
   });
 
-  test("a row that was edited while nobody looked is named, with exit 1", async () => {
+  test("RES-1: a row that was edited while nobody looked is named, with exit 1, and restored by nobody", async () => {
     await instance.stop();
     const run = (...flags: string[]) => runCli(instance.home, ["verify", ...flags]);
     expect((await run()).code).toBe(0);
@@ -163,6 +199,14 @@ describe("on a file", () => {
         "What the archive holds is not proven. Revocations and their events:",
       ),
     ]);
+    const elsewhere = newHome();
+    writeConfig(elsewhere, config);
+    for (const flags of [["--dry-run"], []]) {
+      const back = await runCli(elsewhere, ["restore", archive, "--identity", identity, ...flags]);
+      expect([back.code, back.stdout]).toEqual([1, ""]);
+      expect(back.stderr).toContain("is not proven. Revocations and their events: Certificate");
+      expect(readdirSync(elsewhere)).toEqual(["pkid.yaml"]);
+    }
     const document = JSON.parse((await run("--json")).stdout) as Json;
     expect(document.valid).toBe(false);
     expect(document.not_provable.length).toBeGreaterThan(0);

@@ -11,7 +11,7 @@ import { Document, type Outcome } from "#domain/access/outcome.ts";
 import { whileStaying } from "#domain/access/stays.ts";
 import { noTarget } from "#domain/access/targets.ts";
 import { Catalog } from "#http/catalog.ts";
-import type { MessageHandler } from "#http/public.ts";
+import type { MessageHandler, Refused } from "#http/public.ts";
 import { type Operation, type OperationName, operations } from "#operations";
 import { openMemoryStore } from "#test/support/memory/store.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -92,7 +92,10 @@ beforeAll(async () => {
       },
     },
   );
-  const told = ({ code }: Problem) => new Response(`no: ${code}`, { status: 400 });
+  const told = ({ code }: Problem, { method, path }: Refused) =>
+    new Response(`no: ${code}${path === "/toy/octets" ? ` ${method} ${path}` : ""}`, {
+      status: 400,
+    });
   server = await startStub(
     {},
     {
@@ -138,7 +141,7 @@ describe("a caller that authenticates inside the message", () => {
 });
 
 test("a refusal is told in the words of its row, wherever it is met", async () => {
-  expect(await send("/toy/octets", "")).toEqual([400, "no: overloaded"]);
+  expect(await send("/toy/octets?a", "")).toEqual([400, "no: overloaded POST /toy/octets"]);
   const [, json] = await send("/api/tenants", "{}", { "content-type": "application/json" });
   expect(JSON.parse(json)).toMatchObject({ code: "unauthenticated" });
 });

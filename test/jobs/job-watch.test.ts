@@ -23,6 +23,18 @@ test("a job is late two intervals and a minute after its last success, and one t
   expect(watch.late()).toEqual(["often", "seldom"]);
 });
 
+test("what has succeeded last, whichever job it was, says how long nothing was done", () => {
+  const clock = testClock();
+  const jobs = ["one", "other"].map((name) => ({ name, everySeconds: 10 }));
+  const watch = new JobWatch({ jobs, stopwatch: clock.stopwatch, clock });
+  clock.advance(30);
+  expect(watch.idleSeconds()).toBe(30);
+  watch.ran("other", undefined);
+  clock.advance(7);
+  watch.ran("one", "the database is away");
+  expect(watch.idleSeconds()).toBe(7);
+});
+
 test("a clock that is set makes no job late", () => {
   const clock = testClock();
   const watch = new JobWatch({

@@ -138,6 +138,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
       validation: { run: work("acme proofs") },
       finalization: { recover: work("acme orders") },
       cleanUp: { run: work("acme clean-up") },
+      idleAccounts: { run: work("acme idle accounts") },
       replacementWork: { run: work("acme replacements") },
     },
     config: {
@@ -183,6 +184,7 @@ test("the schedule calls each of its jobs", async () => {
     "acme orders",
     "acme replacements",
     "acme clean-up",
+    "acme idle accounts",
     "kek",
     "failed logins",
     "refusals",
@@ -199,7 +201,8 @@ test("what deletes by age waits while nobody has confirmed a clock that leapt ah
   const { jobs, called } = recordingJobs({ from: instant(0), to: instant(1) });
   for (const job of jobs) await job.run();
   expect(called).not.toContain("access log");
-  const waiting = ["retention", "backup", "drill", "acme replacements", "acme clean-up"];
+  const acme = ["acme replacements", "acme clean-up", "acme idle accounts"];
+  const waiting = ["retention", "backup", "drill"].concat(acme);
   for (const name of waiting) expect(called).not.toContain(name);
-  expect(called).toHaveLength(jobs.length - 6);
+  expect(called).toHaveLength(jobs.length - 7);
 });

@@ -18,6 +18,10 @@ beforeAll(() => {
   const file = (name: string, body: string) =>
     writeFileSync(join(root, name), `import { expect, test } from "bun:test";\n${body}\n`);
   file("good.test.ts", 'test("adds", () => expect(1 + 1).toBe(2)); test.skip("later", () => {});');
+  file(
+    "lacks.test.ts",
+    'const there = Bun.which("no-such-program");\ntest.skipIf(there === null)("x", () => {});\ntest.skipIf(there === null)("y", () => {}); test("z", () => {});',
+  );
   file("bad.test.ts", 'test("a < b & \\"c\\"", () => expect(1).toBe(2)); test("fine", () => {});');
   file("hangs.test.ts", 'test("for ever", () => { for (;;) {} });');
   file("dies.test.ts", 'test("ends the process", () => process.exit(0));');
@@ -56,6 +60,12 @@ test("what passed and what was skipped is counted, and nothing is left in the fo
   const [outcome] = await run([["good.test.ts"]], 1);
   expect(outcome).toMatchObject({ passed: 1, failed: 0, skipped: 1, missing: [], failures: [] });
   expect(readdirSync(scratch)).toEqual([]);
+});
+
+test("what was skipped is named by its file, with the condition that was not met", async () => {
+  const [lacks, good] = await run([["lacks.test.ts"], ["good.test.ts"]], 1);
+  expect(lacks?.skips).toEqual(["lacks.test.ts: 2 by skipIf(there === null)"]);
+  expect(good?.skips).toEqual(["good.test.ts: 1 by skip"]);
 });
 
 test("a file that ends the runner has no result, though the status says success", async () => {

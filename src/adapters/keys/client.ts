@@ -86,11 +86,21 @@ export class SignerClient implements Keys {
   }
 
   /**
-   * Starts the first signer. Throws its `configuration` fault, so that a wrong setting stops the
-   * start (V-11, V-12), and its `source` fault, which then names the source (SEC-3).
+   * Starts the first signer, and others while the device is away, for so long; after that they are
+   * started all the same, and whoever asks is refused (PRC-1). Throws a `configuration` fault, so
+   * that a wrong setting stops the start (V-11, V-12), and a `source` fault, which then names the
+   * source (SEC-3).
    */
-  async start(): Promise<void> {
-    const fault = await this.#launch(true);
+  async start(patienceMs = 0): Promise<void> {
+    const until = performance.now() + patienceMs;
+    let fault = await this.#launch(true);
+    for (;;) {
+      const leftMs = until - performance.now();
+      if (fault?.kind !== "device" || this.#state !== "down" || leftMs <= 0) break;
+      clearTimeout(this.#relaunch);
+      await Bun.sleep(Math.min(leftMs, startAgainMs));
+      fault = await this.#launch(false);
+    }
     if (fault?.kind !== "configuration" && fault?.kind !== "source") return;
     await this.#stop();
     throw fault.kind === "source" ? new LaunchFault("source", fault.reason) : fault;
@@ -475,6 +485,8 @@ const lossesHealedAtOnce = 2;
 const barredSeconds = 60;
 const refusedPinsFile = "refused-pins";
 const firstDelayMs = 100;
+/** Between attempts of a start that waits. */
+const startAgainMs = 500;
 const longestDelayMs = 2000;
 /** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */
 const sourceDelayMs = 10_000;

@@ -38,7 +38,8 @@ export interface ConcurrencySection extends GuardSettings {
   readonly enabled: boolean;
 }
 
-export interface KeyPorts extends Pick<KeySettings, "privateDir" | "lookingOnly"> {
+export interface KeyPorts
+  extends Pick<KeySettings, "privateDir" | "lookingOnly" | "startPatienceMs"> {
   readonly secrets: Secrets;
   /** The variables a signer must have that fetches from this server. */
   readonly variablesOf: (source: RemoteSource) => readonly string[];

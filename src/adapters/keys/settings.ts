@@ -103,6 +103,8 @@ export interface KeySettings {
   readonly guard?: (() => GuardSettings | undefined) | undefined;
   /** As in `Presenting`; undefined is false. */
   readonly lookingOnly?: boolean | undefined;
+  /** How long the start waits for a device that is away (PRC-1); undefined is not at all. */
+  readonly startPatienceMs?: number | undefined;
   /** Command that starts a signer; without it, this binary in its other role. */
   readonly signerCommand?: readonly string[] | undefined;
 }

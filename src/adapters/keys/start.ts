@@ -18,13 +18,13 @@ import { verified } from "./verify.ts";
 /**
  * Starts a signer for each configured provider. Throws a `LaunchFault` of kind `configuration` when
  * a setting keeps a provider from ever serving (V-11, V-12); a device that is merely away is waited
- * for, and refused until then.
+ * for as long as the settings say, then refused until it is there.
  */
 export async function startSigners(settings: KeySettings, hooks: KeyHooks = {}): Promise<OpenKeys> {
   const clients = clientsFor(settings, hooks);
   const all = Object.values(clients);
   try {
-    await Promise.all(all.map((client) => client.start()));
+    await Promise.all(all.map((client) => client.start(settings.startPatienceMs)));
   } catch (fault) {
     await Promise.all(all.map((client) => client.close()));
     throw fault;

@@ -4,7 +4,7 @@
  */
 
 import { createSocket } from "node:dgram";
-import { connect, isIPv6 } from "node:net";
+import { connect, isIP, isIPv6 } from "node:net";
 
 import type { LookupFailure, Reply } from "#core/dns/answer.ts";
 import { decodeMessage, type DnsMessage, encodeQuery, type Question } from "#core/dns/message.ts";
@@ -30,6 +30,7 @@ export function askUdp(
   asked: Asked,
   milliseconds: number,
 ): Promise<UdpReply> {
+  if (isIP(address) === 0) return Promise.resolve(failed("unreachable"));
   return new Promise((resolve) => {
     const socket = createSocket(isIPv6(address) ? "udp6" : "udp4");
     let [open, strangers] = [true, 0];
@@ -61,6 +62,7 @@ export function askTcp(
   asked: Asked,
   milliseconds: number,
 ): Promise<Reply> {
+  if (isIP(address) === 0) return Promise.resolve(failed("unreachable"));
   return new Promise((resolve) => {
     const socket = connect({ host: address, port });
     let received = Buffer.alloc(0);

@@ -19,7 +19,7 @@ import type { NameServer } from "./resolv-conf.ts";
 export interface DnsDeps {
   readonly random: Random;
   /** Asked for anew at each lookup, for the system's servers change with its network. */
-  readonly servers: () => readonly NameServer[];
+  readonly servers: () => readonly NameServer[] | Promise<readonly NameServer[]>;
 }
 
 /** Asks the servers given; they must validate DNSSEC (CAA-6). */
@@ -47,7 +47,7 @@ export class DnsResolver implements Resolver {
   async #ask(name: string, type: RecordType, milliseconds: number, end: number): Promise<Reply> {
     let failure: LookupFailure = "timeout";
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const servers = this.#deps.servers();
+      const servers = await this.#deps.servers();
       for (const server of servers) {
         const share = Math.min(milliseconds / servers.length, end - performance.now());
         if (share <= 0) return { received: false, failure };

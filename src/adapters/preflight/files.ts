@@ -1,6 +1,6 @@
 /** Which files of an instance must be its owner's alone, and on which volumes it writes. */
 
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import type { DurabilityFacts, VolumeFacts } from "#core/preflight/host.ts";
@@ -41,13 +41,39 @@ export function privateFiles(
   return [...alone.map(fileFacts), ...filesIn(keystore_dir)];
 }
 
-/** The volumes of data directory and database. */
+/** Where archives and snapshots go. */
+export interface OutputSections {
+  readonly backup: { readonly dir: string | undefined };
+  readonly publish: {
+    readonly enabled: boolean;
+    readonly dir: { readonly path: string | undefined };
+  };
+}
+
+/** The directory of the archives; none where they go elsewhere. */
+export const backupFiles = ({ backup: { dir } }: OutputSections): readonly FileFacts[] =>
+  dir === undefined ? [] : [fileFacts(dir)];
+
+/** The volumes of data directory and database, of archives and of snapshots, each once. */
 export function volumesOf(
-  { data_dir }: Pick<PlaceSections, "data_dir">,
+  { data_dir, backup, publish }: Pick<PlaceSections, "data_dir"> & OutputSections,
   { database }: Pick<DatabaseFiles, "database">,
 ): readonly VolumeFacts[] {
-  const paths = [data_dir, dirname(database ?? data_dir)];
-  return [...new Set(paths.map(nearestThere))].map(volumeFacts);
+  const seen = new Set<number>();
+  const volumes: VolumeFacts[] = [];
+  for (const [holds, place] of [
+    ["data", data_dir],
+    ["data", dirname(database ?? data_dir)],
+    ["backups", backup.dir],
+    ["snapshots", publish.enabled ? publish.dir.path : undefined],
+  ] as const) {
+    if (place === undefined) continue;
+    const path = nearestThere(place);
+    const { dev } = statSync(path);
+    if (!seen.has(dev)) volumes.push(volumeFacts(path, holds));
+    seen.add(dev);
+  }
+  return volumes;
 }
 
 /** How fast writes of the data directory are durable; none is made where it is not there. */

@@ -42,11 +42,12 @@ export function filesIn(directory: string): readonly FileFacts[] {
   return [itself, ...names.map((name) => fileFacts(join(directory, name)))];
 }
 
-/** The volume a path lies on. */
-export function volumeFacts(path: string): VolumeFacts {
+/** The volume a path lies on, which holds this of the instance. */
+export function volumeFacts(path: string, holds: VolumeFacts["holds"]): VolumeFacts {
   const { bsize, blocks, bavail, files, ffree } = statfsSync(path);
   return {
     path,
+    holds,
     bytesTotal: blocks * bsize,
     bytesFree: bavail * bsize,
     inodesTotal: files,

@@ -8,7 +8,6 @@ import {
   SecretUnavailable,
   type SetSecret,
 } from "#config/secret.ts";
-import { isPostgresUrl } from "#config/sections/database.ts";
 import { readableByOthers } from "#core/preflight/files.ts";
 import { failed, type Finding, gathered, warned } from "#core/preflight/finding.ts";
 import { judgeMacKeys, judgeSecrets, type NamedSecret } from "#core/preflight/secrets.ts";
@@ -45,14 +44,15 @@ export async function pinResolves(premises: SecretPremises): Promise<Finding> {
   return gathered(await resolves(pin, premises), "The PIN can be had.");
 }
 
-/** What people chose and others may guess; what cannot be had is another check's matter. */
+/**
+ * What people chose and others may guess, which is every secret but those the table below knows
+ * better; what cannot be had is another check's matter.
+ */
 export async function secretsStrong(premises: SecretPremises): Promise<Finding> {
-  const chosen = ["root_user.password", "key_provider.software.passphrase", "database.dsn"];
-  const isBinding = ({ path }: SetSecret) => path.startsWith(bindingKeys);
-  const looked = premises.set.filter((one) => chosen.includes(one.path) || isBinding(one));
-  const found = await Promise.all(looked.map((one) => passwordOf(one, premises)));
+  const looked = premises.set.filter(({ path }) => kindOf(path) !== "no secret");
+  const found = await Promise.all(looked.map((one) => chosenOf(one, premises)));
   const secrets = found.filter((one) => one !== undefined);
-  const short = judgeMacKeys(secrets.filter(({ key }) => key.startsWith(bindingKeys)));
+  const short = judgeMacKeys(secrets.filter(({ key }) => kindOf(key) === "key of a MAC"));
   const judged = judgeSecrets(secrets);
   return short.length === 0 ? judged : gathered([judged, ...short], judged.detail);
 }
@@ -96,7 +96,7 @@ async function unlocks(path: string, { keys }: SecretPremises): Promise<readonly
   return [failed(`${path}: ${facts.error ?? "The signer that needs it does not serve."}`)];
 }
 
-async function passwordOf(
+async function chosenOf(
   secret: SetSecret,
   premises: SecretPremises,
 ): Promise<NamedSecret | undefined> {
@@ -107,13 +107,47 @@ async function passwordOf(
     throw error;
   });
   if (value === undefined) return undefined;
-  if (path !== "database.dsn") return { key: path, value };
-  const password = isPostgresUrl(value) ? new URL(value).password : "";
-  return password === "" ? undefined : { key: path, value: decodeURIComponent(password) };
+  switch (kindOf(path)) {
+    case "password in a URL": {
+      const password = URL.canParse(value) ? new URL(value).password : "";
+      return password === "" ? undefined : { key: path, value: decoded(password) };
+    }
+    case "PIN":
+      return { key: path, value, fewGuesses: true };
+    default:
+      return { key: path, value };
+  }
+}
+
+/** As it was written where its escapes are none: such a URL is refused elsewhere. */
+function decoded(password: string): string {
+  try {
+    return decodeURIComponent(password);
+  } catch {
+    return password;
+  }
 }
 
 /** Where the keys of ACME bindings stand, by their kid. */
 const bindingKeys = "acme.eab_hmac_keys.";
+
+type SecretKind = "no secret" | "password in a URL" | "PIN" | "key of a MAC" | "password";
+
+const kindOf = (path: string): SecretKind => {
+  if (path.startsWith(bindingKeys)) return "key of a MAC";
+  return kinds[path] ?? "password";
+};
+
+/** What is not simply a password. */
+const kinds: Readonly<Record<string, SecretKind>> = {
+  // What it was made from cannot be told from it.
+  "root_user.password_hash": "no secret",
+  "pkcs11.uri": "no secret",
+  "pkcs11.pin": "PIN",
+  "database.dsn": "password in a URL",
+  "outbound.proxy_url": "password in a URL",
+  "acme.nonce_hmac_key": "key of a MAC",
+};
 
 /** What opens private keys, and the provider whose signer alone has it. */
 const unlocking: Readonly<Record<string, ProviderName>> = {

@@ -41,7 +41,8 @@ export class ArchiveBucket {
   /**
    * Writes one, reads it back by its digest, and puts what `proven` gives beside it. Throws
    * `TargetFault`, also for a name that is taken, whose archive stays; otherwise nothing is left
-   * under its name.
+   * under its name. Parts that were sent are kept, and cost, until somebody takes them away; the
+   * runtime cannot, but ended they are an object, which can be removed.
    */
   async write(
     artifact: string,
@@ -54,6 +55,7 @@ export class ArchiveBucket {
       this.#within(artifact, ask, this.#silenceMaxMs * partSilences);
     const writer = client.file(key).writer({ partSize, queueSize: 2 });
     let free = false;
+    let given = 0;
     try {
       const sent = createHash("sha256");
       for await (const piece of pieces) {
@@ -61,6 +63,7 @@ export class ArchiveBucket {
         if (!free) await this.#mustBeFree(client, artifact);
         free = true;
         sent.update(piece);
+        given += piece.length;
         await sending(async () => {
           writer.write(piece);
           await writer.flush();
@@ -77,7 +80,11 @@ export class ArchiveBucket {
       const type = "application/json";
       await sending(() => client.write(`${key}${sidecarSuffix}`, facts, { type }));
     } catch (error) {
-      if (free) await this.#deleted(client, artifact).catch(() => {});
+      if (free) {
+        const ended = async () => await writer.end();
+        if (given >= partSize) await this.#within(artifact, ended).catch(ignored);
+        await this.#deleted(client, artifact).catch(ignored);
+      }
       throw error;
     }
   }
@@ -191,6 +198,8 @@ export class ArchiveBucket {
   }
 }
 
+/** What went wrong before is what is told. */
+const ignored = (): void => {};
 /** Between two pieces, not for all of them. */
 const silenceUsualMs = 60_000;
 /** One part over a slow line: eight mebibytes at 112 kbit/s. */

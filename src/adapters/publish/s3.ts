@@ -77,7 +77,7 @@ class S3Snapshot implements Snapshot {
   }
 
   async write(artefact: Artefact, octets: Octets): Promise<void> {
-    await this.#bucket.put(this.#named(artefact.path), octets, artefact.contentType);
+    await this.#bucket.putNew(this.#named(artefact.path), octets, artefact.contentType);
     this.#written.push(artefact);
   }
 
@@ -227,14 +227,37 @@ class Bucket {
 
   /** Whatever is there is replaced; long octets go in parts. */
   async put(path: string, octets: Octets, type: string): Promise<void> {
-    const writer = this.#client.file(this.#key(path)).writer({ type, partSize, queueSize: 2 });
-    await this.#within(path, async () => {
-      for await (const piece of octets) {
-        writer.write(piece);
-        await writer.flush();
-      }
-      await writer.end();
-    });
+    const writer = this.#writing(path, type);
+    await this.#within(path, () => sentBy(writer, octets));
+  }
+
+  /**
+   * The same under a name that nothing has. What is given up leaves no parts: ended, they are an
+   * object, and that is removed.
+   */
+  async putNew(path: string, octets: Octets, type: string): Promise<void> {
+    const writer = this.#writing(path, type);
+    let given = 0;
+    try {
+      await this.#within(path, () =>
+        sentBy(writer, octets, (length) => {
+          given += length;
+        }),
+      );
+    } catch (error) {
+      if (given < partSize) throw error;
+      const takenBack = async () => {
+        await writer.end();
+        await this.#client.delete(this.#key(path));
+      };
+      // What went wrong before is what is told.
+      await this.#within(path, takenBack).catch(() => {});
+      throw error;
+    }
+  }
+
+  #writing(path: string, type: string): Bun.NetworkSink {
+    return this.#client.file(this.#key(path)).writer({ type, partSize, queueSize: 2 });
   }
 
   /**
@@ -304,6 +327,19 @@ class Bucket {
 }
 
 class MissingObject extends Error {}
+
+async function sentBy(
+  writer: Bun.NetworkSink,
+  octets: Octets,
+  counted: (length: number) => void = () => {},
+): Promise<void> {
+  for await (const piece of octets) {
+    counted(piece.length);
+    writer.write(piece);
+    await writer.flush();
+  }
+  await writer.end();
+}
 
 async function inTurns<T>(
   all: readonly T[],

@@ -44,7 +44,7 @@ export const metricTable = {
 
   // enrolment
   pki_acme_orders_total:                 { type: "counter",   help: "ACME orders made, and those that came to a certificate.", labels: { step: ["new", "valid"] } },
-  pki_acme_validations_total:            { type: "counter",   help: "Attempts to prove control over a name by outcome.", labels: { type: Object.keys(challengeTypes), result: ["valid", "invalid"] } },
+  pki_acme_validations_total:            { type: "counter",   help: "Attempts to prove control over a name by outcome.", labels: { type: Object.keys(challengeTypes), result: outcomes } },
   pki_acme_replacements_outstanding:     { type: "gauge",     help: "Certificates of running plans whose clients have not come for others yet.", labels: {} },
 
   // keys and components

@@ -3,8 +3,10 @@
  */
 
 import { systemClock, systemPatience, systemStopwatch } from "#adapters/system.ts";
-import { judgeJobs } from "#core/preflight/host.ts";
+import { judgeLeadership } from "#core/preflight/host.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
+import { assert } from "#core/problems.ts";
+import { present } from "#domain/preflight/part.ts";
 import { type Checks, type PreflightRequest, runPreflight } from "#domain/preflight/run.ts";
 import { hostChecks } from "./host-checks.ts";
 import { instanceChecks } from "./instance-checks.ts";
@@ -20,7 +22,11 @@ export function preflightOver(
     ...hostChecks(premises),
     ...instanceChecks(premises, request),
     ...outsideChecks(premises, request),
-    "leader.presence": () => judgeJobs(premises.server?.lateJobs() ?? []),
+    "leader.presence": () => {
+      assert(premises.server !== undefined, "the check is run only inside of a server");
+      const leases = present(premises.store).leaseTroubles();
+      return judgeLeadership({ ...premises.server.jobs(), ...leases });
+    },
   };
   const deps = {
     clock: systemClock,

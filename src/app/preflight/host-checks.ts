@@ -7,7 +7,12 @@ import { violationsInThread } from "#adapters/db/engine/integrity-thread.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { accessLogPath } from "#adapters/db/engine/sqlite.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
-import { type DatabaseFiles, durableWrites, volumesOf } from "#adapters/preflight/files.ts";
+import {
+  backupFiles,
+  type DatabaseFiles,
+  durableWrites,
+  volumesOf,
+} from "#adapters/preflight/files.ts";
 import { fileFacts } from "#adapters/preflight/host.ts";
 import {
   pinResolves,
@@ -91,7 +96,7 @@ function secretChecks(premises: Premises) {
 function fileChecks(premises: Premises) {
   const { diagnosis } = premises;
   return {
-    "data_dir.modes": () => judgePrivate(premises.files),
+    "data_dir.modes": () => judgePrivate(premises.files, backupFiles(configOf(premises))),
     "disk.space": async () => {
       const config = configOf(premises);
       const volumes = volumesOf(config, await databaseFiles(config));

@@ -11,11 +11,11 @@ import { failed, type Finding, gathered } from "#core/preflight/finding.ts";
 import { judgeCaaIdentifier, judgeCleartext, judgeGates } from "#core/preflight/profiles.ts";
 import {
   casLive,
-  crlsFresh,
   leavesRenewed,
   respondersLive,
   sctsKept,
 } from "#domain/preflight/certificates.ts";
+import { crlsFresh } from "#domain/preflight/crls.ts";
 import { clockAgrees } from "#domain/preflight/database.ts";
 import {
   caKeysSign,
@@ -90,7 +90,12 @@ function certificateChecks(premises: Premises, request: PreflightRequest) {
     "certs.ca_expiry": () => casLive(store(), profilesOf(premises), now(), limits),
     "certs.responder_expiry": () => respondersLive(store(), now(), limits),
     "certs.expiring": () => leavesRenewed(store(), now(), limits),
-    "crl.freshness": () => crlsFresh(store(), now(), config().crl.shards),
+    "crl.freshness": () => {
+      const { shards } = config().crl;
+      const found = openTarget(config().publish, openSecrets(config()));
+      const target = found?.name === "s3" && !request.network ? undefined : found;
+      return crlsFresh({ store: store(), now: now(), shards, target });
+    },
     "crl.partitions": () => {
       const { shards } = config().crl;
       const sample = request.auditSample;

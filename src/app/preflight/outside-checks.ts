@@ -25,6 +25,7 @@ import { parseAnchors } from "#core/x509/client-path.ts";
 import { ourselvesAt } from "#domain/access/oidc/open.ts";
 import { Directories } from "#domain/acme/directories.ts";
 import { directoriesAnswer, directoriesReady } from "#domain/preflight/acme.ts";
+import { keyFault } from "#domain/preflight/keys.ts";
 import { present } from "#domain/preflight/part.ts";
 import { pointersAnswer } from "#domain/preflight/pointers.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
@@ -73,7 +74,7 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
     lookOutside({ random: systemRandom, servers: () => servers, trust: [...trust(), ...extra] });
   return {
     "dns.resolver": async () => {
-      const asked = resolversOf(configOf(premises), profiles());
+      const asked = await resolversOf(configOf(premises), profiles());
       if (asked.length === 0) return skipped("Nothing asks the DNS.");
       const looked = asked.map((servers) => outside(servers).nameServers(timeoutSeconds));
       return judgeResolvers(await Promise.all(looked));
@@ -88,6 +89,7 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
       directoriesReady({
         directories: directoriesOf(premises),
         profiles: new ProfileSet(profiles()),
+        keyFault: (ca) => keyFault(premises.keys, ca),
       }),
     "ct.logs": () =>
       logsAnswer({
@@ -110,19 +112,14 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
  * The resolvers that are asked, each group by itself: of those of the system one is enough, while
  * what ACME is told must be seen by every one it names.
  */
-function resolversOf(
+async function resolversOf(
   { acme, caa }: Config,
   profiles: readonly Profile[],
-): readonly (readonly NameServer[])[] {
-  const groups = [
-    ...(profiles.some((one) => one.caa.mode !== "off") ? [nameServers(caa)] : []),
-    ...(acme.enabled
-      ? [
-          nameServers({ dns_resolver: acme.dns_resolver ?? caa.dns_resolver }),
-          ...acme.vantage_resolvers.map((server) => nameServers({ dns_resolver: server })),
-        ]
-      : []),
-  ];
+): Promise<readonly (readonly NameServer[])[]> {
+  const asksForCaa = profiles.some((one) => one.caa.mode !== "off");
+  const ofAcme = acme.enabled ? [acme.dns_resolver, ...acme.vantage_resolvers] : [];
+  const settings = [...(asksForCaa ? [caa.dns_resolver] : []), ...ofAcme];
+  const groups = await Promise.all(settings.map((dns_resolver) => nameServers({ dns_resolver })));
   return [...new Map(groups.map((group) => [JSON.stringify(group), group])).values()];
 }
 

@@ -1,14 +1,14 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
 import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
-import { sidecarOf } from "#app/backup/directory.ts";
 import { syncDirectory } from "#adapters/keys/software/files.ts";
+import type { Manifest } from "#core/backup/archive.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -16,13 +16,24 @@ import { useProxy } from "#app/proxy.ts";
 import { Client } from "#cli/client.ts";
 import type { ArchiveSource, NewKekReport, RestoreAsked, RestoreReport } from "#cli/command.ts";
 import { Failure, Refusal } from "#cli/failure.ts";
+import { missingText, tokensText } from "#cli/hsm-keys-text.ts";
 import { processReach } from "#cli/reach.ts";
 import { rowsAt, textAt } from "#cli/rows.ts";
 import type { Config } from "#config/schema.ts";
-import { ArchiveUnfit } from "#core/backup/archive.ts";
+import type { Secrets } from "#config/secret.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
+import { hsmKeysFound } from "./hsm-keys.ts";
+import {
+  isSameMoment,
+  lookForLater,
+  type Moment,
+  momentBeside,
+  momentOf,
+  mustBeNewest,
+} from "./later.ts";
 import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
+import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
 
 /**
@@ -42,14 +53,22 @@ export async function restore(
   const target = await storeAddress(config, secrets, true);
   mustBeEmpty(config, target);
   await mustBeEmptyDatabase(target);
-  if (!asked.older) mustBeNewest(source.archive);
+  const look = (own: Moment) => newestUnless(asked, config, secrets, source.archive, own);
+  const beside = momentBeside(source.archive);
+  const early = beside && (await look(beside));
   const scratch = new Scratch(placeFor(config), workerUrl);
   const kek = asked.newKek ? new NewKek() : undefined;
   try {
     const read = await scratch.unpack(source, kek && belongsToKek);
+    const own = momentOf(read.manifest);
+    // What stands beside it may be anybody's.
+    const isTold = early !== undefined && beside !== undefined && isSameMoment(beside, own);
+    const later = isTold ? early : await look(own);
+    await mustBeProven(scratch);
     await scratch.recordRestore(source.archive, read, kek !== undefined);
-    const found = await proven(scratch, config, { ...asked, kek }, log);
-    const report = reportOf(read, found, target, asked);
+    const { manifest } = read;
+    const found = await proven(scratch, config, { ...asked, kek, manifest }, log);
+    const report = { ...reportOf(read, found, target, asked), later };
     if (!asked.dryRun) await placed(scratch, config, target);
     return report;
   } catch (error) {
@@ -57,6 +76,19 @@ export async function restore(
   } finally {
     scratch.remove();
   }
+}
+
+/** History that a later archive of the same instance has would be forked (RES-5). */
+async function newestUnless(
+  { older }: RestoreAsked,
+  config: Config,
+  secrets: Secrets,
+  archive: string,
+  own: Moment,
+): Promise<RestoreReport["later"]> {
+  const later = await lookForLater(config, secrets, archive, own);
+  if (!older) mustBeNewest(later);
+  return later;
 }
 
 /**
@@ -73,6 +105,7 @@ function placeFor({ data_dir }: Config): string {
 /** What was found when the instance was opened in its place. */
 interface Found {
   readonly keys: { readonly status: string; readonly detail: string };
+  readonly hsm: RestoreReport["hsm"];
   readonly authorities: number;
   /** CAs whose lists could not be signed anew, with the reason. */
   readonly unsigned: RestoreReport["unsigned"];
@@ -84,10 +117,10 @@ interface Found {
 async function proven(
   scratch: Scratch,
   config: Config,
-  asked: RestoreAsked & { readonly kek: NewKek | undefined },
+  asked: RestoreAsked & { readonly kek: NewKek | undefined; readonly manifest: Manifest },
   log: Log,
 ): Promise<Found> {
-  const { kek } = asked;
+  const { kek, manifest } = asked;
   const app = await openedIn(scratch, config, asked, log);
   const client = new Client(() =>
     processReach(
@@ -97,12 +130,13 @@ async function proven(
   );
   try {
     const made = kek?.report(config, scratch.dataKeys, asked.allowMissingKeys);
-    const keys = await keysFound(client, asked.allowMissingKeys);
+    const hsm = await hsmKeysFound(client, manifest);
+    const keys = await keysFound(client, asked.allowMissingKeys, hsm);
     const rows = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
     const authorities = rows.map((row) => textAt(row, "id"));
     const imported = await takenOver(client, authorities, asked.crls);
     const unsigned = await signedAnew(client, rows);
-    return { keys, authorities: authorities.length, unsigned, imported, kek: made };
+    return { keys, hsm, authorities: authorities.length, unsigned, imported, kek: made };
   } finally {
     await client.close();
     await app.close();
@@ -113,7 +147,14 @@ async function proven(
 async function openedIn(
   scratch: Scratch,
   config: Config,
-  { kek, dryRun }: Pick<RestoreAsked, "dryRun"> & { readonly kek: NewKek | undefined },
+  {
+    kek,
+    dryRun,
+    manifest,
+  }: Pick<RestoreAsked, "dryRun"> & {
+    readonly kek: NewKek | undefined;
+    readonly manifest: Manifest;
+  },
   log: Log,
 ) {
   if (kek !== undefined) {
@@ -123,12 +164,16 @@ async function openedIn(
   try {
     return await scratch.open(config, log);
   } catch (error) {
-    throw withRemedy(error);
+    throw withRemedy(error, tokensText(manifest.hsm_tokens ?? []));
   }
 }
 
 /** Throws `Failure` where one is missing and that is not allowed. */
-async function keysFound(client: Client, allowMissing: boolean): Promise<RestoreReport["keys"]> {
+async function keysFound(
+  client: Client,
+  allowMissing: boolean,
+  hsm: RestoreReport["hsm"],
+): Promise<RestoreReport["keys"]> {
   const only = ["keys.ca", "keys.kek"];
   const report = await client.ask("preflight.run", { only, network: false });
   const checks = new Map(rowsAt(report, "checks").map((one) => [textAt(one, "name"), one]));
@@ -143,7 +188,11 @@ async function keysFound(client: Client, allowMissing: boolean): Promise<Restore
   }
   if (keys.status === "fail") {
     throw new Failure(
-      `Keys of CAs are missing: ${keys.detail} --allow-missing-keys restores without them.`,
+      [
+        `Keys of CAs are missing: ${keys.detail}`,
+        ...(hsm === undefined ? [] : [missingText(hsm)]),
+        "--allow-missing-keys restores without them.",
+      ].join(" "),
       "key_unavailable",
     );
   }
@@ -288,27 +337,12 @@ async function mustBeEmptyDatabase(target: StoreOptions): Promise<void> {
   );
 }
 
-/** History that a later archive of the same instance has would be forked. */
-function mustBeNewest(archive: string): void {
-  const own = sidecarOf(archive);
-  if (own === undefined) return;
-  for (const name of readdirSync(dirname(archive))) {
-    if (!name.endsWith(".manifest.json") || name === `${basename(archive)}.manifest.json`) continue;
-    const other = sidecarOf(join(dirname(archive), name.replace(/\.manifest\.json$/, "")));
-    if (other === undefined || other.instance_id !== own.instance_id) continue;
-    if (Number(other.seq) <= Number(own.seq)) continue;
-    throw new ArchiveUnfit(
-      `${name.replace(/\.manifest\.json$/, "")} is a later archive of this instance; --older restores this one all the same.`,
-    );
-  }
-}
-
 function reportOf(
   { manifest, digests, signedBy }: ReadArchive,
   found: Found,
   target: StoreOptions,
   { dryRun }: RestoreAsked,
-): RestoreReport {
+): Omit<RestoreReport, "later"> {
   const rows = digests.members.reduce((sum, member) => sum + (member.rows ?? 0), 0);
   const lost = systemClock.now() - Date.parse(manifest.created_at);
   return {
@@ -324,6 +358,7 @@ function reportOf(
     lost_seconds: Math.max(0, Math.trunc(lost / 1000)),
     authorities: found.authorities,
     keys: found.keys,
+    hsm: found.hsm,
     imported: found.imported,
     unsigned: found.unsigned,
     ...(found.kek && { kek: found.kek }),

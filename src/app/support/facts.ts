@@ -68,7 +68,7 @@ export function diskFacts({ data_dir, access_log, key_provider }: Config) {
   ];
   const files = readdirSync(data_dir, { recursive: true, encoding: "utf8" }).sort();
   return {
-    volumes: [...new Set(places)].flatMap((path) => part(() => [volumeFacts(path)]) ?? []),
+    volumes: [...new Set(places)].flatMap((path) => part(() => [volumeFacts(path, "data")]) ?? []),
     files: files.slice(0, filesMax).flatMap(
       (name) =>
         part(() => {

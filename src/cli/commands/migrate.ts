@@ -2,10 +2,9 @@
 
 import { toggle } from "#cli/args.ts";
 import { command, type MigrationMode, type MigrationReport } from "#cli/command.ts";
-import { agreed } from "#cli/confirm.ts";
 import { NoInstance, UsageError } from "#cli/failure.ts";
+import { migrationAgreed } from "#cli/migration-agreed.ts";
 import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
-import { parseTimestamp } from "#core/time.ts";
 
 export const migrate = command({
   summary: "Bring the database schema up to the binary; sqlite gets a verified copy first.",
@@ -26,9 +25,9 @@ export const migrate = command({
         if (!(error instanceof NoInstance)) throw error;
         throw noInstance(globals, io, { dataDir: config.data_dir, fileName });
       });
-    if (mode === "apply" && config.database.driver === "postgres" && !globals.yes) {
-      const bare = unsecured(await migrated("status"));
-      if (bare !== undefined) await agreed(bare, false, io);
+    if (mode === "apply") {
+      const line = "pkid migrate";
+      await migrationAgreed({ line, config, yes: globals.yes, io }, () => migrated("status"));
     }
     const report = await migrated(mode);
     print(report, human(report, mode === "apply" ? "applied" : "pending"));
@@ -44,16 +43,3 @@ function human(report: MigrationReport, word: string): string {
   if (backup === null) lines.push("newest backup: none is known");
   return `${lines.join("\n")}\n`;
 }
-
-/** What is said where nothing could be put back in the place of what a migration changes. */
-function unsecured({ backup }: MigrationReport): string | undefined {
-  if (backup === undefined) return undefined;
-  const made = backup === null ? undefined : parseTimestamp(backup.created_at);
-  if (made !== undefined && Date.now() - made < recentMs) return undefined;
-  const which =
-    backup === null ? "it has no backup" : `its newest backup is of ${backup.created_at}`;
-  return `pkid migrate: PostgreSQL keeps no copy of what is there, and ${which}. A dump that was made with every replica stopped will do.`;
-}
-
-/** What was issued and revoked since a backup is lost with it. */
-const recentMs = 86_400_000;

@@ -4,6 +4,7 @@ import { toggle, value } from "#cli/args.ts";
 import { command } from "#cli/command.ts";
 import { UsageError } from "#cli/failure.ts";
 import { portsMustBeFree } from "#cli/free-ports.ts";
+import { migrationAgreed } from "#cli/migration-agreed.ts";
 import { refuseElsewhere, serveRequest } from "#cli/open-reach.ts";
 
 export const serve = command({
@@ -14,13 +15,19 @@ export const serve = command({
     "found-anew": toggle(
       "Found another instance where the database of an earlier one is gone; its keys stay.",
     ),
-    migrate: toggle("Bring a postgres schema up to date first; sqlite always is."),
+    migrate: toggle(
+      "Bring a postgres schema up to date first, which wants a recent backup or --yes; sqlite always is.",
+    ),
   },
   run: async ({ args, globals, io, deps }) => {
     refuseElsewhere(globals, io);
     const request = serveRequest(globals, io, listenArgs(args.listen));
     await portsMustBeFree(request.config, io.env);
     const migrate = args.migrate || request.config.database.driver === "sqlite";
+    if (args.migrate) {
+      const asked = { line: "pkid serve --migrate", config: request.config, yes: globals.yes, io };
+      await migrationAgreed(asked, () => deps.migrate(request.config, "status"));
+    }
     return deps.serve({ ...request, migrate, foundAnew: args["found-anew"] });
   },
 });

@@ -2,7 +2,7 @@
 
 import { challengeNames } from "#core/acme/challenges.ts";
 import { oneOf } from "#core/shape.ts";
-import { addressAndPort, block, checkedText, label, textual } from "#core/shape/texts.ts";
+import { block, checkedText, label, serverAndPort, textual } from "#core/shape/texts.ts";
 
 import { anyUrl, baseUrl, count, field, flag, list, map, named, text } from "#config/fields.ts";
 import { secret, secretEntry } from "#config/secret-field.ts";
@@ -13,7 +13,7 @@ const port = { min: 1, max: 65_535 } as const;
 const hours = { min: 1, max: 8760 } as const;
 
 /** A path below which a protocol is served, as it stands in every URL. */
-const servedPath = checkedText("path", "/acme", (value) =>
+const servedPath = checkedText("path of URLs", "/acme", (value) =>
   /^(?:\/[A-Za-z0-9._~-]+)+$/.test(value) && !/\/\.{1,2}(?:\/|$)/.test(value) && value.length <= 128
     ? undefined
     : "must be a path like /acme, without final slash and dot segments",
@@ -75,12 +75,12 @@ export const acme = section("ACME", {
   http01_port: count("Port asked by http-01.", 80, port),
   tls_alpn01_port: count("Port asked by tls-alpn-01.", 443, port),
   dns_resolver: field(
-    "Validating resolver, an address with a port; unset asks the system's.",
-    addressAndPort,
+    "Validating resolver, a host with a port; unset asks the system's.",
+    serverAndPort,
   ),
   vantage_resolvers: list(
     "Further resolvers that must see the same; for attackers who are near one of them.",
-    addressAndPort,
+    serverAndPort,
     [],
   ),
   validation_attempts: count("Attempts at a proof, with 2, 10 and then 30 seconds between.", 4, {
@@ -114,6 +114,11 @@ export const acme = section("ACME", {
   order_validity_hours: count("Hours an order may take.", 168, hours),
   authz_validity_hours: count("Hours a proof stays good for further orders.", 168, hours),
   max_identifiers: count("Names of an order.", 100, { min: 1, max: 1000 }),
+  idle_account_days: count(
+    "Days after which an account goes that has ended, or that has ordered nothing since and never had a certificate; 0 keeps all. One that was bound with a credential stays until it ends.",
+    365,
+    { max: 36_500 },
+  ),
   renewal_window_days: count(
     "Days before its end in which a certificate is to be renewed, at most half its life; 0 takes a third.",
     0,

@@ -1,6 +1,6 @@
 /** Settings of backups: where they go, who can open them, how often they are made and tried. */
 
-import { count, existingFile, flag, list, path } from "#config/fields.ts";
+import { count, existingFile, flag, list, path, written } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, section } from "#config/section.ts";
 import { s3Members } from "./publish.ts";
@@ -28,7 +28,7 @@ export const backup = section("Backup", {
     "Take the file of the master key along, so that software keys open where the archive is restored.",
     true,
   ),
-  dir: path("Directory the archives go to, with mode 0700."),
+  dir: written("private directory", path("Directory the archives go to, with mode 0700.")),
   recipients: list("Recipients of the age format; each of them opens the archives.", recipient, []),
   passphrase: secret("Passphrase that opens the archives, instead of recipients.", undefined, {
     wrong: (value) => (value.length < 16 ? "must have at least 16 characters" : undefined),

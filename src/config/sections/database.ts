@@ -1,6 +1,6 @@
 /** Settings of the database. */
 
-import { count, word } from "#config/fields.ts";
+import { count, word, written } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, section } from "#config/section.ts";
 
@@ -14,12 +14,15 @@ export const postgresDefaults = {
 /** The keys under `database`. */
 export const database = section("Database", {
   driver: word("SQLite inside pkid, or PostgreSQL beside it.", ["sqlite", "postgres"], "sqlite"),
-  dsn: secret(
-    "File of the SQLite database, or URL of the PostgreSQL database.",
-    derived("`<data_dir>/pkid.db`", (of) =>
-      of("database.driver") === "sqlite" ? `${of("data_dir")}/pkid.db` : undefined,
+  dsn: written(
+    "file",
+    secret(
+      "File of the SQLite database, or URL of the PostgreSQL database.",
+      derived("`<data_dir>/pkid.db`", (of) =>
+        of("database.driver") === "sqlite" ? `${of("data_dir")}/pkid.db` : undefined,
+      ),
+      { show: withoutCredentials },
     ),
-    { show: withoutCredentials },
   ),
   max_open_conns: count(
     "PostgreSQL connections that read, at most; one more writes, one listens, one watches, and up to four hold leases.",

@@ -6,12 +6,12 @@ import { isUriScheme } from "#core/policy/subtrees.ts";
 import { oneOf } from "#core/shape.ts";
 import {
   absoluteUrl,
-  addressAndPort,
   block,
   checkedText,
   dnsName,
   label,
   objectId,
+  serverAndPort,
 } from "#core/shape/texts.ts";
 import { algorithms } from "#core/x509/algorithms.ts";
 import { extendedKeyUsages, type KeyUsage, keyUsageBits } from "#core/x509/extensions.ts";
@@ -65,8 +65,8 @@ export const caa = section("Certification authority authorization", {
   identifier: field("Issuer domain name that CAA records must name.", dnsName),
   cache_ttl_seconds: count("Seconds an answer is remembered at most.", 300, { max: 28_800 }),
   dns_resolver: field(
-    "Validating resolver to ask, an address with a port; unset asks the system's.",
-    addressAndPort,
+    "Validating resolver to ask, a host with a port; unset asks the system's.",
+    serverAndPort,
     maybeDerived("`acme.dns_resolver`", (of) => of("acme.dns_resolver")),
   ),
 });

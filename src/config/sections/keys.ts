@@ -1,6 +1,6 @@
 /** Settings of private keys: the provider, its software store, and the PKCS#11 token. */
 
-import { count, existingFile, flag, path, text, word } from "#config/fields.ts";
+import { count, existingFile, flag, path, text, word, written } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, maybeDerived, section } from "#config/section.ts";
 
@@ -21,16 +21,22 @@ export const keyProvider = section("Private keys", {
     responder: word("Provider of OCSP responder keys.", providers, sameAsType),
   }),
   software: section("Sealed software keys", {
-    keystore_dir: path(
-      "Directory of the sealed key files (directory 0700, files 0600).",
-      derived("`<data_dir>/keys`", (of) => `${of("data_dir")}/keys`),
+    keystore_dir: written(
+      "private directory",
+      path(
+        "Directory of the sealed key files (directory 0700, files 0600).",
+        derived("`<data_dir>/keys`", (of) => `${of("data_dir")}/keys`),
+      ),
     ),
-    master_key_file: path(
-      "File of the master key that seals the key-encryption keys among them; made with mode 0600, refused when others can read it.",
-      maybeDerived("`<data_dir>/master.key`, none with a passphrase", (of) =>
-        of("key_provider.software.passphrase") === undefined
-          ? `${of("data_dir")}/master.key`
-          : undefined,
+    master_key_file: written(
+      "file",
+      path(
+        "File of the master key that seals the key-encryption keys among them; made with mode 0600, refused when others can read it.",
+        maybeDerived("`<data_dir>/master.key`, none with a passphrase", (of) =>
+          of("key_provider.software.passphrase") === undefined
+            ? `${of("data_dir")}/master.key`
+            : undefined,
+        ),
       ),
     ),
     passphrase: secret("Derives the master key (argon2id) instead of the file."),

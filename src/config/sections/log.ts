@@ -1,6 +1,6 @@
 /** Settings of the log and the access log. */
 
-import { count, flag, path, word } from "#config/fields.ts";
+import { count, flag, path, word, written } from "#config/fields.ts";
 import { derived, section } from "#config/section.ts";
 
 /** The keys under `log`. */
@@ -12,10 +12,13 @@ export const log = section("Log", {
 /** The keys under `access_log`. */
 export const accessLog = section("Access log", {
   enabled: flag("Record every request, also unauthenticated ones.", true),
-  path: path(
-    "File of the access log with SQLite; rows may be lost, and the file removed, without harm to anything else.",
-    derived("`<data_dir>/access-log.db`", (of) =>
-      of("database.driver") === "sqlite" ? `${of("data_dir")}/access-log.db` : undefined,
+  path: written(
+    "file",
+    path(
+      "File of the access log with SQLite; rows may be lost, and the file removed, without harm to anything else.",
+      derived("`<data_dir>/access-log.db`", (of) =>
+        of("database.driver") === "sqlite" ? `${of("data_dir")}/access-log.db` : undefined,
+      ),
     ),
   ),
   retention_days: count("Days the access log is kept.", 30, { min: 1 }),

@@ -1,6 +1,6 @@
 /** Settings of static publishing. */
 
-import { baseUrl, count, field, flag, list, path, text } from "#config/fields.ts";
+import { baseUrl, count, field, flag, list, path, text, written } from "#config/fields.ts";
 import { secret } from "#config/secret-field.ts";
 import { derived, section } from "#config/section.ts";
 import { label, textual } from "#core/shape/texts.ts";
@@ -41,7 +41,7 @@ export const publish = section("Static publishing", {
   ),
   include_ocsp: flag("Publish the OCSP answers signed ahead too; needs `presign.enabled`.", false),
   dir: section("Into a directory", {
-    path: path("Directory; relying parties are served its `current`."),
+    path: written("public directory", path("Directory; relying parties are served its `current`.")),
     keep_snapshots: count("Newest snapshots that stay.", 3, { min: 1, max: 1000 }),
   }),
   s3: section("Into an S3-compatible store", s3Members),

@@ -18,6 +18,7 @@ import {
   reloadable,
   text,
   word,
+  written,
 } from "#config/fields.ts";
 import { derived, section } from "#config/section.ts";
 
@@ -122,15 +123,18 @@ export const server = section("Listeners", {
     address: hostPort("Address of the cleartext listener.", "0.0.0.0:8080"),
   }),
   unix_socket: section("The routes of the main listener on a Unix socket", {
-    path: field("Path of the socket; without it there is none.", socketPath),
+    path: written("file", field("Path of the socket; without it there is none.", socketPath)),
     mode: field("Permission bits in octal digits: who may connect.", permissionBits, "0600"),
     group: text("Group the socket belongs to."),
   }),
   admin_socket: section("Local administration", {
     enabled: flag("Listen on a Unix socket (mode 0600) for the command line.", true),
-    path: path(
-      "Path of the socket.",
-      derived("`<data_dir>/admin.sock`", (of) => `${of("data_dir")}/admin.sock`),
+    path: written(
+      "file",
+      path(
+        "Path of the socket.",
+        derived("`<data_dir>/admin.sock`", (of) => `${of("data_dir")}/admin.sock`),
+      ),
     ),
   }),
   max_body_bytes: count("Largest request body in bytes; a larger one is answered 413.", 8_388_608, {

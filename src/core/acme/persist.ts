@@ -11,18 +11,24 @@ import { base64urlText } from "./base64url.ts";
 
 /** What a record is held against. */
 export interface PersistFacts {
+  /** The wildcard of the name is asked for. */
+  readonly wildcard: boolean;
+  /** Lower case, without final dot. */
+  readonly issuerDomainNames: readonly string[];
+  /** `persistAccountUris` of the account. */
+  readonly accountUris: ReadonlySet<string>;
+  readonly now: Instant;
+}
+
+/** By what records for a name speak of an account. */
+export interface PersistAccount {
   /** The name being validated, lower case, without `*.` and final dot. */
   readonly name: string;
-  /** The wildcard of that name is asked for. */
-  readonly wildcard: boolean;
   readonly accountUrl: string;
   /** Ends with a slash; the hash's name and value are appended. */
   readonly accountHashPrefix: string;
-  /** Lower case, without final dot. */
-  readonly issuerDomainNames: readonly string[];
   /** Of the account's key, and of former ones that a record may still speak of. */
   readonly thumbprints: readonly string[];
-  readonly now: Instant;
 }
 
 /** `no_match`: for another issuer or account, over, or not for wildcards. */
@@ -38,9 +44,7 @@ export function judgePersistRecord(value: string, facts: PersistFacts): PersistV
   if (!facts.issuerDomainNames.includes(record.issuer)) return "no_match";
   if (record.faulty) return "malformed";
   const { accountUri, validUntil, isForWildcards } = record;
-  if (accountUri === undefined || !persistAccountUris(facts).includes(accountUri)) {
-    return "no_match";
-  }
+  if (accountUri === undefined || !facts.accountUris.has(accountUri)) return "no_match";
   if (validUntil !== undefined && facts.now > validUntil) return "no_match";
   return facts.wildcard && !isForWildcards ? "no_match" : "match";
 }
@@ -61,20 +65,19 @@ export const persistAccountUris = ({
   accountUrl,
   accountHashPrefix,
   thumbprints,
-}: Pick<
-  PersistFacts,
-  "name" | "accountUrl" | "accountHashPrefix" | "thumbprints"
->): readonly string[] =>
-  thumbprints.flatMap((thumbprint) =>
-    [name, "*"].map((domain) => {
-      const digest = sha256(
-        Buffer.concat([
-          Uint8Array.of(domain.length),
-          Buffer.from(domain + thumbprint + accountUrl, "latin1"),
-        ]),
-      );
-      return `${accountHashPrefix}sha-256/${base64urlText(digest)}`;
-    }),
+}: PersistAccount): ReadonlySet<string> =>
+  new Set(
+    thumbprints.flatMap((thumbprint) =>
+      [name, "*"].map((domain) => {
+        const digest = sha256(
+          Buffer.concat([
+            Uint8Array.of(domain.length),
+            Buffer.from(domain + thumbprint + accountUrl, "latin1"),
+          ]),
+        );
+        return `${accountHashPrefix}sha-256/${base64urlText(digest)}`;
+      }),
+    ),
   );
 
 interface PersistRecord {

@@ -62,7 +62,7 @@ export function nameOfArchive(
 
 /** The name of an archive of an instance; `at` is told to the second. */
 export const archiveName = (instance: string, at: Instant): string =>
-  `pkid-${instance}-${compact(timestamp(at))}.tar.age`;
+  `pkid-${instance}-${stampOf(timestamp(at))}.tar.age`;
 
 /**
  * The archives of one instance, that which was made last first. `created_at` (RFC 3339) places only
@@ -73,12 +73,12 @@ export function newestFirst<A extends { readonly artifact: string; readonly crea
   archives: readonly A[],
 ): readonly A[] {
   const stamp = ({ artifact, created_at }: A) =>
-    nameOfArchive(artifact)?.stamp ?? compact(created_at);
+    nameOfArchive(artifact)?.stamp ?? stampOf(created_at);
   return archives.toSorted((a, b) => (stamp(a) < stamp(b) ? 1 : stamp(a) > stamp(b) ? -1 : 0));
 }
 
-/** `20261123T133000Z` of RFC 3339 in UTC. */
-const compact = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
+/** As names have it, `20261123T133000Z`, of RFC 3339 in UTC. */
+export const stampOf = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
 
 const softwareFolder = "keys/software/";
 /** A file of the software key store. */
@@ -113,6 +113,15 @@ const expectedKey = shape({
   spki_sha256: optional(name),
 });
 
+/** A token that holds some of them: what finds it again, and names whose procedure restores it. */
+const hsmToken = shape({
+  provider: name,
+  serial: name,
+  label: optional(name),
+  manufacturer: optional(name),
+  model: optional(name),
+});
+
 const manifest = shape({
   format: oneOf([formatName]),
   /** Of pkid. */
@@ -130,6 +139,8 @@ const manifest = shape({
   /** The last number given out in each scope. */
   crl_numbers: many(shape({ ca_id: name, scope: name, number: count })),
   hsm_keys: many(expectedKey),
+  /** Absent in archives of releases that did not tell. */
+  hsm_tokens: optional(many(hsmToken)),
   tables: many(table),
 });
 
@@ -146,6 +157,7 @@ const digests = shape({
 
 export type Manifest = ValueOf<typeof manifest>;
 export type ExpectedKey = Manifest["hsm_keys"][number];
+export type HsmToken = ValueOf<typeof hsmToken>;
 /** `digests.json`: everything before it, vouched for by the key of the sign ledger. */
 export type Digests = ValueOf<typeof digests>;
 /** One member; `rows` of a piece of a table. */

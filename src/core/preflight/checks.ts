@@ -37,16 +37,16 @@ export const preflightChecks = {
     "configuration file", "readable by others while it holds inline secrets", "writable by others",
     "Set mode 0600 and the service user as owner."),
   "config.default_secrets": row(
-    "passwords, passphrases and keys of ACME bindings", "a secret under 64 bits of entropy, a key of bindings under 32 octets", "a known default is in use",
+    "every secret that is set: passwords, passphrases, PINs, keys of MACs and of ACME bindings", "a secret under 64 bits of entropy, a key of a MAC or binding under 32 octets", "a known default, or what the example has, is in use",
     "Replace it and restart.", "config"),
   "secret.sources": row(
     "every source resolves", "an inline value is shadowed by a source, or a file is readable by others by permission", "unresolvable, or a file readable by others",
     "Fix the source or its permissions.", "config"),
   "data_dir.modes": row(
-    "data directory, database, keys, master key, sockets", none, "key material or database open to others",
+    "data directory, database, keys, master key, sockets, backups", "backup directory open to others", "key material or database open to others",
     "chmod 0700 for directories, 0600 for files.", "config"),
   "disk.space": row(
-    "data volume: bytes and inodes", "< 10 % or < 2 GiB free, or < 14 days at the present growth", "< `database.min_free_mb` × 2, or < 1 % of inodes",
+    "data, backup and publish volumes: bytes and inodes", "< 10 % or < 2 GiB free, or < 14 days at the present growth", "< `database.min_free_mb` × 2, or < 1 % of inodes",
     "Enlarge the volume or run retention.", "config"),
   "disk.fsync": row(
     "settings that make a commit durable, a timed test write", "median fsync > 50 ms", "a setting is off, or the file system is a network mount without locking",
@@ -62,7 +62,7 @@ export const preflightChecks = {
     "Run `pkid migrate` or the newer binary.", "config"),
   "db.integrity": row(
     "foreign keys, states, duplicates", none, "any violation",
-    "Stop the server and restore from a backup; `pkid audit verify` says what the chains still prove.", "config", "deep"),
+    "Run `pkid verify`; restore if it confirms.", "config", "deep"),
   "keyprovider.ca": row(
     "the provider of CA keys opens and answers", "no probe available", "unreachable, wrong PIN, several tokens match",
     "Check module, token and PIN source.", "config"),
@@ -92,7 +92,7 @@ export const preflightChecks = {
     "Run `keys kek rotate`.", "store", "keys"),
   "ledger.head": row(
     "ledger tail, open entries", "an entry open for more than 1 min", "hash broken, artefact missing",
-    "`pkid audit verify`; treat as an incident.", "config"),
+    "`pkid verify`; treat as an incident.", "config"),
   "issuance.orphans": row(
     "intents without artefact", "any in the last 30 days", "orphans in a public profile not revoked",
     "Review `cert orphans`; revoke what was logged.", "store"),
@@ -112,11 +112,11 @@ export const preflightChecks = {
     "leaf counts per severity", "any critical", "any expired and not superseded for more than 7 days",
     "`pkid monitor expiring`; renew or revoke.", "store"),
   "crl.freshness": row(
-    "newest CRL of each CA", "past half life, or none yet", "past nextUpdate, or begins in the future",
+    "newest base and delta of every scope", "past half life, or none yet; a delta older than its interval, or none on the newest base", "past nextUpdate, begins in the future, or has a lower number than what is published",
     "Check the leader, the CA key and the clock; `pkid monitor clock-accept` confirms the time.", "store"),
   "crl.partitions": row(
     "stamped against served partitions", "no partitions while a full CRL exceeds 10 MiB; one not published yet", "a stamped partition is not served or lacks an entry",
-    "Raise `crl.shards`; run `pkid crl status`.", "config", "store"),
+    "Raise `crl.shards`; run `pkid verify`.", "config", "store"),
   "revocation.urls": row(
     "the CDP, OCSP and caIssuers URLs of the newest certificate of each CA, fetched from here", "answer > 1 s; https-only CDP; a copy past half of its life", "no answer, wrong signer, stale, redirect",
     "Fix DNS, proxy or `crl.base_url`.", "config", "store", "network"),
@@ -166,7 +166,7 @@ export const preflightChecks = {
     "each directory through `acme.base_url`", none, "unreachable, or its addresses differ",
     "Fix the proxy or `acme.base_url`.", "config", "server", "network"),
   "protocols.ready": row(
-    "CA and profiles of each ACME directory", "a profile that people need approval for", "missing, not active, or of another tenant",
+    "CA, key and profiles of each ACME directory", "a profile that people need approval for", "missing, not active, or of another tenant; a key that is away or another; a profile that is missing",
     "Create the CA or correct `acme.ca_label`.", "config", "store"),
   "ct.logs": row(
     "each profile's policy can be met; logs answer", "a log is read-only, retired or silent", "policy cannot be met",
@@ -184,8 +184,8 @@ export const preflightChecks = {
     "per guarded class", "exactly as many approvers as needed", "fewer distinct people than the threshold besides any maker",
     "Add approvers or lower the threshold.", "config"),
   "leader.presence": row(
-    "leadership and jobs", "a job overdue", none,
-    "Check Postgres connectivity between replicas.", "server"),
+    "jobs, and the leases under which one process does each", "in an hour more than 3 leases lost, or two under one; a job overdue", "no job has succeeded for 60 s",
+    "Check Postgres connectivity between replicas.", "store", "server"),
   "clock.skew": row(
     "host against database and newest event", "> 10 s", "> 60 s, or an event in the future",
     "Fix NTP; see `monitor clock-accept`.", "store"),

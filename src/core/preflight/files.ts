@@ -29,12 +29,22 @@ export function judgeConfigFile(file: FileFacts, secrets: readonly string[]): Fi
   return passed(`${what}.`);
 }
 
-/** What must be open to its owner alone; absent files are of no concern. */
-export function judgePrivate(files: readonly FileFacts[]): Finding {
-  const there = files.filter(({ kind }) => kind !== "absent");
-  const open = there.filter(({ mode }) => (mode & 0o077) !== 0);
-  const findings = open.map((file) => failed(`${file.path} has mode ${modeText(file)}.`));
-  return gathered(findings, `${there.length} files and directories are open to their owner only.`);
+/**
+ * What must be open to its owner alone; absent files are of no concern. `sealed` is the same for
+ * what is encrypted whoever reads it: then it is a warning.
+ */
+export function judgePrivate(
+  files: readonly FileFacts[],
+  sealed: readonly FileFacts[] = [],
+): Finding {
+  const open = ({ kind, mode }: FileFacts) => kind !== "absent" && (mode & 0o077) !== 0;
+  const told = (file: FileFacts) => `${file.path} has mode ${modeText(file)}.`;
+  const findings = [
+    ...files.filter(open).map((file) => failed(told(file))),
+    ...sealed.filter(open).map((file) => warned(told(file))),
+  ];
+  const there = [...files, ...sealed].filter(({ kind }) => kind !== "absent").length;
+  return gathered(findings, `${there} files and directories are open to their owner only.`);
 }
 
 /**

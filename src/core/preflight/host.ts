@@ -13,9 +13,14 @@ export interface VolumeFacts {
   /** 0 where the file system has no fixed number of them. */
   readonly inodesTotal: number;
   readonly inodesFree: number;
+  /** What of the instance is written to it. */
+  readonly holds: "data" | "backups" | "snapshots";
 }
 
-/** `bytesPerDay` is how fast the database grows; undefined when nobody can tell. */
+/**
+ * `bytesPerDay` is how fast the database grows; undefined when nobody can tell. Old backups and
+ * snapshots make room for newer ones.
+ */
 export function judgeVolume(
   volume: VolumeFacts,
   limits: { readonly minFreeMegabytes: number; readonly bytesPerDay: number | undefined },
@@ -23,13 +28,17 @@ export function judgeVolume(
   const { path, bytesTotal, bytesFree, inodesTotal, inodesFree } = volume;
   const free = `${path} has ${sizeText(bytesFree)} free of ${sizeText(bytesTotal)}`;
   if (bytesFree < limits.minFreeMegabytes * 2 * megabyte) {
-    return failed(`${free}; issuance stops at ${limits.minFreeMegabytes} MiB.`);
+    const least = `${limits.minFreeMegabytes} MiB`;
+    return volume.holds === "data"
+      ? failed(`${free}; issuance stops at ${least}.`)
+      : failed(`${free}, for ${volume.holds}: less than twice the ${least} that must stay free.`);
   }
   if (inodesTotal > 0 && inodesFree < inodesTotal / 100) {
     return failed(`${path} has ${inodesFree} inodes free of ${inodesTotal}.`);
   }
   if (bytesFree < 2 * gigabyte || bytesFree < bytesTotal / 10) return warned(`${free}.`);
-  const days = limits.bytesPerDay === undefined ? undefined : bytesFree / limits.bytesPerDay;
+  const grows = volume.holds === "data" ? limits.bytesPerDay : undefined;
+  const days = grows === undefined ? undefined : bytesFree / grows;
   if (days !== undefined && days < daysMin) {
     return warned(`${free}, enough for ${Math.floor(days)} days at the present growth.`);
   }
@@ -166,14 +175,36 @@ export function judgeClock(skew: {
   return gathered(findings, `${good} No event lies in the future.`);
 }
 
+/** How the work that is done by one process at a time goes on, as one of them sees it. */
+export interface LeadershipFacts {
+  /** Jobs that have not succeeded in time. */
+  readonly late: readonly string[];
+  /** Since any job has succeeded. */
+  readonly idleSeconds: number;
+  /** In the last hour: work done beside another holder of its lease, and leases lost under work. */
+  readonly shared: number;
+  readonly lost: number;
+}
+
 /**
- * Jobs that have not succeeded in time. One process is always its own leader; what can be missing
- * is its work.
+ * Every process works, and whoever holds the lease of a work does it: nobody leads where no work
+ * succeeds. Two holders of a lease waste work and spoil none (`Store.exclusively`).
  */
-export function judgeJobs(late: readonly string[]): Finding {
-  return late.length === 0
-    ? passed("This process leads, and every job succeeds in time.")
-    : warned(`Jobs that did not succeed in time: ${late.join(", ")}.`);
+export function judgeLeadership({ late, idleSeconds, shared, lost }: LeadershipFacts): Finding {
+  const findings: Finding[] = [];
+  if (idleSeconds > idleSecondsMax) {
+    findings.push(failed(`No job has succeeded for ${Math.floor(idleSeconds)} s.`));
+  }
+  if (shared > 0) {
+    findings.push(
+      warned(`Work done beside another holder of its lease, in the last hour: ${shared}.`),
+    );
+  }
+  if (lost > lostMax) findings.push(warned(`Leases lost in the last hour: ${lost}.`));
+  if (late.length > 0) {
+    findings.push(warned(`Jobs that did not succeed in time: ${late.join(", ")}.`));
+  }
+  return gathered(findings, "Every job succeeds in time, each done by one process.");
 }
 
 function medianOf(values: readonly number[]): number | undefined {
@@ -201,4 +232,6 @@ const engines = {
 } as const;
 const lagSecondsMax = 10;
 const daysMin = 14;
+const idleSecondsMax = 60;
+const lostMax = 3;
 const medianMsMax = 50;

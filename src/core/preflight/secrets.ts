@@ -9,12 +9,15 @@ import { failed, type Finding, gathered, skipped, warned } from "./finding.ts";
 export interface NamedSecret {
   readonly key: string;
   readonly value: string;
+  /** True where whoever guesses is stopped after a few wrong ones, as by a token. */
+  readonly fewGuesses?: boolean;
 }
 
 /** Warns below 64 bits, fails for what everybody tries first. */
 export function judgeSecrets(secrets: readonly NamedSecret[]): Finding {
-  const findings = secrets.flatMap(({ key, value }): readonly Finding[] => {
+  const findings = secrets.flatMap(({ key, value, fewGuesses }): readonly Finding[] => {
     if (isKnownDefault(value)) return [failed(`${key} is a known default.`)];
+    if (fewGuesses === true) return [];
     const bits = Math.floor(entropyBits(value));
     return bits < bitsMin ? [warned(`${key} withstands about 2^${bits} guesses.`)] : [];
   });
@@ -23,15 +26,19 @@ export function judgeSecrets(secrets: readonly NamedSecret[]): Finding {
   return gathered(findings, `${counted} looked at.`);
 }
 
-/** Warns of keys of MACs that are shorter than what they make; `value` is base64url. */
+/** Warns of keys of MACs that are shorter than what they make; `value` is base64 or base64url. */
 export const judgeMacKeys = (keys: readonly NamedSecret[]): readonly Finding[] =>
   keys.flatMap(({ key, value }) => {
     const { length } = Buffer.from(value, "base64url");
     return length < macOctets ? [warned(`${key} has ${length} octets; 32 are due.`)] : [];
   });
 
-/** True for what everybody tries first, however it is spelled. */
+/**
+ * True for what everybody tries first, however it is spelled, and for what the example of the
+ * configuration has in the place of every secret.
+ */
 export function isKnownDefault(value: string): boolean {
+  if (/^\*+$/.test(value)) return true;
   const bare = value.toLowerCase().replace(/[^a-z]/g, "");
   return (
     knownDefaults.has(value.toLowerCase()) ||
@@ -78,6 +85,8 @@ const knownDefaults: ReadonlySet<string> = new Set([
   "passw0rd",
   "secret",
   "changeme",
+  "minioadmin",
+  "wjalrxutnfemi/k7mdeng/bpxrficyexamplekey",
   "changeit",
   "change-me",
   "default",

@@ -89,14 +89,15 @@ export const hostAndPort = checkedText("host:port", "0.0.0.0:8080", (value) => {
   return undefined;
 });
 
-/** An address with a port, for what is asked before any name can be resolved. */
-export const addressAndPort = checkedText("address:port", "192.0.2.53:53", (value) => {
-  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(value);
-  const [, bracketed, plain, digits] = parts ?? [];
-  const octets = parseIpAddress(bracketed ?? plain ?? "")?.length;
+/** A server to be asked: an address or the name of a host, with a port. */
+export const serverAndPort = checkedText("host:port", "192.0.2.53:53", (value) => {
+  const parts = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(value);
+  const [, bracketed, plain = "", digits] = parts ?? [];
+  const octets = parseIpAddress(bracketed ?? plain)?.length;
+  const isHost = bracketed === undefined ? octets === 4 || isDnsName(plain) : octets === 16;
   const port = Number(digits);
-  if (octets !== (bracketed === undefined ? 4 : 16) || port < 1 || port > 65535) {
-    return "must be an address and a port, like 192.0.2.53:53 or [2001:db8::53]:53";
+  if (!isHost || port < 1 || port > 65535) {
+    return "must be a host and a port, like 192.0.2.53:53, [2001:db8::53]:53 or dns.example:53";
   }
   return undefined;
 });
@@ -111,11 +112,13 @@ export const block = checkedText("CIDR", "10.0.0.0/8", (value) =>
   parseCidr(value) === undefined ? "must be an address block like 10.0.0.0/8" : undefined,
 );
 
+/** Of `dnsName`. */
+const dnsNamePattern =
+  /^(?=.{1,253}$)(?!(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$/;
+const isDnsName = (text: string): boolean => dnsNamePattern.test(text);
+
 /** A host name: labels of letters, digits and inner hyphens, the last of them no number. */
-export const dnsName = textual("DNS name", "pki.example.internal", {
-  pattern:
-    /^(?=.{1,253}$)(?!(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$/,
-});
+export const dnsName = textual("DNS name", "pki.example.internal", { pattern: dnsNamePattern });
 
 /**
  * The name of a profile or label: 1..64 letters, digits, dots, underscores and hyphens (CFG-10).

@@ -10,7 +10,7 @@ import { type AcmeJws, verifyAcmeJws } from "#core/acme/jws.ts";
 import { readContacts } from "#core/acme/contacts.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { orderedId } from "#core/ids.ts";
-import { assert, refuse } from "#core/problems.ts";
+import { refuse } from "#core/problems.ts";
 import { Recent } from "#core/recent.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import { requireActive } from "#domain/access/suspension.ts";
@@ -161,6 +161,8 @@ export class Accounts {
       termsAgreedAt: asked.termsOfServiceAgreed === true ? now : undefined,
       eabId: bound?.eabId,
       createdAt: now,
+      // Whose credential was taken is an operator's to end.
+      idleSince: bound === undefined ? now : undefined,
     };
     return { account, bound };
   }
@@ -208,7 +210,7 @@ export class Accounts {
     const { store, clock } = this.#deps;
     const now = clock.now();
     await store.atomically(async (tx) => {
-      if (!(await tx.acme.endAccount(account.id, status))) return;
+      if (!(await tx.acme.endAccount(account.id, status, now))) return;
       await tx.audit.appendEvent(
         {
           ...authorOf(origin, account.tenant),
@@ -239,7 +241,7 @@ export class Accounts {
     await keys.requireSound(key, account.tenant, now);
     await store.atomically(async (tx) => {
       const current = await tx.acme.lockAccount(account.id);
-      assert(current !== undefined, "accounts are never deleted");
+      if (current === undefined) throw refuse("acme_account_unknown");
       if (current.status !== "valid") throw ended(current);
       // Of two changes signed with the same old key one comes too late.
       if (current.thumbprint !== account.thumbprint) throw unsigned();

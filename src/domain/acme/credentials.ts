@@ -190,7 +190,7 @@ export class Credentials {
     for (let ended = 0; ; ) {
       const now = clock.now();
       const accounts = await store.atomically(async (tx) => {
-        const ids = await tx.acme.endAccountsOf(eab, accountsAtOnce);
+        const ids = await tx.acme.endAccountsOf(eab, accountsAtOnce, now);
         for (const target of ids) await tx.audit.appendEvent({ ...event, target }, now);
         return ids;
       });

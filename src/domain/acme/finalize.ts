@@ -175,6 +175,7 @@ export class Finalization {
     const certificate = { caId, serial, notAfter };
     const valid = await tx.acme.settleOrder(order.id, { status: "valid", certificate });
     if (!valid) throw refuse("acme_order_not_ready", { status: "processing" });
+    if (account.idleSince !== undefined) await tx.acme.setIdle(account.id, undefined);
     if (order.replaces !== undefined) {
       await tx.acme.markReplaced(order.replaces, order.id);
       await tx.replacements.noteReplaced(order.replaces, createdAt);

@@ -15,6 +15,7 @@ import { Directories, type DirectorySections } from "./directories.ts";
 import { Downloads } from "./downloads.ts";
 import type { EabKeyDeps } from "./eab-keys.ts";
 import { Finalization } from "./finalize.ts";
+import { IdleAccounts } from "./idle-accounts.ts";
 import { Inventory } from "./inventory.ts";
 import { IssuanceRate, RememberedRate } from "./issuance-rate.ts";
 import { AccountKeys } from "./key-checks.ts";
@@ -65,8 +66,11 @@ export interface Acme {
   readonly replacements: Replacements;
   readonly replacementWork: ReplacementWork;
   readonly cleanUp: CleanUp;
+  readonly idleAccounts: IdleAccounts;
   /** Refuses `key_unavailable` while their key cannot be opened. */
   readonly nonces: () => Promise<Nonces>;
+  /** One nonce at once; undefined as long as their key is not open, which this begins. */
+  readonly freshNonce: () => string | undefined;
 }
 
 /** Puts it together; nothing is read or made before somebody asks. */
@@ -97,22 +101,32 @@ export function openAcme(deps: AcmeDeps): Acme {
     replacements: new Replacements({ ...deps, rate, plans }),
     replacementWork: new ReplacementWork({ ...deps, rate }),
     cleanUp: new CleanUp(deps),
-    nonces: opened(deps),
+    idleAccounts: new IdleAccounts(deps),
+    ...opened(deps),
   };
 }
 
 /** The key is opened once; a refusal is none for good. */
-function opened(deps: AcmeDeps): () => Promise<Nonces> {
-  let made: Promise<Nonces> | undefined;
+function opened(deps: AcmeDeps): Pick<Acme, "nonces" | "freshNonce"> {
+  let [opening, open]: [Promise<Nonces> | undefined, Nonces | undefined] = [undefined, undefined];
   const make = async () => {
     const key = await nonceKey({ ...deps, configured: deps.configuredNonceKey });
-    return new Nonces({ ...deps, key });
+    open = new Nonces({ ...deps, key });
+    return open;
   };
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
+  const nonces = () => {
+    opening ??= make().catch((error: unknown) => {
+      opening = undefined;
       throw error;
     });
-    return made;
+    return opening;
+  };
+  return {
+    nonces,
+    freshNonce: () => {
+      // Whoever cannot do without one is told why there is none.
+      if (open === undefined) nonces().catch(() => {});
+      return open?.fresh();
+    },
   };
 }

@@ -23,6 +23,7 @@ import type { Clock, Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { Bindings, Limits } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
+import { stirred } from "./idle-accounts.ts";
 import type { Inventory } from "./inventory.ts";
 import type { Spend } from "./nonces.ts";
 import type { AcmeSections } from "./sections.ts";
@@ -137,6 +138,7 @@ export class Orders {
     const identifiers = namesOf(order);
     await this.#deps.store.atomically(async (tx) => {
       await spend(tx);
+      await stirred(tx, account, order.createdAt);
       await tx.acme.addOrder(order, created);
       await tx.audit.appendEvent(
         {
@@ -298,7 +300,10 @@ export class Orders {
     const [proof] = await this.#proofs(account, [only], clock.now());
     if (proof === undefined) throw unprovable(only);
     if (proof.status === "pending") {
-      await store.atomically((tx) => tx.acme.addAuthorization(proof));
+      await store.atomically(async (tx) => {
+        await stirred(tx, account, proof.createdAt);
+        await tx.acme.addAuthorization(proof);
+      });
     }
     return proof;
   }

@@ -47,7 +47,8 @@ export class Revocations {
   /**
    * Revokes a certificate of the directory's lineage. Refuses `acme_not_found` for one that is not
    * in the inventory byte for byte, `acme_unauthorized` without right, `acme_bad_revocation_reason`
-   * for a reason that is not for subscribers, `acme_already_revoked`.
+   * for a reason that is not for subscribers, `acme_already_revoked`. Who has the key and not the
+   * account ends what records of its names say of keys that the account has had before.
    */
   async revoke(
     directory: Directory,
@@ -68,6 +69,7 @@ export class Revocations {
     const ca = await store.read.cas.byId(record.caId);
     if (ca === undefined) throw refuse("acme_not_found");
     const origin = acmeOrigin(subjectOf(who), whence);
+    const obtained = await store.read.acme.obtained(record);
     const { status } = await revoker.revoke(
       {
         ca,
@@ -77,6 +79,9 @@ export class Revocations {
         keyProven: who.by === "key",
         protocol: "acme",
         also: async (tx, at) => {
+          if (who.by === "key" && obtained !== undefined) {
+            await tx.acme.endRecords(obtained.account, provenNames(record));
+          }
           await tx.audit.appendEvent(eventOf(origin, ca, record.serial, who), at);
         },
       },
@@ -140,6 +145,11 @@ function identifiersOf(
   }
   return names;
 }
+
+/** The names below which standing records lie. */
+const provenNames = ({ sans }: CertificateRecord): readonly string[] => [
+  ...new Set((identifiersOf(sans) ?? []).map(({ identifier }) => identifier.value)),
+];
 
 /** Whose event it is; a key without account is named by its digest. */
 const subjectOf = (who: Revoking): `acme:${string}` =>

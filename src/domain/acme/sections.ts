@@ -16,6 +16,7 @@ export interface AcmeSections {
     readonly order_validity_hours: number;
     readonly authz_validity_hours: number;
     readonly max_identifiers: number;
+    readonly idle_account_days: number;
     readonly renewal_window_days: number;
     readonly renewal_window_width_hours: number;
     readonly renewal_poll_hours: number;

@@ -28,6 +28,11 @@ export interface AccountRecord {
   /** The credential it was bound with, whose limits are its own for life (EAB-3). */
   readonly eabId: string | undefined;
   readonly createdAt: Instant;
+  /**
+   * Since when nothing that it does lasts: since its last order while it never had a certificate,
+   * or since it ended. Undefined for one that is kept: it had one, or was bound with a credential.
+   */
+  readonly idleSince: Instant | undefined;
 }
 
 /** A credential of external account binding; its key is sealed at its place. */
@@ -139,15 +144,26 @@ export interface ValidationJob {
   readonly account: AccountRecord;
 }
 
-/** Which challenges a store takes. */
+/** A challenge whose proof is to be looked for by now. */
+export interface DueChallenge {
+  readonly id: string;
+  readonly account: string;
+  /** The name or address that is to be proved. */
+  readonly host: string;
+}
+
+export interface DueFilter {
+  readonly at: Instant;
+  /** Those whose challenges are passed over, because as many as may are being worked on. */
+  readonly exceptAccounts: readonly string[];
+  readonly exceptHosts: readonly string[];
+}
+
+/** Which challenges a store takes, and for how long nobody else does. */
 export interface ChallengeClaim {
+  readonly ids: readonly string[];
   readonly at: Instant;
   readonly leaseUntil: Instant;
-  readonly limit: number;
-  /** That one and no other. */
-  readonly only?: string | undefined;
-  /** Accounts whose challenges wait, because as many as may are being worked on; a few at most. */
-  readonly exceptAccounts: readonly string[];
 }
 
 /** What became of an attempt. */
@@ -187,8 +203,11 @@ export interface OrderFilter {
 export interface AcmeReads {
   account(id: string): Promise<AccountRecord | undefined>;
   accountByKey(directory: string, thumbprint: string): Promise<AccountRecord | undefined>;
-  /** Thumbprints of the keys an account has had, its own first, 20 at most. */
-  thumbprints(account: string): Promise<readonly string[]>;
+  /**
+   * Thumbprints of the keys by which standing records of a name speak of an account: its own, then
+   * those it has had, the last one first, without those that were ended for the name.
+   */
+  thumbprints(account: string, identifier: string): Promise<readonly string[]>;
   /** True when an account of any directory has the key, or has had it until now. */
   isAccountKey(spkiSha256: string): Promise<boolean>;
   accounts(filter: AccountFilter, limit: number, after?: PageKey): Promise<Page<AccountRecord>>;
@@ -211,6 +230,12 @@ export interface AcmeReads {
   challenge(
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
+  /** Challenges that are due and in nobody's lease, oldest first; those behind `after`. */
+  dueChallenges(
+    filter: DueFilter,
+    limit: number,
+    after?: PageKey,
+  ): Promise<{ readonly items: readonly DueChallenge[]; readonly next: PageKey | undefined }>;
   /** One for each id, in their order. */
   authorizations(ids: readonly string[]): Promise<readonly AuthorizationFacts[]>;
   /**
@@ -255,14 +280,23 @@ export interface AcmeWrites {
    * Ends an account that is valid: its pending and valid authorizations are deactivated, its
    * pending and ready orders invalid. False when it was not valid any more.
    */
-  endAccount(id: string, status: "deactivated" | "revoked"): Promise<boolean>;
+  endAccount(id: string, status: "deactivated" | "revoked", at: Instant): Promise<boolean>;
   /** Ends every valid account bound with it; gives their ids, `limit` at most in one unit. */
-  endAccountsOf(eab: string, limit: number): Promise<readonly string[]>;
+  endAccountsOf(eab: string, limit: number, at: Instant): Promise<readonly string[]>;
+  /** Since when a valid account that was idle is so; undefined: not any more, whatever it does. */
+  setIdle(id: string, since: Instant | undefined): Promise<void>;
+  /**
+   * Removes accounts that have been idle since before `before` and that no order or authorization
+   * names, with the keys they had; gives how many, `limit` at most.
+   */
+  pruneAccounts(before: Instant, limit: number): Promise<number>;
   /** Gives the other account of the directory that has the key, and changes nothing then. */
   changeKey(
     id: string,
     key: Pick<AccountRecord, "thumbprint" | "jwk" | "spkiSha256">,
   ): Promise<string | undefined>;
+  /** Standing records of these names by keys that the account has had until now count no more. */
+  endRecords(account: string, identifiers: readonly string[]): Promise<void>;
   addEab(eab: EabRecord): Promise<void>;
   /**
    * Takes a use of a credential that is active at `now`; false when it is unknown, revoked, expired
@@ -301,8 +335,8 @@ export interface AcmeWrites {
    */
   beginChallenge(id: string, at: Instant): Promise<boolean>;
   /**
-   * Takes challenges that are due and in nobody's lease, oldest first, and counts an attempt of
-   * each.
+   * Takes those of the challenges that are due and in nobody's lease, oldest first, and counts an
+   * attempt of each.
    */
   claimChallenges(of: ChallengeClaim): Promise<readonly ValidationJob[]>;
   /**

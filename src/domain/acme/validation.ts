@@ -3,16 +3,21 @@
  * found or given up (CHA-1 to CHA-4).
  */
 
-import { keyAuthorization } from "#core/acme/challenges.ts";
+import { type ChallengeType, keyAuthorization } from "#core/acme/challenges.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
+import type { PageKey } from "#domain/page.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { AttemptPlaces, type Closed } from "./attempt-places.ts";
 import type { Directories } from "./directories.ts";
 import type { AcmeSections } from "./sections.ts";
 import type { Spend } from "./nonces.ts";
-import type { AttemptResult, ChallengeClaim, ValidationJob } from "./store.ts";
-import type { ValidationOutcome, Validators } from "./validators.ts";
+import type { AttemptResult, ChallengeClaim, DueChallenge, ValidationJob } from "./store.ts";
+import type { ValidationOutcome, ValidationProblem, Validators } from "./validators.ts";
+
+/** How an attempt ended: who was asked says no (`denied`), or nobody says anything (`error`). */
+export type AttemptWord = "success" | "denied" | "error";
 
 export interface ValidationDeps {
   readonly store: Store;
@@ -21,17 +26,25 @@ export interface ValidationDeps {
   readonly directories: Directories;
   readonly validators: Validators;
   /** Told of every attempt; metrics are its only use. */
-  readonly onAttempt: (type: string, proved: boolean) => void;
+  readonly onAttempt: (type: ChallengeType, result: AttemptWord) => void;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Works on challenges that are due, of any replica's accounts. */
+/**
+ * Works on challenges that are due, of any replica's accounts. A challenge is taken, and its
+ * attempt counted, when it has a place to run at once and not before: those that wait hold no
+ * lease, which could end while they do, and no place.
+ */
 export class Validation {
   readonly #deps: ValidationDeps;
-  /** Attempts under way or waiting for their turn, by challenge. */
+  /** Attempts under way, by challenge. */
   readonly #underWay = new Map<string, Promise<void>>();
-  readonly #accounts = new Slots(perAccount);
-  readonly #hosts = new Slots(perHost);
+  readonly #places = new AttemptPlaces();
+  /** Who could have no place when somebody was last left waiting; undefined when nobody is. */
+  #closed: Closed | undefined;
+  /** The look for what is due that is under way, and whether there is to be another behind it. */
+  #looking: Promise<void> | undefined;
+  #lookAgain = false;
   /**
    * When this process knows of work, in whole seconds, so that there are few of them; what others
    * have left is looked for now and then.
@@ -49,18 +62,24 @@ export class Validation {
    * way or decided is left alone (CHA-2). True when this call has begun it. Nobody waits for the
    * attempt.
    */
-  async begin(challenge: string, spend: Spend): Promise<boolean> {
+  async begin(challenge: DueChallenge, spend: Spend): Promise<boolean> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    const claim = this.#free() > 0 ? this.#claim(1, now, challenge) : undefined;
-    const { begun, jobs } = await store.atomically(async (tx) => {
-      await spend(tx);
-      const begun = await tx.acme.beginChallenge(challenge, now);
-      const taken = begun && claim !== undefined;
-      return { begun, jobs: taken ? await tx.acme.claimChallenges(claim) : [] };
-    });
-    if (begun && jobs.length === 0) this.#note(now);
-    this.#work(jobs);
+    // While a look is under way those who have waited longer come first.
+    const placed = this.#looking === undefined && this.#reserve(challenge);
+    const { begun, jobs } = await store
+      .atomically(async (tx) => {
+        await spend(tx);
+        const begun = await tx.acme.beginChallenge(challenge.id, now);
+        const claim = begun && placed ? this.#claim([challenge], now) : undefined;
+        return { begun, jobs: claim === undefined ? [] : await tx.acme.claimChallenges(claim) };
+      })
+      .catch((error: unknown) => {
+        if (placed) this.#work([challenge], []);
+        throw error;
+      });
+    if (placed) this.#work([challenge], jobs);
+    else if (begun) this.#leaveWaiting(challenge);
     return begun;
   }
 
@@ -68,16 +87,18 @@ export class Validation {
   async run(): Promise<void> {
     const now = this.#deps.clock.now();
     const due = [...this.#due].filter((at) => at <= now);
-    if (this.#free() <= 0 || (due.length === 0 && !this.#isSweepDue(now))) return;
+    if (due.length === 0 && !this.#isSweepDue(now)) return;
     this.#sweptAt = now;
     // Others stay: what is to be tried again later is due later.
     for (const at of due) this.#due.delete(at);
-    await this.#take(this.#free());
+    await this.#look();
   }
 
   /** Begins nothing more, and waits for what is under way. */
   async halt(): Promise<void> {
     this.#halted = true;
+    // Whoever asked for the look is told of its faults.
+    await Promise.allSettled([this.#looking]);
     await Promise.all(this.#underWay.values());
   }
 
@@ -91,44 +112,105 @@ export class Validation {
     this.#due.add(Math.ceil(at / 1000) * 1000);
   }
 
-  #free(): number {
-    return this.#halted ? 0 : altogether - this.#underWay.size;
+  /** One look at a time; what was asked for meanwhile is looked for behind it. */
+  #look(): Promise<void> {
+    this.#lookAgain = true;
+    this.#looking ??= this.#looks();
+    return this.#looking;
   }
 
-  async #take(limit: number): Promise<void> {
-    const { store, clock } = this.#deps;
-    const now = clock.now();
-    const claim = this.#claim(limit, now);
-    const jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
-    this.#work(jobs);
-    if (jobs.length === limit) this.#note(now);
-  }
-
-  #claim(limit: number, at: Instant, only?: string): ChallengeClaim {
-    const { validation_timeout_seconds: seconds } = this.#deps.config().acme;
-    // Long enough for those who wait their turn behind others of the same account.
-    const leaseUntil = addSeconds(at, seconds * turnsAhead + leaseSeconds);
-    return { at, leaseUntil, limit, only, exceptAccounts: this.#accounts.full() };
-  }
-
-  #work(jobs: readonly ValidationJob[]): void {
-    const { onFault } = this.#deps;
-    for (const job of jobs) {
-      const { id } = job.challenge;
-      const work = this.#attempt(job)
-        .catch(onFault)
-        .finally(() => this.#underWay.delete(id));
-      this.#underWay.set(id, work);
+  async #looks(): Promise<void> {
+    try {
+      do {
+        this.#lookAgain = false;
+        await this.#takeDue();
+      } while (this.#lookAgain && !this.#halted);
+    } finally {
+      // With the last question whether to look again: nobody asks in between and is not heard.
+      this.#looking = undefined;
     }
   }
 
+  /** Takes what is due and has a place, oldest first; who has none is passed over. */
+  async #takeDue(): Promise<void> {
+    const { store, clock } = this.#deps;
+    const at = clock.now();
+    let after: PageKey | undefined;
+    do {
+      this.#closed = this.#places.closed();
+      if (this.#closed.all || this.#halted) return;
+      const { accounts, hosts } = this.#closed;
+      const filter = { at, exceptAccounts: accounts, exceptHosts: hosts };
+      const page = await store.read.acme.dueChallenges(filter, lookedAtOnce, after);
+      const placed = page.items.filter((challenge) => this.#reserve(challenge));
+      this.#closed = this.#places.closed();
+      if (placed.length > 0) await this.#takePlaced(placed);
+      after = page.next;
+    } while (after !== undefined);
+  }
+
+  async #takePlaced(placed: readonly DueChallenge[]): Promise<void> {
+    const { store, clock } = this.#deps;
+    let jobs: readonly ValidationJob[] = [];
+    try {
+      const claim = this.#claim(placed, clock.now());
+      jobs = await store.atomically((tx) => tx.acme.claimChallenges(claim));
+    } finally {
+      this.#work(placed, jobs);
+    }
+  }
+
+  #claim(placed: readonly DueChallenge[], at: Instant): ChallengeClaim {
+    const { validation_timeout_seconds: seconds } = this.#deps.config().acme;
+    // From here on nobody waits but for the network, which has its bound, and for the database.
+    const leaseUntil = addSeconds(at, seconds + leaseSeconds);
+    return { ids: placed.map(({ id }) => id), at, leaseUntil };
+  }
+
+  /** A place for a challenge; one that is under way has its own, whatever became of its lease. */
+  #reserve(challenge: DueChallenge): boolean {
+    if (this.#halted || this.#underWay.has(challenge.id)) return false;
+    return this.#places.take(challenge);
+  }
+
+  /** Works on what was taken, and gives the places of the others back. */
+  #work(placed: readonly DueChallenge[], jobs: readonly ValidationJob[]): void {
+    for (const challenge of placed) {
+      const job = jobs.find((one) => one.challenge.id === challenge.id);
+      if (job !== undefined) {
+        this.#underWay.set(challenge.id, this.#worked(challenge, job));
+        continue;
+      }
+      this.#places.give(challenge);
+      // Not at once: what nobody can take would be looked for without end.
+      this.#note(this.#deps.clock.now());
+    }
+  }
+
+  async #worked(challenge: DueChallenge, job: ValidationJob): Promise<void> {
+    try {
+      await this.#attempt(job);
+    } catch (error) {
+      this.#deps.onFault(error);
+    }
+    this.#underWay.delete(challenge.id);
+    this.#places.give(challenge);
+    if (this.#closed === undefined || !this.#places.opened(this.#closed)) return;
+    this.#closed = undefined;
+    this.#look().catch(this.#deps.onFault);
+  }
+
+  /** One that had no place may have one by now; else it has one when somebody gives one back. */
+  #leaveWaiting(challenge: DueChallenge): void {
+    if (this.#places.isOpen(challenge)) this.#look().catch(this.#deps.onFault);
+    else if (this.#looking === undefined) this.#closed = this.#places.closed();
+  }
+
   async #attempt(job: ValidationJob): Promise<void> {
-    const { account, authorization, challenge } = job;
-    const host = authorization.identifier.value;
-    const outcome = await this.#accounts.within(account.id, () =>
-      this.#hosts.within(host, () => this.#tried(job)),
-    );
-    this.#deps.onAttempt(challenge.type, outcome.proved);
+    const { challenge } = job;
+    const outcome = await this.#tried(job);
+    const word = outcome.proved ? "success" : meanings[outcome.problem.type].word;
+    this.#deps.onAttempt(challenge.type, word);
     const result = this.#resultOf(job, outcome);
     await this.#deps.store.atomically((tx) =>
       tx.acme.settleChallenge(challenge.id, challenge.attempts, result),
@@ -155,7 +237,10 @@ export class Validation {
         persist: {
           accountHashPrefix: directory.url("/account-hash/"),
           issuerDomainNames: identifier === undefined ? [] : [identifier],
-          thumbprints: await store.read.acme.thumbprints(account.id),
+          thumbprints: await store.read.acme.thumbprints(
+            account.id,
+            authorization.identifier.value,
+          ),
         },
       }),
     });
@@ -172,7 +257,7 @@ export class Validation {
     }
     const { type, detail } = outcome.problem;
     const { identifier } = job.authorization;
-    const error: StoredProblem = { type, detail, status: statusOf[type], identifier };
+    const error: StoredProblem = { type, detail, status: meanings[type].status, identifier };
     const { attempts } = job.challenge;
     if (attempts >= validation_attempts) return { kind: "failed", error, at };
     const wait = waits[Math.min(attempts, waits.length) - 1] ?? 2;
@@ -180,58 +265,20 @@ export class Validation {
   }
 }
 
-/** How many may do something for each of many at a time; others wait, first come first served. */
-class Slots {
-  readonly #each: number;
-  readonly #taken = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
-
-  constructor(each: number) {
-    this.#each = each;
-  }
-
-  /** Those that have none left. */
-  full(): readonly string[] {
-    return [...this.#taken].filter(([, { running }]) => running >= this.#each).map(([key]) => key);
-  }
-
-  async within<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const slot = this.#taken.get(key) ?? { running: 0, waiting: [] };
-    this.#taken.set(key, slot);
-    if (slot.running >= this.#each) {
-      await new Promise<void>((resume) => slot.waiting.push(resume));
-    } else {
-      slot.running++;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = slot.waiting.shift();
-      // Whoever waited longest takes the place over.
-      if (next !== undefined) next();
-      else if (--slot.running === 0) this.#taken.delete(key);
-    }
-  }
-}
-
 /** RFC 8555 §6.7: what the server of the applicant says wrong is the applicant's to mend. */
-const statusOf = {
-  connection: 400,
-  dns: 400,
-  tls: 400,
-  unauthorized: 403,
-  incorrectResponse: 403,
-  rejectedIdentifier: 400,
-} as const satisfies Record<
-  Extract<ValidationOutcome, { readonly proved: false }>["problem"]["type"],
-  number
->;
+// biome-ignore format: the table is read by column.
+const meanings = {
+  connection:         { status: 400, word: "error" },
+  dns:                { status: 400, word: "error" },
+  tls:                { status: 400, word: "error" },
+  unauthorized:       { status: 403, word: "denied" },
+  incorrectResponse:  { status: 403, word: "denied" },
+  rejectedIdentifier: { status: 400, word: "denied" },
+} as const satisfies Record<ValidationProblem["type"], { status: number; word: AttemptWord }>;
 
 /** Seconds before the second, third and every further attempt (CHA-1). */
 const waits: readonly number[] = [2, 10, 30];
-const altogether = 64;
-const perAccount = 16;
-const perHost = 4;
-/** Attempts that may come before one that was claimed. */
-const turnsAhead = 5;
-const leaseSeconds = 30;
+/** For what an attempt does beside the network, on a database that is slow. */
+const leaseSeconds = 60;
 const sweepSeconds = 15;
+const lookedAtOnce = 64;

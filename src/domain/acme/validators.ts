@@ -37,7 +37,7 @@ export interface PersistTerms {
   /** The address that the hash of an account is appended to. */
   readonly accountHashPrefix: string;
   readonly issuerDomainNames: readonly string[];
-  /** Of every key that the account may have had when its record was made. */
+  /** Of every key that the account may have had when its record was made, its own first. */
   readonly thumbprints: readonly string[];
 }
 

@@ -4,6 +4,7 @@ import type { ProfileSet } from "#core/policy/profiles.ts";
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import { judgeAcmeDirectory } from "#core/preflight/network.ts";
 import type { Directories, Directory } from "#domain/acme/directories.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Outside } from "./outside.ts";
 
 export interface AcmeReachDeps {
@@ -40,24 +41,27 @@ async function answerOf(
 
 export interface AcmeReadyDeps {
   readonly directories: Pick<Directories, "all" | "known" | "ca">;
-  readonly profiles: ProfileSet;
+  readonly profiles: Pick<ProfileSet, "has" | "named">;
+  /** What keeps the keys of a CA from signing, as a sentence without its full stop. */
+  readonly keyFault: (ca: CaRecord) => Promise<string | undefined>;
 }
 
-/** Each directory has its CA, which issues, and no profile that people need approval for. */
-export async function directoriesReady({ directories, profiles }: AcmeReadyDeps): Promise<Finding> {
+/**
+ * Each directory has its CA, which issues and whose key is there, and profiles that there are and
+ * that people need no approval for.
+ */
+export async function directoriesReady(deps: AcmeReadyDeps): Promise<Finding> {
+  const { directories, profiles } = deps;
   const all = directories.all();
   if (all.length === 0) return skipped("No enrolment protocol is on.");
   const found = await Promise.all(
-    all.map(async (one) => [
-      ...(await caFindings(directories, one)),
-      ...profileFindings(profiles, one),
-    ]),
+    all.map(async (one) => [...(await caFindings(deps, one)), ...profileFindings(profiles, one)]),
   );
   return gathered(found.flat(), `ACME: ${all.map(({ name }) => name).join(", ")}.`);
 }
 
 async function caFindings(
-  directories: AcmeReadyDeps["directories"],
+  { directories, keyFault }: AcmeReadyDeps,
   directory: Directory,
 ): Promise<readonly Finding[]> {
   const { name, ca: reference, tenant } = directory;
@@ -68,18 +72,24 @@ async function caFindings(
     return [failed(`${told} does not exist${whose}.`)];
   }
   if (known.status === "pending") return [failed(`${told} has no certificate yet.`)];
-  const { status } = await directories.ca(directory);
-  return status === "active" ? [] : [failed(`${told} is ${status}, and has no successor.`)];
+  const ca = await directories.ca(directory);
+  if (ca.status !== "active") return [failed(`${told} is ${ca.status}, and has no successor.`)];
+  const fault = await keyFault(ca);
+  return fault === undefined ? [] : [failed(`${told} cannot sign: ${fault}.`)];
 }
 
 /** APR-1: what protocols ask for is never parked. */
-function profileFindings(profiles: ProfileSet, directory: Directory): readonly Finding[] {
+function profileFindings(
+  profiles: AcmeReadyDeps["profiles"],
+  directory: Directory,
+): readonly Finding[] {
   const offered = Object.values(directory.profiles).map(({ profile }) => profile);
-  return [...new Set([directory.profile, ...offered])]
-    .filter((name) => profiles.has(name) && profiles.named(name).requireApproval)
-    .map((name) =>
-      warned(
-        `ACME directory ${directory.name} issues under the profile ${name} without the approval that people wait for.`,
-      ),
-    );
+  const told = `ACME directory ${directory.name}`;
+  return [...new Set([directory.profile, ...offered])].flatMap((name) => {
+    if (!profiles.has(name)) return [failed(`${told}: the profile ${name} does not exist.`)];
+    if (!profiles.named(name).requireApproval) return [];
+    return [
+      warned(`${told} issues under the profile ${name} without the approval that people wait for.`),
+    ];
+  });
 }

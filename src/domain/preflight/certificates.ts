@@ -1,20 +1,9 @@
-/**
- * What preflight asks of certificates and CRLs: how long they still live, and what that endangers.
- */
+/** What preflight asks of certificates: how long they still live, and what that endangers. */
 
-import {
-  failed,
-  type Finding,
-  gathered,
-  passed,
-  skipped,
-  warned,
-} from "#core/preflight/finding.ts";
+import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { addSeconds, type Instant, secondsPerDay, timestamp } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
-import type { CrlHead } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 
 /** Days before expiry from which to warn, and from which to fail. */
@@ -117,60 +106,6 @@ export async function leavesRenewed(
   ];
   return gathered(findings, `Expiring within ${warnDays} days: ${warning + critical}.`);
 }
-
-/**
- * The newest base and delta of every scope that is published and served, of every CA that still has
- * to publish; `shards` as configured.
- */
-export async function crlsFresh({ read }: Deps, now: Instant, shards: number): Promise<Finding> {
-  const kept = new CrlScopes({
-    store: { read },
-    clock: { now: () => now },
-    config: { crl: { shards, base_url: undefined } },
-  });
-  const findings: Finding[] = [];
-  let fresh = 0;
-  for (const ca of await read.cas.signing()) {
-    if (ca.internal || ca.notAfter === undefined || ca.notAfter < now) continue;
-    const scopes = new Set([fullScope, ...(await kept.published(ca.id))]);
-    for (const scope of scopes) {
-      const found = await listFinding(read, ca, scope, now);
-      if (found === undefined) fresh += 1;
-      else findings.push(found);
-    }
-  }
-  if (fresh + findings.length === 0) return passed("No CA has to publish.");
-  return gathered(findings, `${fresh} CRLs are in the first half of their life.`);
-}
-
-/** Undefined while base and delta of the scope are as they should be. */
-async function listFinding(
-  read: Deps["read"],
-  ca: CaRecord,
-  scope: string,
-  now: Instant,
-): Promise<Finding | undefined> {
-  const list = scope === fullScope ? "CRL" : `CRL ${scope}`;
-  const base = await read.revocations.crlHead(ca.id, scope, "base");
-  if (base === undefined) return warned(`${ca.label} has no ${list} yet.`);
-  const name = `${list} ${base.number} of ${ca.label}`;
-  const told = `${name} is good until ${timestamp(base.nextUpdate)}`;
-  if (base.nextUpdate <= now) return failed(`${told}.`);
-  if (base.thisUpdate > now) return failed(begins(name, base));
-  if (now > (base.thisUpdate + base.nextUpdate) / 2) {
-    return warned(`${told}, past half of its life.`);
-  }
-  const delta = await read.revocations.crlHead(ca.id, scope, "delta");
-  if (delta?.base === base.number && delta.thisUpdate > now) {
-    return failed(begins(`The delta of ${name}`, delta));
-  }
-  const stale = delta?.base === base.number && delta.nextUpdate <= now;
-  return stale ? warned(`The delta of ${name} ended ${timestamp(delta.nextUpdate)}.`) : undefined;
-}
-
-/** CRL-2: relying parties refuse a list that is not valid yet. */
-const begins = (name: string, { thisUpdate }: CrlHead): string =>
-  `${name} begins in the future, ${timestamp(thisUpdate)}: the clock was ahead when it was signed.`;
 
 /** Whether logs have included what they gave SCTs for; undefined interval: nobody looks. */
 export async function sctsKept(

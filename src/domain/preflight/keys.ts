@@ -58,6 +58,29 @@ export async function caKeysSign(deps: SelfTestDeps): Promise<Finding> {
   return gathered(findings, `${tested} CA keys signed, and their signatures verify.`);
 }
 
+/**
+ * What keeps the keys of a CA from signing, without having them sign: undefined where each is in
+ * its provider, and is the one of the record.
+ */
+export async function keyFault(
+  keys: Part<Pick<Keys, "find">>,
+  ca: Pick<CaRecord, "key" | "spki" | "alternative">,
+): Promise<string | undefined> {
+  if ("fault" in keys) return keys.fault.replace(/\.$/, "");
+  for (const { key, spki } of [ca, ...(ca.alternative ? [ca.alternative] : [])]) {
+    try {
+      const handle = await keys.open.find(key);
+      if (!Buffer.from(handle.spki).equals(spki)) {
+        return "the provider holds another key under its name";
+      }
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return `${error.message.replace(/\.$/, "")} (${error.code})`;
+    }
+  }
+  return undefined;
+}
+
 async function wrongWith(
   deps: SelfTestDeps,
   ca: CaRecord,

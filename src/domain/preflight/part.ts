@@ -26,10 +26,10 @@ export function present<T>(part: Part<T>): T {
 
 /** What a running server shows of itself. */
 export interface ServerLook {
-  /** Jobs that should have run by now. */
-  readonly lateJobs: () => readonly string[];
+  /** Jobs that should have run by now, and since when none has succeeded. */
+  readonly jobs: () => { readonly late: readonly string[]; readonly idleSeconds: number };
   /** Every job of this process. */
-  readonly jobs: () => readonly JobLook[];
+  readonly jobLooks: () => readonly JobLook[];
   /** Where the main listener is reached from here. */
   readonly listener: () => {
     readonly host: string;

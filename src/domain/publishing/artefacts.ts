@@ -21,7 +21,7 @@ import {
   presignHashes,
 } from "#domain/revocation/presign-store.ts";
 import { type CrlScopes, partitionNumber } from "#domain/revocation/scopes.ts";
-import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
+import { type CrlHead, crlKinds } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { Octets } from "./target.ts";
 
@@ -178,13 +178,17 @@ function files(
   return named.map((path) => whole({ ...facts, path }, response));
 }
 
-function listArtefact(head: CrlHead): Artefact {
-  const partition = partitionNumber(head.scope);
+/** Where a list is published, below the snapshot. */
+export function listPath({ caId: ca, scope, base }: CrlHead): string {
+  const partition = partitionNumber(scope);
   const name = partition === undefined ? "crl" : `crl-partition-${partition}`;
-  const delta = head.base !== undefined;
+  return `${ca}/${name}${base === undefined ? "" : "-delta"}.der`;
+}
+
+function listArtefact(head: CrlHead): Artefact {
   return {
-    path: `${head.caId}/${name}${delta ? "-delta" : ""}.der`,
-    kind: delta ? "delta_crl" : "crl",
+    path: listPath(head),
+    kind: head.base === undefined ? "crl" : "delta_crl",
     sha256: head.sha256,
     size: head.size,
     contentType: "application/pkix-crl",
@@ -212,6 +216,5 @@ export const isOf = (ca: CaRecord, { path }: Artefact): boolean => path.startsWi
 /** Snapshot names that sort by time. */
 export const timeName = (at: Instant): string => timestamp(at).replaceAll(/[-:.]/g, "");
 
-const crlKinds: readonly CrlKind[] = ["base", "delta"];
 const pemType = "application/x-pem-file";
 const pageRows = 500;

@@ -279,7 +279,7 @@ function challenge(deps: AcmeHandlerDeps) {
 async function begin(
   { validation, clock, store }: AcmeHandlerDeps,
   { account: of, jws, spend }: OfAccount & Spending,
-  { expiresAt }: AuthorizationRecord,
+  { expiresAt, identifier }: AuthorizationRecord,
   challengeId: string,
 ): Promise<boolean> {
   payloadObject(jws);
@@ -288,7 +288,8 @@ async function begin(
   }
   const tenant = await store.read.tenants.named(of.tenant);
   if (tenant?.status !== "active") throw refuse("tenant_suspended");
-  return await validation.begin(challengeId, spend);
+  const due = { id: challengeId, account: of.id, host: identifier.value };
+  return await validation.begin(due, spend);
 }
 
 /** RFC 8555 §7.4.2. */

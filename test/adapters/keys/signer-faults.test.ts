@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { SignerClient } from "#adapters/keys/client.ts";
 import type { KeySettings } from "#adapters/keys/settings.ts";
 import type { KeyHandle } from "#domain/keys.ts";
+import { until } from "#test/support/until.ts";
 import { newKeyStore, newVersion, signerCommand } from "#test/support/keys/keystore.ts";
 import { noLink } from "#test/support/keys/sealed-store.ts";
 import { ticketFor, verifies } from "#test/support/keys/signing.ts";
@@ -68,11 +69,27 @@ describe("a hung signer", () => {
 });
 
 describe("a signer that cannot start", () => {
+  test("PRC-1: is tried again while the start has patience, which ends when it serves", async () => {
+    const { client, marker } = brokenClient();
+    writeFileSync(marker, "");
+    const starting = client.start(30_000);
+    await Bun.sleep(700);
+    await Bun.file(marker).delete();
+    await starting;
+    expect((await client.facts())[0]).toMatchObject({ available: true });
+  });
+
+  test("PRC-1: keeps nobody waiting after that, refuses, and is tried on", async () => {
+    const { client, marker } = brokenClient();
+    writeFileSync(marker, "");
+    await client.start(600);
+    expect((await client.facts())[0]).toMatchObject({ available: false });
+    await Bun.file(marker).delete();
+    await until(async () => (await client.facts())[0]?.available === true);
+  });
+
   test("refuses at once and comes back by itself", async () => {
-    const settings = newKeyStore();
-    const marker = join(settings.software.keystore_dir, "..", "broken");
-    const script = `[ -e "${marker}" ] && exit 3; exec "$@"`;
-    const command = ["/bin/sh", "-c", script, "sh", ...signerCommand];
+    const { settings, marker, command } = breakable();
     const { client, held } = await clientWithKey({ settings, command });
     writeFileSync(marker, "");
     signal(client, "SIGKILL");
@@ -113,6 +130,19 @@ describe("a closed client", () => {
     expect(() => process.kill(pid ?? 0, 0)).toThrow();
   });
 });
+
+/** A signer that ends at once while there is a file `marker`. */
+function breakable() {
+  const settings = newKeyStore();
+  const marker = join(settings.software.keystore_dir, "..", "broken");
+  const script = `[ -e "${marker}" ] && exit 3; exec "$@"`;
+  return { settings, marker, command: ["/bin/sh", "-c", script, "sh", ...signerCommand] };
+}
+
+function brokenClient() {
+  const { settings, marker, command } = breakable();
+  return { client: clientFor(settings, { command }), marker };
+}
 
 interface ClientOptions {
   readonly settings?: KeySettings;

@@ -7,7 +7,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { Resolver as SystemResolver } from "node:dns/promises";
 
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
+import {
+  nameServers,
+  parseServer,
+  serversAt,
+  systemServers,
+} from "#adapters/network/resolv-conf.ts";
 import { systemRandom } from "#adapters/system.ts";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -270,3 +275,24 @@ test("the system's servers are the first three of resolv.conf, else the local ho
   expect(parseServer("[2001:db8::1]:5353")).toEqual({ address: "2001:db8::1", port: 5353 });
   expect(parseServer("192.0.2.1:53")).toEqual({ address: "192.0.2.1", port: 53 });
 });
+
+test("a server by its name is asked at each address that the system knows of it", async () => {
+  server.zone.set("a.example", ours);
+  const asked = (dns_resolver: string) =>
+    new DnsResolver({
+      random: systemRandom,
+      servers: () => nameServers({ dns_resolver }),
+    }).lookup("a.example", "CAA", 2);
+  expect(await asked(`localhost:${server.port}`)).toMatchObject({ answered: true });
+  expect(await asked(`127.0.0.1:${server.port}`)).toMatchObject({ answered: true });
+  const places = await serversAt(`localhost:${server.port}`);
+  expect(places).toContainEqual({ address: "127.0.0.1", port: server.port });
+});
+
+test("a server whose name the system does not know cannot be reached", async () => {
+  const unknown = `nobody.invalid:${server.port}`;
+  expect(await serversAt(unknown)).toEqual([{ address: "nobody.invalid", port: server.port }]);
+  const servers = () => serversAt(unknown);
+  const answer = new DnsResolver({ random: systemRandom, servers }).lookup("a.example", "CAA", 2);
+  expect(await answer).toEqual({ answered: false, failure: "unreachable" });
+}, 15_000);

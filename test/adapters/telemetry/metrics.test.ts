@@ -38,8 +38,26 @@ describe("the exposition", () => {
       'pki_authz_decisions_total{action="ca:manage",decision="deny"} 0',
       'pki_hsm_operation_duration_seconds_bucket{operation="sign",le="+Inf"} 0',
       "pki_auth_tokens_active 0",
+      'pki_acme_orders_total{step="new"} 0',
+      'pki_acme_orders_total{step="valid"} 0',
+      'pki_acme_validations_total{type="http-01",result="success"} 0',
+      'pki_acme_validations_total{type="dns-persist-01",result="error"} 0',
+      'pki_acme_validations_total{type="tls-alpn-01",result="denied"} 0',
+      "pki_acme_replacements_outstanding 0",
     ]) {
       expect(start).toContain(line);
+    }
+  });
+
+  test("a result is success, error or denied, but for what has words of its own", () => {
+    const others: Readonly<Record<string, readonly string[]>> = {
+      pki_ocsp_requests_total: ["malformed"],
+      pki_auth_token_verifications_total: ["expired", "revoked", "unknown"],
+    };
+    for (const [name, { labels }] of Object.entries(metricTable)) {
+      const { result = [] } = labels as Readonly<Record<string, readonly string[]>>; // Closed.
+      const words = ["success", "error", "denied", ...(others[name] ?? [])];
+      expect(words, name).toEqual(expect.arrayContaining([...result]));
     }
   });
 
@@ -112,6 +130,20 @@ describe("projections of events", () => {
     requestId: "",
     prevHash: "",
     hash: "",
+  });
+
+  test("orders of ACME count when they are made, and when they come to a certificate", async () => {
+    const metrics = new Metrics();
+    eventCounters(metrics)([
+      event("acme.order.new", "success"),
+      event("acme.order.new", "success"),
+      event("acme.order.finalize", "success"),
+      event("acme.order.finalize", "denied"),
+      event("acme.authz.deactivate", "success"),
+    ]);
+    const now = await lines(metrics);
+    expect(now).toContain('pki_acme_orders_total{step="new"} 2');
+    expect(now).toContain('pki_acme_orders_total{step="valid"} 1');
   });
 
   test("issue, renew and revoke count, suspend and release do not", async () => {

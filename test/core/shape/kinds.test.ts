@@ -33,7 +33,6 @@ import { rawOf, sampleOf, typeText } from "#core/shape/described.ts";
 import {
   absoluteUrl,
   address,
-  addressAndPort,
   block,
   checkedText,
   dnsName,
@@ -41,6 +40,7 @@ import {
   label,
   lines,
   objectId,
+  serverAndPort,
   span,
   textual,
 } from "#core/shape/texts.ts";
@@ -123,7 +123,11 @@ const kinds: Readonly<Record<string, Row>> = {
   url: partly("URL", absoluteUrl("any"), some("https://u@a.test/?q", "http://[::1]:80/")),
   duration: row("duration", span, some("1s", "90m", "36h", "90d", "999999999d")),
   "host:port": partly("host:port", hostAndPort, some("a:1", "[::1]:8080", "10.0.0.1:0")),
-  "address:port": partly("address:port", addressAndPort, some("[::1]:53", "192.0.2.1:65535")),
+  "host:port of a server": partly(
+    "host:port",
+    serverAndPort,
+    some("[::1]:53", "192.0.2.1:65535", "dns:53", "dns-1.example.internal:5353"),
+  ),
   address: partly("IP address", address, fc.oneof(fc.ipV4(), fc.ipV6())),
   block: partly(
     "CIDR",
@@ -329,8 +333,11 @@ test("what looks like an address, a block or an identifier and is none is refuse
   for (const value of ["10.0.0.0", "10.0.0.0/33", "::/129", "10.0.0.0/08", "10.0.0.0/8/8"]) {
     expect(() => block.read(value)).toThrow("address block");
   }
-  for (const value of ["[1.2.3.4]:53", "::1:53", "1.2.3.4:0", "1.2.3.4:65536", "host:53"]) {
-    expect(() => addressAndPort.read(value)).toThrow("an address and a port");
+  for (const value of ["[1.2.3.4]:53", "::1:53", "1.2.3.4:0", "1.2.3.4:65536", "host:0", "host"]) {
+    expect(() => serverAndPort.read(value)).toThrow("must be a host and a port");
+  }
+  for (const value of ["1.2.3.400:53", "1.2.3:53", "-a:53", "[a]:53", "a b:53", ":53", "a:5 3"]) {
+    expect(() => serverAndPort.read(value)).toThrow("must be a host and a port");
   }
   for (const value of ["1.05.3", "3.1", "1.40", "1", "1.2.", "1..2"]) {
     expect(() => objectId.read(value)).toThrow("dotted object identifier");

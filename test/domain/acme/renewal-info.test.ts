@@ -1,7 +1,8 @@
 /** When clients are told to renew: plans, what is urgent, and which of them goes first. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
+import { caId } from "#core/ids.ts";
 import { certId } from "#core/acme/renewal.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { addSeconds, instant, secondsPerDay } from "#core/time.ts";
@@ -11,10 +12,12 @@ import { Directories } from "#domain/acme/directories.ts";
 import { Inventory } from "#domain/acme/inventory.ts";
 import { RenewalInfo } from "#domain/acme/renewal-info.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
+import type { Store } from "#domain/store.ts";
 import * as make from "#test/support/stores/acme-records.ts";
-import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
+import { sqliteDatabase } from "#test/support/stores/stores.ts";
+import { rootOrigin, type SmallCa, smallCa, smallCaOn } from "#test/support/worlds/small-ca.ts";
 
-let world: SmallCa;
+let world: SmallCa<Store>;
 let record: CertificateRecord;
 
 beforeEach(async () => {
@@ -132,4 +135,51 @@ test("a key that was blocked is hurried, whatever is planned for it", async () =
   } as const;
   await world.store.atomically((tx) => tx.keyChecks.block(blocked));
   expect(await told()).toMatchObject(hurry());
+});
+
+describe("in a database", () => {
+  let store: Store;
+  beforeEach(async () => {
+    store = await sqliteDatabase().open();
+    world = await smallCaOn(store);
+    record = await world.issue();
+  });
+  afterEach(() => store.close());
+
+  const archive = () =>
+    store.atomically((tx) => tx.retention.archive(record.caId, [record.serial], world.clock.now()));
+
+  test("ARI-1: a certificate is found in the archive as it was in the inventory", async () => {
+    const facts = { certificate: new Uint8Array([0x30, 0x00]) };
+    record = await world.issue({ facts });
+    const before = await told();
+    expect(await archive()).toHaveLength(1);
+    const shown = await store.read.certificates.bySerial(record.caId, record.serial);
+    expect(shown?.certificate).toEqual(facts.certificate);
+    expect(await told()).toEqual(before);
+  });
+
+  test("ARI-1: one of which only the row is left is told about all the same", async () => {
+    const before = await told();
+    await archive();
+    await store.atomically((tx) => tx.retention.prune(record.caId, [record.serial]));
+    expect(await told()).toEqual(before);
+  });
+
+  test("ARI-3: a retired issuer hurries its certificates, but for those of a plan", async () => {
+    // Another member with the same name and key, as after a rollover that kept both.
+    const retired = { id: caId("retired"), label: "retired", status: "retired" } as const;
+    const ca = { ...world.ca, ...retired };
+    await store.atomically((tx) => tx.cas.insert(ca));
+    record = await world.issue({ ca });
+    expect(await told()).toMatchObject(hurry());
+    const { start, end } = await plan(3600, 4800);
+    expect(await told()).toMatchObject({ start, end });
+  });
+
+  test("ARI-3: a superseded issuer hurries its certificates", async () => {
+    expect((await told()).start).toBeGreaterThan(world.clock.now());
+    await supersede();
+    expect(await told()).toMatchObject(hurry());
+  });
 });

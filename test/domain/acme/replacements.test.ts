@@ -9,7 +9,11 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { IssuanceRate, RememberedRate } from "#domain/acme/issuance-rate.ts";
 import { ReplacementWork } from "#domain/acme/replacement-work.ts";
-import { type ReplacementOrder, Replacements } from "#domain/acme/replacements.ts";
+import {
+  outstandingReplacements,
+  type ReplacementOrder,
+  Replacements,
+} from "#domain/acme/replacements.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import * as make from "#test/support/stores/acme-records.ts";
@@ -213,6 +217,18 @@ describe("of a bulk revocation", () => {
     const early = replacements.look(world.ca, orderOf({ operation }));
     await expectRefusal(early, "operation_running", { operation_id: operation });
   });
+});
+
+test("what running plans wait for is counted, until clients come or a plan is over", async () => {
+  const outstanding = () => outstandingReplacements(world.store);
+  expect(await outstanding()).toBe(0);
+  const [first = "1" as Serial] = await many(3);
+  const plan = await planned();
+  expect(await outstanding()).toBe(3);
+  await comes(first);
+  expect(await outstanding()).toBe(2);
+  await replacements.cancel(rootOrigin, plan);
+  expect(await outstanding()).toBe(0);
 });
 
 describe("how it is spread", () => {

@@ -2,61 +2,41 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
-import { Directories } from "#domain/acme/directories.ts";
-import { Validation } from "#domain/acme/validation.ts";
+import type { Validation } from "#domain/acme/validation.ts";
 import type { ValidationTask } from "#domain/acme/validators.ts";
 import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
-import { type TestClock, testClock } from "#test/support/ports.ts";
-import * as make from "#test/support/stores/acme-records.ts";
-import { noon } from "#test/support/stores/records.ts";
+import type { TestClock } from "#test/support/ports.ts";
+import { challenges, clockAtNoon, seeking } from "#test/support/worlds/seeking.ts";
 import { until } from "#test/support/until.ts";
 
 let store: MemoryStore;
 let clock: TestClock;
 let validation: Validation;
-/** Tokens in the order in which they were looked for. */
+/** Hosts in the order in which they were asked. */
 let asked: string[];
-/** Those that are there by now. */
+/** Those that show the proof by now. */
 let shown: Set<string>;
 
 beforeEach(() => {
   store = openMemoryStore();
-  clock = testClock(new Date(noon).toISOString());
+  clock = clockAtNoon();
   asked = [];
   shown = new Set();
-  validation = new Validation({
-    store,
-    clock,
-    config: () => ({ acme, caa: { identifier: undefined } }),
-    directories: new Directories({ store, config: () => ({ acme: served }) }),
-    validators: { attempt: async (task) => outcomeOf(task) },
-    onAttempt: () => {},
-    onFault: (error) => {
-      throw error;
-    },
-  });
+  validation = seeking({ store, clock, validators: { attempt: async (task) => outcomeOf(task) } });
 });
 
-function outcomeOf({ token }: ValidationTask) {
-  asked.push(token);
-  if (shown.has(token)) return { proved: true, addresses: [] } as const;
+function outcomeOf({ identifier }: ValidationTask) {
+  asked.push(identifier.value);
+  if (shown.has(identifier.value)) return { proved: true, addresses: [] } as const;
   const problem = { type: "connection", detail: "There is nobody." } as const;
   return { proved: false, problem } as const;
 }
 
-/** A challenge of an account and a name of its own, put to work. */
-async function begun(token: string): Promise<string> {
-  const account = make.account();
-  const proof = make.authorization(
-    { account: account.id, identifier: { type: "dns", value: `${token}.test` } },
-    [],
-  );
-  const challenge = make.challenge({ authorization: proof.id, token });
-  await store.atomically(async (tx) => {
-    await tx.acme.addAccount(account);
-    await tx.acme.addAuthorization({ ...proof, challenges: [challenge] });
-  });
-  await validation.begin(challenge.id, async () => {});
+/** A challenge of an account and a host of its own, put to work. */
+async function begun(host: string): Promise<string> {
+  const [challenge] = await challenges(store, [host]);
+  if (challenge === undefined) throw new Error("a challenge was made");
+  await validation.begin(challenge, async () => {});
   await settled(challenge.id, 1);
   return challenge.id;
 }
@@ -79,57 +59,94 @@ async function pass(seconds: number): Promise<void> {
 }
 
 test("a proof that failed is looked for again after 2 seconds, then after 10", async () => {
-  const id = await begun("a");
+  const id = await begun("a.test");
   await validation.run();
   await pass(1);
-  expect(asked).toEqual(["a"]);
+  expect(asked).toEqual(["a.test"]);
   await pass(1);
   await settled(id, 2);
-  expect(asked).toEqual(["a", "a"]);
+  expect(asked).toEqual(["a.test", "a.test"]);
   await pass(9);
-  expect(asked).toEqual(["a", "a"]);
-  shown.add("a");
+  expect(asked).toEqual(["a.test", "a.test"]);
+  shown.add("a.test");
   await pass(1);
-  expect(asked).toEqual(["a", "a", "a"]);
+  expect(asked).toEqual(["a.test", "a.test", "a.test"]);
   const found = await store.read.acme.challenge(id);
   expect(found).toMatchObject({ challenge: { status: "valid" } });
 });
 
-test("each of several is looked for when it is due, not when the first one is", async () => {
-  await begun("a");
+test("CHA-1: from the third failure on a proof is looked for every 30 seconds", async () => {
+  const id = await begun("a.test");
+  await pass(2);
+  await settled(id, 2);
+  await pass(10);
+  await settled(id, 3);
+  expect(asked).toHaveLength(3);
+  await pass(29);
+  expect(asked).toHaveLength(3);
   await pass(1);
-  await begun("b");
-  await pass(1);
-  expect(asked).toEqual(["a", "b", "a"]);
-  await pass(1);
-  expect(asked).toEqual(["a", "b", "a", "b"]);
+  await settled(id, 4);
+  expect(asked).toHaveLength(4);
+  const found = await store.read.acme.challenge(id);
+  expect(found?.challenge).toMatchObject({ status: "invalid", attempts: 4 });
+  await pass(120);
+  expect(asked).toHaveLength(4);
 });
 
-const acme = {
-  enabled: true,
-  terms_of_service: undefined,
-  renewal_explanation_url: undefined,
-  challenge_types: ["http-01"],
-  validation_attempts: 4,
-  validation_timeout_seconds: 10,
-  allow_ip_identifiers: false,
-  pre_authorization: false,
-  order_validity_hours: 1,
-  authz_validity_hours: 1,
-  max_identifiers: 10,
-  renewal_window_days: 0,
-  renewal_window_width_hours: 0,
-  renewal_poll_hours: 6,
-} as const;
+test("CHA-1: where more attempts are allowed, 30 seconds lie between all further ones", async () => {
+  const attempt = async (task: ValidationTask) => outcomeOf(task);
+  validation = seeking({ store, clock, validators: { attempt }, acme: { validation_attempts: 6 } });
+  const id = await begun("a.test");
+  const times: number[] = [];
+  for (let second = 1; second <= 110; second++) {
+    const before = asked.length;
+    await pass(1);
+    if (asked.length > before) times.push(second);
+  }
+  expect(times).toEqual([2, 12, 42, 72, 102]);
+  const found = await store.read.acme.challenge(id);
+  expect(found?.challenge).toMatchObject({ status: "invalid", attempts: 6 });
+});
 
-const served = {
-  enabled: true,
-  base_url: "https://ca.test",
-  directory_path: "/acme",
-  profiles: {},
-  directories: {},
-  ca_id: undefined,
-  ca_label: "ca",
-  profile: "server",
-  require_eab: false,
-} as const;
+test("each of several is looked for when it is due, not when the first one is", async () => {
+  await begun("a.test");
+  await pass(1);
+  await begun("b.test");
+  await pass(1);
+  expect(asked).toEqual(["a.test", "b.test", "a.test"]);
+  await pass(1);
+  expect(asked).toEqual(["a.test", "b.test", "a.test", "b.test"]);
+});
+
+test("of each attempt it is told whether it proved, was denied, or nobody could say", async () => {
+  const words = {
+    connection: "error",
+    dns: "error",
+    tls: "error",
+    unauthorized: "denied",
+    incorrectResponse: "denied",
+    rejectedIdentifier: "denied",
+  } as const;
+  const told: string[] = [];
+  const types = Object.keys(words) as readonly (keyof typeof words)[]; // Its keys.
+  let next: keyof typeof words | undefined;
+  validation = seeking({
+    store,
+    clock,
+    validators: {
+      attempt: async () =>
+        next === undefined
+          ? { proved: true, addresses: [] }
+          : { proved: false, problem: { type: next, detail: "So it is." } },
+    },
+    onAttempt: (type, word) => told.push(`${type} ${word}`),
+  });
+  for (const type of types) {
+    next = type;
+    await begun(`${type}.test`);
+  }
+  next = undefined;
+  await begun("proved.test");
+  const expected = [...types.map((type) => words[type]), "success"];
+  expect(told).toEqual(expected.map((word) => `http-01 ${word}`));
+});

@@ -5,6 +5,10 @@ import { beforeEach, expect, test } from "bun:test";
 import { caId } from "#core/ids.ts";
 import { ProfileSet } from "#core/policy/profiles.ts";
 import { directoriesAnswer, directoriesReady } from "#domain/preflight/acme.ts";
+import { keyFault } from "#domain/preflight/keys.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import type { KeyHandle } from "#domain/keys.ts";
+import { refuse } from "#core/problems.ts";
 import type { Fetched } from "#domain/preflight/outside.ts";
 import { ca } from "#test/support/stores/records.ts";
 import { type BindingWorld, bindingWorld } from "#test/support/worlds/binding.ts";
@@ -43,8 +47,10 @@ const looked = () =>
       ask: async (url) => answers.get(url) ?? { answered: false, why: "nobody listens there" },
     },
   });
-const ready = (profiles = new ProfileSet()) =>
-  directoriesReady({ directories: world.directories, profiles });
+const ready = (
+  profiles: Pick<ProfileSet, "has" | "named"> = new ProfileSet(),
+  fault: (ca: CaRecord) => Promise<string | undefined> = async () => undefined,
+) => directoriesReady({ directories: world.directories, profiles, keyFault: fault });
 const off = () => {
   world.current.acme = { ...world.current.acme, enabled: false };
 };
@@ -101,6 +107,45 @@ test("a CA that is missing, another tenant's, pending or retired fails in words"
   expect((await ready()).detail).toBe(
     "ACME directory lab: the CA issuing does not exist, or is not of the tenant lab.",
   );
+});
+
+test("a directory whose CA cannot use its key is not ready, and says why", async () => {
+  const labels: string[] = [];
+  const away = async ({ label }: CaRecord) => {
+    labels.push(label);
+    return label === "issuing" ? "The key is not available (key_unavailable)" : undefined;
+  };
+  const found = await ready(new ProfileSet(), away);
+  expect(found).toEqual({
+    status: "fail",
+    detail:
+      "ACME directory default: the CA issuing cannot sign: The key is not available (key_unavailable).",
+  });
+  expect(labels).toHaveLength(2);
+});
+
+test("the key is looked for in its provider, and held against the record", async () => {
+  const spki = new Uint8Array([1]);
+  const record = { ...ca({ label: "keyed" }), spki };
+  const find = (handle: () => Promise<KeyHandle>) => keyFault({ open: { find: handle } }, record);
+  const handle = (octets: Uint8Array): KeyHandle => ({
+    ref: record.key,
+    keyType: record.keyType,
+    spki: octets,
+    deviceSerial: "",
+  });
+  expect(await find(async () => handle(spki))).toBeUndefined();
+  expect(await find(async () => handle(new Uint8Array([2])))).toContain("another key");
+  const refused = find(async () => {
+    throw refuse("key_unavailable");
+  });
+  expect(await refused).toContain("(key_unavailable)");
+  expect(await keyFault({ fault: "The PIN is wrong." }, record)).toBe("The PIN is wrong");
+});
+
+test("a profile that is not there fails", async () => {
+  const none = { has: () => false, named: () => new ProfileSet().named("server") };
+  expect((await ready(none)).detail).toContain("the profile server does not exist");
 });
 
 test("APR-1: a profile that people need approval for is open to whoever enrols, which warns", async () => {

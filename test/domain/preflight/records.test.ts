@@ -14,7 +14,6 @@ import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
   casLive,
-  crlsFresh,
   leavesRenewed,
   sctsKept,
   respondersLive,
@@ -29,7 +28,7 @@ import {
   rootOrigin,
   type World,
 } from "#test/support/worlds/issuance.ts";
-import { rootOrigin as smallRoot, smallCa } from "#test/support/worlds/small-ca.ts";
+import { smallCa } from "#test/support/worlds/small-ca.ts";
 
 let world: World;
 let root: CaRecord;
@@ -206,35 +205,8 @@ describe("certs.expiring", () => {
   });
 });
 
-describe("crl.freshness and certs.responder_expiry", () => {
-  test("follow the life of a CRL: none yet and past half warn, past nextUpdate fails", async () => {
-    const ca = await smallCa();
-    const check = async () => (await crlsFresh(ca.store, ca.clock.now(), 0)).status;
-    expect(await check()).toBe("warn");
-    await ca.publisher.publish(ca.ca, smallRoot);
-    expect(await check()).toBe("pass");
-    ca.clock.advance(84 * 3600 + 1);
-    expect(await check()).toBe("warn");
-    ca.clock.advance(84 * 3600);
-    expect(await check()).toBe("fail");
-    ca.store.state.cas.set(ca.ca.id, { ...ca.ca, notAfter: ca.clock.now() });
-    ca.clock.advance(1);
-    expect(await check()).toBe("pass");
-  });
-
-  test("ask nothing of a partition that is served no more", async () => {
-    const ca = await smallCa({ crl: { shards: 4, base_url: "http://crl.example" } });
-    await ca.publisher.publishAll(ca.ca, smallRoot);
-    ca.clock.advance(169 * 3600);
-    await ca.reopen({ shards: 2 }).publisher.publishAll(ca.ca, smallRoot);
-    const { status } = await crlsFresh(ca.store, ca.clock.now(), 2);
-    expect([status, (await crlsFresh(ca.store, ca.clock.now(), 4)).status]).toEqual([
-      "pass",
-      "fail",
-    ]);
-  });
-
-  test("follow the life of a responder: half warns, the last quarter fails", async () => {
+describe("certs.responder_expiry", () => {
+  test("follows the life of a responder: half warns, the last quarter fails", async () => {
     const ca = await smallCa();
     const check = async () => (await respondersLive(ca.store, ca.clock.now(), limits)).status;
     expect(await check()).toBe("skip");

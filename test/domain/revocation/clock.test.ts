@@ -10,7 +10,7 @@ import { refuse } from "#core/problems.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
-import { crlsFresh } from "#domain/preflight/certificates.ts";
+import { crlsFresh } from "#domain/preflight/crls.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
@@ -20,6 +20,8 @@ beforeEach(async () => {
   serial = (await small.issue({ validitySeconds: 3 * year })).serial;
 });
 
+const freshness = () =>
+  crlsFresh({ store: small.store, now: small.clock.now(), shards: 0, target: undefined });
 const year = 365 * 86_400;
 /**
  * What a relying party is answered now, and since when the responder's certificate has been valid.
@@ -159,7 +161,7 @@ test("while nobody has confirmed the step lists go on where they are, and are pu
   await small.publisher.publishBase(small.ca, rootOrigin);
   const doubted = await heads();
   expect(doubted.base?.thisUpdate).toBeGreaterThan(before.base?.thisUpdate ?? 0);
-  expect(await crlsFresh(small.store, small.clock.now(), 0)).toMatchObject({
+  expect(await freshness()).toMatchObject({
     status: "fail",
     detail: expect.stringContaining("begins in the future"),
   });
@@ -167,7 +169,7 @@ test("while nobody has confirmed the step lists go on where they are, and are pu
   await small.refresh.renewals();
   expect((await heads()).base?.thisUpdate).toBeLessThanOrEqual(small.clock.now());
   expect(resets()).toHaveLength(1);
-  expect((await crlsFresh(small.store, small.clock.now(), 0)).status).toBe("pass");
+  expect((await freshness()).status).toBe("pass");
 });
 
 test("a clock that was ahead by less than lists are backdated changes nothing", async () => {

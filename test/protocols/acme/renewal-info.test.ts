@@ -177,6 +177,18 @@ describe("ORD-4: an order that replaces a certificate", () => {
     expect((await client.newOrder([name], { replaces: leaf.certId })).status).toBe(201);
   });
 
+  test("is told as a renewal of that one, by the event of its certificate", async () => {
+    const name = world.name();
+    const first = await obtain([name]);
+    const second = await obtain([name], { replaces: first.leaf.certId });
+    const eventOf = async ({ leaf }: typeof first) =>
+      (await world.events("cert.issue")).find(({ serial }) => serial === leaf.serial)?.detail ?? "";
+    expect(await eventOf(second)).toContain(`renewed_from=${first.leaf.serial}`);
+    expect(await eventOf(first)).not.toContain("renewed_from");
+    // A renewal by protocol is an issue still, so that whoever listens for issues hears of it.
+    expect(await world.events("cert.renew")).toEqual([]);
+  });
+
   test("and was given up leaves it to the next one", async () => {
     const name = world.name();
     const { leaf } = await obtain([name]);
@@ -197,5 +209,19 @@ describe("after a rollover", () => {
     expect(isPast(await client.renewalInfo(after.leaf))).toBe(false);
     // The old CA still has its certificate revoked by who ordered it (P-1).
     expect((await client.revoke(before.leaf.der, 4)).status).toBe(200);
+  });
+
+  test("and so are those of a CA that is retired, which are told about still", async () => {
+    const before = await obtain();
+    await command(world.instance, ["ca", "rotate", ca, "--new-label", "third"]);
+    // The oldest goes first, which was superseded before.
+    const retire = () => command(world.instance, ["ca", "retire", ca, "--force", "--yes"]);
+    await retire();
+    const { retired_ca: issuer } = await retire();
+    const { id } = issuer as { readonly id: string }; // As the command tells.
+    await world.instance.admin("GET", `/api/ca/${id}/certificates/${before.leaf.serial}`);
+    const answer = await client.renewalInfo(before.leaf);
+    expect(answer.status).toBe(200);
+    expect(isPast(answer)).toBe(true);
   });
 });

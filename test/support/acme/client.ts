@@ -99,6 +99,16 @@ export interface Proof {
   readonly digest: string;
 }
 
+/** What became of a proof. */
+export interface Tried {
+  readonly order: Order;
+  /** Of the authorization. */
+  readonly url: string;
+  /** The type of the error, without its prefix, or else the status. */
+  readonly result: string;
+  readonly detail: string;
+}
+
 /** How a client reaches its server. */
 export interface Reaching {
   /** What the server's certificate leads to, in PEM. */
@@ -251,6 +261,21 @@ export class AcmeClient {
       const { status, challenges } = await this.decided(url);
       if (status !== "valid") throw new Error(`${url} is ${status}: ${JSON.stringify(challenges)}`);
     }
+  }
+
+  /** Orders a name and has it proved by this type, shown or not; gives what became of it. */
+  async tried(name: string, type: string, show: (proof: Proof) => unknown): Promise<Tried> {
+    const order = await this.order([name]);
+    const [url = ""] = order.authorizations;
+    const { challenges, identifier } = await this.read<AuthorizationObject>(url);
+    const challenge = challenges.find((one) => one.type === type);
+    if (challenge === undefined) throw new Error(`${url} offers no ${type}`);
+    await show(this.proof(challenge, identifier));
+    await this.read<ChallengeObject>(challenge.url, {});
+    const decided = await this.decided(url);
+    const error = decided.challenges.find((one) => one.type === type)?.error;
+    const why = error?.type.replace("urn:ietf:params:acme:error:", "");
+    return { order, url, result: why ?? decided.status, detail: error?.detail ?? "" };
   }
 
   /** An authorization once it is not pending any more. */

@@ -9,8 +9,7 @@ export class Load {
   readonly answered = new Map<string, number>();
   /** What was refused, reset or cut off. */
   readonly failures: string[] = [];
-  /** The longest that one request has taken. */
-  longestMs = 0;
+  #longestMs = 0;
   #stopped = false;
   readonly #loops: Promise<void>[] = [];
 
@@ -26,6 +25,13 @@ export class Load {
     const enough = () =>
       [...this.answered].every(([name, now]) => now >= (before.get(name) ?? 0) + count);
     while (!enough() && this.failures.length === 0) await Bun.sleep(5);
+  }
+
+  /** The longest that one request has taken since this was asked before. */
+  longestSince(): number {
+    const longest = this.#longestMs;
+    this.#longestMs = 0;
+    return longest;
   }
 
   /** Ends every client after its answer. */
@@ -45,7 +51,7 @@ export class Load {
       } catch (error) {
         this.failures.push(`${name}: ${String(error)}`);
       }
-      this.longestMs = Math.max(this.longestMs, performance.now() - begun);
+      this.#longestMs = Math.max(this.#longestMs, performance.now() - begun);
     }
   }
 }

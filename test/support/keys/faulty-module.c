@@ -1,5 +1,5 @@
 /* A PKCS#11 module that passes everything to another one, except that C_Sign fails or dawdles when told to,
- * and that every C_Login leaves a mark in a file.
+ * that every C_Login leaves a mark in a file, and that C_Initialize fails while there is a file "away".
  * The control file holds "<return value in hex> <times> <delay in ms>"; times counts down, also across processes. */
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@ typedef unsigned long CK_RV;
 typedef CK_RV (*sign_fn)(unsigned long, unsigned char *, unsigned long, unsigned char *, unsigned long *);
 /* CK_FUNCTION_LIST: a version, padded, and 68 pointers; C_Sign is the 44th. */
 struct list { unsigned char version[8]; void *call[68]; };
-enum { LOGIN = 18, SIGN = 43, CALLS = 68 };
+enum { INITIALIZE = 0, LOGIN = 18, SIGN = 43, CALLS = 68 };
 
 static struct list ours;
 static struct list *theirs;
@@ -53,6 +53,13 @@ static CK_RV login(unsigned long session, unsigned long user, unsigned char *pin
   return ((login_fn)theirs->call[LOGIN])(session, user, pin, length);
 }
 
+typedef CK_RV (*initialize_fn)(void *);
+
+static CK_RV initialize(void *arguments) {
+  /* CKR_DEVICE_REMOVED */
+  return access(CONTROL ".away", F_OK) == 0 ? 0x32 : ((initialize_fn)theirs->call[INITIALIZE])(arguments);
+}
+
 CK_RV C_GetFunctionList(struct list **out) {
   void *module = dlopen(REAL, RTLD_NOW | RTLD_LOCAL);
   if (module == NULL) return 6;
@@ -62,6 +69,7 @@ CK_RV C_GetFunctionList(struct list **out) {
   memcpy(&ours, theirs, sizeof ours);
   ours.call[SIGN] = (void *)sign;
   ours.call[LOGIN] = (void *)login;
+  ours.call[INITIALIZE] = (void *)initialize;
   *out = &ours;
   return 0;
 }

@@ -1,6 +1,6 @@
 /** Puts a faulty PKCS#11 module in front of a good one. */
 
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -14,6 +14,8 @@ export interface FaultyModule {
   fail(rv: number, times: number, delayMs?: number): void;
   /** How many of the signatures last told to fail were not asked for yet. */
   left(): number;
+  /** Whether the device is away for whoever opens the module from now on. */
+  away(is: boolean): void;
   /** How often a PIN was presented to the token. */
   logins(): number;
 }
@@ -43,5 +45,7 @@ export function newFaultyModule(real: string): FaultyModule {
   const marks = `${control}.logins`;
   const logins = () => (existsSync(marks) ? readFileSync(marks, "utf8").length : 0);
   const left = () => Number(readFileSync(control, "utf8").split(" ")[1]);
-  return { path, fail, left, logins };
+  const gone = `${control}.away`;
+  const away = (is: boolean) => (is ? writeFileSync(gone, "") : rmSync(gone, { force: true }));
+  return { path, fail, left, away, logins };
 }

@@ -19,17 +19,16 @@ import { type MemoryState, pageOf, serialKey } from "./state.ts";
 
 /** Accounts, orders and proofs; nobody else's store lives beside this one. */
 export function acmeReads(state: MemoryState): Reads["acme"] {
-  const { acmeAccounts, acmeAccountKeys, acmeEabs } = state;
-  const keysOf = (id: string) => acmeAccountKeys.get(id) ?? [];
+  const { acmeAccounts, acmeAccountKeys, acmeRecordEnds, acmeEabs } = state;
   const accountByKey = findAccount(state);
   return {
     account: async (id) => acmeAccounts.get(id),
     accountByKey: async (directory, thumbprint) => accountByKey(directory, thumbprint),
-    thumbprints: async (id) => {
+    thumbprints: async (id, identifier) => {
       const own = acmeAccounts.get(id);
-      return [...(own === undefined ? [] : [own]), ...keysOf(id)]
-        .map(({ thumbprint }) => thumbprint)
-        .slice(0, 20);
+      const ended = acmeRecordEnds.get(JSON.stringify([id, identifier])) ?? [];
+      const earlier = (acmeAccountKeys.get(id) ?? []).filter((key) => !ended.includes(key));
+      return [...(own === undefined ? [] : [own]), ...earlier].map(({ thumbprint }) => thumbprint);
     },
     isAccountKey: async (spki) =>
       [...acmeAccounts.values(), ...[...acmeAccountKeys.values()].flat()].some(
@@ -92,6 +91,7 @@ function orderReads({ acmeOrders }: MemoryState): Pick<Reads["acme"], OrderReads
 type ProofReads =
   | "authorization"
   | "challenge"
+  | "dueChallenges"
   | "authorizations"
   | "openAuthorizations"
   | "validFor";
@@ -106,6 +106,7 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
       const authorization = challenge && proof(challenge.authorization);
       return authorization && { challenge: plain(challenge), authorization };
     },
+    dueChallenges: dueReads(state),
     authorizations: async (ids) =>
       ids.flatMap((id) => {
         const kept = state.acmeAuthorizations.get(id);
@@ -143,6 +144,29 @@ function proofReads(state: MemoryState): Pick<Reads["acme"], ProofReads> {
   };
 }
 
+function dueReads(state: MemoryState): Reads["acme"]["dueChallenges"] {
+  return async ({ at, exceptAccounts, exceptHosts }, limit, after) => {
+    const due = dueChallenges(state, at).flatMap(({ id, authorization, nextAt }) => {
+      const { account, identifier } = state.acmeAuthorizations.get(authorization) ?? {};
+      if (account === undefined || identifier === undefined) return [];
+      return { id, account, host: identifier.value, at: nextAt ?? 0 };
+    });
+    const behind = due
+      .filter(({ account }) => !exceptAccounts.includes(account))
+      .filter(({ host }) => !exceptHosts.includes(host))
+      .filter(
+        ({ at: when, id }) =>
+          after === undefined || when > after.at || (when === after.at && id > after.id),
+      );
+    const page = behind.slice(0, limit);
+    const last = behind.length > limit ? page.at(-1) : undefined;
+    return {
+      items: page.map(({ at: _at, ...challenge }) => challenge),
+      next: last && { at: last.at, id: last.id },
+    };
+  };
+}
+
 function compareKeys(a: NameKey, b: NameKey): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1;
   return a.id === b.id ? 0 : a.id < b.id ? -1 : 1;
@@ -177,10 +201,13 @@ type AccountWrites =
   | "setContacts"
   | "endAccount"
   | "endAccountsOf"
-  | "changeKey";
+  | "changeKey"
+  | "endRecords"
+  | "setIdle"
+  | "pruneAccounts";
 
 function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
-  const { acmeAccounts, acmeAccountKeys } = state;
+  const { acmeAccounts, acmeAccountKeys, acmeRecordEnds } = state;
   const byKey = findAccount(state);
   return {
     addAccount: async (account) => {
@@ -190,12 +217,34 @@ function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
     },
     lockAccount: async (id) => acmeAccounts.get(id),
     setContacts: async (id, contacts) => change(acmeAccounts, id, { contacts }),
-    endAccount: async (id, status) => end(state, id, status),
-    endAccountsOf: async (eab, limit) => {
+    endAccount: async (id, status, at) => end(state, id, { status, at }),
+    endAccountsOf: async (eab, limit, at) => {
       const ids = bound(state, eab).map(({ id }) => id);
       const ended = ids.sort().slice(0, limit);
-      for (const id of ended) end(state, id, "revoked");
+      for (const id of ended) end(state, id, { status: "revoked", at });
       return ended;
+    },
+    setIdle: async (id, since) => {
+      const { idleSince, status } = acmeAccounts.get(id) ?? {};
+      if (idleSince !== undefined && status === "valid") {
+        change(acmeAccounts, id, { idleSince: since });
+      }
+    },
+    pruneAccounts: async (before, limit) => {
+      const naming = [...state.acmeOrders.values(), ...state.acmeAuthorizations.values()];
+      const named = new Set(naming.map(({ account }) => account));
+      const over = [...acmeAccounts.values()]
+        .filter(({ id, idleSince = before }) => idleSince < before && !named.has(id))
+        .sort((a, b) => (a.idleSince ?? 0) - (b.idleSince ?? 0))
+        .slice(0, limit);
+      for (const { id } of over) {
+        acmeAccounts.delete(id);
+        acmeAccountKeys.delete(id);
+        for (const key of acmeRecordEnds.keys()) {
+          if (key.startsWith(`${JSON.stringify([id]).slice(0, -1)},`)) acmeRecordEnds.delete(key);
+        }
+      }
+      return over.length;
     },
     changeKey: async (id, key) => {
       const account = acmeAccounts.get(id);
@@ -210,13 +259,21 @@ function accountWrites(state: MemoryState): Pick<Unit["acme"], AccountWrites> {
       acmeAccounts.set(id, { ...account, ...key });
       return undefined;
     },
+    endRecords: async (id, identifiers) => {
+      const keys = acmeAccountKeys.get(id) ?? [];
+      for (const one of identifiers) acmeRecordEnds.set(JSON.stringify([id, one]), keys);
+    },
   };
 }
 
-function end(state: MemoryState, id: string, status: "deactivated" | "revoked"): boolean {
+function end(
+  state: MemoryState,
+  id: string,
+  { status, at }: { readonly status: "deactivated" | "revoked"; readonly at: Instant },
+): boolean {
   const account = state.acmeAccounts.get(id);
   if (account?.status !== "valid") return false;
-  state.acmeAccounts.set(id, { ...account, status });
+  state.acmeAccounts.set(id, { ...account, status, idleSince: at });
   for (const [proof, one] of state.acmeAuthorizations) {
     if (one.account !== id || (one.status !== "pending" && one.status !== "valid")) continue;
     change(state.acmeAuthorizations, proof, { status: "deactivated" });
@@ -336,25 +393,19 @@ function challengeWrites(state: MemoryState): Pick<Unit["acme"], ChallengeWrites
       acmeChallenges.set(id, { ...challenge, status: "processing", nextAt: at });
       return true;
     },
-    claimChallenges: async ({ at, leaseUntil, limit, only, exceptAccounts }) => {
-      const due = [...acmeChallenges.values()]
-        .filter(({ status, nextAt }) => status === "processing" && (nextAt ?? at) <= at)
-        .filter(({ id, leaseUntil: taken }) => (only ?? id) === id && (taken ?? at) <= at)
-        .sort((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0) || (a.id < b.id ? -1 : 1));
-      const jobs = due.flatMap((challenge) => {
-        const { challengeIds: _ids, ...authorization } =
-          acmeAuthorizations.get(challenge.authorization) ?? {};
-        if (!("account" in authorization)) return [];
-        const account = acmeAccounts.get(authorization.account);
-        if (account === undefined || exceptAccounts.includes(account.id)) return [];
-        return { challenge, authorization, account };
-      });
-      return jobs.slice(0, limit).map((job) => {
-        const taken = { ...job.challenge, attempts: job.challenge.attempts + 1, leaseUntil };
-        acmeChallenges.set(taken.id, taken);
-        return { ...job, challenge: plain(taken) };
-      });
-    },
+    claimChallenges: async ({ ids, at, leaseUntil }) =>
+      dueChallenges(state, at)
+        .filter(({ id }) => ids.includes(id))
+        .flatMap((challenge) => {
+          const { challengeIds: _ids, ...authorization } =
+            acmeAuthorizations.get(challenge.authorization) ?? {};
+          if (!("account" in authorization)) return [];
+          const account = acmeAccounts.get(authorization.account);
+          if (account === undefined) return [];
+          const taken = { ...challenge, attempts: challenge.attempts + 1, leaseUntil };
+          acmeChallenges.set(taken.id, taken);
+          return { challenge: plain(taken), authorization, account };
+        }),
     settleChallenge: async (id, attempt, result) => {
       const challenge = acmeChallenges.get(id);
       if (challenge?.status !== "processing" || challenge.attempts !== attempt) return false;
@@ -379,6 +430,13 @@ function challengeWrites(state: MemoryState): Pick<Unit["acme"], ChallengeWrites
     },
   };
 }
+
+/** In nobody's lease, oldest first. */
+const dueChallenges = ({ acmeChallenges }: MemoryState, at: Instant): readonly MemoryChallenge[] =>
+  [...acmeChallenges.values()]
+    .filter(({ status, nextAt }) => status === "processing" && (nextAt ?? at) <= at)
+    .filter(({ leaseUntil }) => (leaseUntil ?? at) <= at)
+    .sort((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0) || (a.id < b.id ? -1 : 1));
 
 function decideOrders(
   { acmeOrders, acmeAuthorizations }: MemoryState,

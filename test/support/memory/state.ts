@@ -93,6 +93,8 @@ export interface MemoryState {
   readonly acmeAccounts: Map<string, AccountRecord>;
   /** The keys an account had, the last one first. */
   readonly acmeAccountKeys: Map<string, readonly MemoryAccountKey[]>;
+  /** Keys that count no more, by account and name. */
+  readonly acmeRecordEnds: Map<string, readonly MemoryAccountKey[]>;
   readonly acmeEabs: Map<string, EabRecord>;
   readonly acmeOrders: Map<string, MemoryOrder>;
   readonly acmeAuthorizations: Map<string, MemoryAuthorization>;

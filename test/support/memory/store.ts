@@ -53,6 +53,7 @@ export function openMemoryStore(): MemoryStore {
   const store: MemoryStore = {
     dialect: "sqlite",
     exclusively: inTurn(),
+    leaseTroubles: () => ({ shared: 0, lost: 0 }),
     state,
     accessLog,
     beforeWrite: () => {},
@@ -425,6 +426,7 @@ const emptyState = (): MemoryState => ({
   acmeNonces: new Map(),
   acmeAccounts: new Map(),
   acmeAccountKeys: new Map(),
+  acmeRecordEnds: new Map(),
   acmeEabs: new Map(),
   acmeOrders: new Map(),
   acmeAuthorizations: new Map(),

@@ -17,6 +17,8 @@ export interface S3Server {
   readonly objects: Map<string, S3Object>;
   /** `METHOD key` of every request that was served. */
   readonly served: string[];
+  /** Uploads that were begun and neither completed nor aborted: their parts are kept. */
+  readonly uploads: ReadonlyMap<string, unknown>;
   /** Decides on a request before it is served: a status to fail with, or undefined to go on. */
   before: (method: string, key: string) => number | undefined | Promise<number | undefined>;
   stop(): Promise<void>;
@@ -62,6 +64,7 @@ export function startS3(): S3Server {
     if (request.method === "POST" && parts !== undefined) {
       const inOrder = [...parts].sort(([a], [b]) => a - b).map(([, part]) => part);
       const octets = Buffer.concat(inOrder);
+      uploads.delete(url.searchParams.get("uploadId") ?? "");
       objects.set(key, { octets, type: "", etag: tagOf(octets) });
       const names = `<Bucket>${bucket}</Bucket><Key>${key}</Key><ETag>${tagOf(octets)}</ETag>`;
       return xml(`<CompleteMultipartUploadResult>${names}</CompleteMultipartUploadResult>`);
@@ -73,6 +76,7 @@ export function startS3(): S3Server {
     endpoint: `http://127.0.0.1:${listener.port}`,
     objects,
     served,
+    uploads,
     before: () => undefined,
     stop: () => listener.stop(true),
   };

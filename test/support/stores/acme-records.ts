@@ -34,6 +34,7 @@ export function account(facts: Partial<AccountRecord> = {}): AccountRecord {
     termsAgreedAt: noon,
     eabId: undefined,
     createdAt: noon,
+    idleSince: undefined,
     ...facts,
   };
 }

@@ -166,6 +166,7 @@ export const account = (facts: Partial<AccountRecord> = {}): AccountRecord => ({
   termsAgreedAt: undefined,
   eabId: undefined,
   createdAt: noon,
+  idleSince: undefined,
   ...facts,
 });
 

@@ -180,7 +180,7 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
         plans: { lookAgain: async () => {} },
       }),
     }),
-    ...kekHandlers({ store, keys, keks, rotation }),
+    ...kekHandlers({ store, keys, random, keks, envelopes, rotation }),
     // Passkeys are switched off.
     ...passkeyHandlers({ passkeys: undefined }),
   };

@@ -23,11 +23,14 @@ export interface HeldTable {
   lines(): AsyncGenerator<Lines>;
 }
 
+/** What the database does not know of an archive. */
+export type ManifestFacts = Pick<Manifest, "version" | "created_at" | "hsm_tokens">;
+
 /** What can be read of the moment until it is released. */
 export interface Held {
   readonly tables: readonly HeldTable[];
   /** What a manifest says of it. */
-  manifest(of: Pick<Manifest, "version" | "created_at">): Promise<Manifest>;
+  manifest(of: ManifestFacts): Promise<Manifest>;
   /** The newest version of the KEK; 0 for none. */
   newestKek(): Promise<number>;
   /** Every value that is sealed. */
@@ -46,7 +49,7 @@ export async function openArchived(options: StoreOptions): Promise<{
   return {
     hold: async () => {
       const { connection, release } = await heldView(engine);
-      const tables = tablesOf(connection);
+      const tables = archivedTables(connection);
       return {
         tables: tables.map((table) => ({
           name: table.name,
@@ -67,9 +70,18 @@ export async function openArchived(options: StoreOptions): Promise<{
   };
 }
 
+/**
+ * What is copied from one database to another, but for nonces: whoever opens an archive must not
+ * learn any, and a restore voids them (RES-2). Sessions are in no table at all.
+ */
+function archivedTables(connection: Connection): readonly Carried[] {
+  const { acmeNonces } = connection.t;
+  return tablesOf(connection).filter(({ table }) => table !== acmeNonces);
+}
+
 async function manifestOf(
   connection: Connection,
-  of: Pick<Manifest, "version" | "created_at">,
+  of: ManifestFacts,
   tables: readonly Carried[],
 ): Promise<Manifest> {
   const { db, t } = connection;
@@ -90,6 +102,7 @@ async function manifestOf(
     last_ordinal: Number(ordinal?.[0] ?? 0),
     crl_numbers: numbers.map(({ caId, scope, number }) => ({ ca_id: caId, scope, number })),
     hsm_keys: await expectedKeys(connection),
+    hsm_tokens: of.hsm_tokens,
     tables: tables.map(({ name }) => name),
   };
 }

@@ -3,6 +3,8 @@
  * many units.
  */
 
+import type { LeaseTroubles } from "#domain/store.ts";
+
 import type { Heads } from "./journal.ts";
 import type { Connection } from "./connection.ts";
 
@@ -21,6 +23,7 @@ export interface Engine {
   view<T>(read: (connection: Connection) => Promise<T>): Promise<T>;
   /** As the store's. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
+  readonly leaseTroubles: LeaseTroubles;
   /**
    * Starts a transaction that holds the head row, and gives that row as committed. What `foresee`
    * asks of the writer is answered by then; where that would save no round trip it is not called.

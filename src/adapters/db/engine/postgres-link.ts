@@ -23,6 +23,8 @@ export interface Patience {
   readonly beatEveryMs: number;
   /** For the answer to that question. */
   readonly beatMs: number;
+  /** For a lease that another has; then the work is done beside it. */
+  readonly leaseMs: number;
 }
 
 /** What a link is opened with. */
@@ -149,4 +151,5 @@ export const usualPatience: Patience = {
   statementMs: 12_000,
   beatEveryMs: 2000,
   beatMs: 5000,
+  leaseMs: 60_000,
 };

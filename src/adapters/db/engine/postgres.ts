@@ -7,13 +7,14 @@ import { SQL } from "bun";
 
 import { assert } from "#core/problems.ts";
 import { shared } from "#core/shared.ts";
-import { NothingWritten } from "#domain/store.ts";
+import { type LeaseTroubles, NothingWritten } from "#domain/store.ts";
 
 import { Ahead } from "./ahead.ts";
 import type { Engine } from "./engine.ts";
 import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
+import { LeaseWatch } from "./lease-watch.ts";
 import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
 import { Links } from "./postgres-links.ts";
 import { connectionOverPostgres } from "./postgres-connection.ts";
@@ -57,6 +58,7 @@ export class PostgresEngine implements Engine {
    * who want one.
    */
   readonly #leases: Links;
+  readonly #leaseWatch = new LeaseWatch();
   readonly #watch: Watch;
   #writing: Link | undefined;
   #beating: Link | undefined;
@@ -91,7 +93,7 @@ export class PostgresEngine implements Engine {
       max: options.max_open_conns,
       waitMs: patience.statementMs,
     });
-    this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * leaseMilliseconds });
+    this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * patience.leaseMs });
     this.#watch = new Watch({
       beat: () => this.#beat(),
       everyMs: patience.beatEveryMs,
@@ -150,24 +152,41 @@ export class PostgresEngine implements Engine {
 
   async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
     return await this.#leases.use(async (link) => {
+      let began = false;
       try {
-        await link.ask((sql) =>
-          sql.unsafe(`set lock_timeout = ${leaseMilliseconds}; set statement_timeout = 0`),
-        );
-        const lock = "select pg_advisory_lock($1::int, hashtext($2))";
-        const waited = leaseMilliseconds + this.#options.patience.statementMs;
-        // A connection that ends, however it ends, leaves the lock to the next in line.
-        await link
-          .ask((sql) => sql.unsafe(lock, [leaseClass, name]), waited)
-          .catch(unlessWaitedTooLong);
+        began = await this.#leased(link, name);
         return await work();
       } finally {
-        await endedOrGivenUp(
+        const kept = await endedOrGivenUp(
           link,
           "select pg_advisory_unlock_all(); reset lock_timeout; reset statement_timeout",
         );
+        if (began && !kept) this.#leaseWatch.note("lost");
       }
     });
+  }
+
+  get leaseTroubles(): LeaseTroubles {
+    return this.#leaseWatch.troubles;
+  }
+
+  /**
+   * Waits for the lock of that name; false when another kept it for too long. A connection that
+   * ends, however it ends, leaves it to the next in line.
+   */
+  async #leased(link: Link, name: string): Promise<boolean> {
+    const { leaseMs, statementMs } = this.#options.patience;
+    const limits = `set lock_timeout = ${leaseMs}; set statement_timeout = 0`;
+    await link.ask((sql) => sql.unsafe(limits));
+    const lock = "select pg_advisory_lock($1::int, hashtext($2))";
+    try {
+      await link.ask((sql) => sql.unsafe(lock, [leaseClass, name]), leaseMs + statementMs);
+      return true;
+    } catch (error) {
+      if (!waitedTooLong(error)) throw error;
+      this.#leaseWatch.note("shared");
+      return false;
+    }
   }
 
   /**
@@ -403,12 +422,15 @@ const unwritten = (cause: unknown) => new NothingWritten("nothing was committed"
  * Ends what a connection that is lent again must not carry on; one that cannot is given up, which
  * ends it too.
  */
-async function endedOrGivenUp(link: Link, text: string): Promise<void> {
-  await link
-    .ask((sql) => sql.unsafe(text))
-    .catch(() => {
-      link.giveUp();
-    });
+/** False for a connection that could not be asked any more. */
+async function endedOrGivenUp(link: Link, text: string): Promise<boolean> {
+  try {
+    await link.ask((sql) => sql.unsafe(text));
+    return true;
+  } catch {
+    link.giveUp(); // Whatever was open on it ends with it.
+    return false;
+  }
 }
 
 /** V-6: a commit that is acknowledged must survive a crash of the server. */
@@ -435,15 +457,13 @@ function headsOf(row: unknown): Readonly<Heads> {
   };
 }
 
-function unlessWaitedTooLong(error: unknown): void {
-  if (!(error instanceof SQL.PostgresError) || error.errno !== lockNotAvailable) throw error;
-}
+const waitedTooLong = (error: unknown): boolean =>
+  error instanceof SQL.PostgresError && error.errno === lockNotAvailable;
 
 /**
  * First half of the advisory locks that are leases; the second is the hash of what they are for.
  */
 const leaseClass = presenceClass + 1;
-const leaseMilliseconds = 60_000;
 /** Work under a lease takes no other, so any number above zero lets it end. */
 const leasesMax = 4;
 /** SQLSTATE lock_not_available. */

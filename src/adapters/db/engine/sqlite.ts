@@ -181,6 +181,8 @@ export class SqliteEngine implements Engine {
     return work();
   }
 
+  readonly leaseTroubles = { shared: 0, lost: 0 };
+
   async begin(): Promise<Readonly<Heads>> {
     if (this.#files === undefined) throw storageUnavailable(new Error("opened for reading only"));
     this.#reserve.beforeWriting();

@@ -1,9 +1,10 @@
 /** Accounts of ACME and their keys in the database. */
 
-import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 
 import { coversTenant } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import type { AccountRecord, AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
   breath,
@@ -28,7 +29,15 @@ type AccountReads = Pick<
 >;
 type AccountWrites = Pick<
   AcmeWrites,
-  "addAccount" | "lockAccount" | "setContacts" | "endAccount" | "endAccountsOf" | "changeKey"
+  | "addAccount"
+  | "lockAccount"
+  | "setContacts"
+  | "endAccount"
+  | "endAccountsOf"
+  | "changeKey"
+  | "endRecords"
+  | "setIdle"
+  | "pruneAccounts"
 >;
 
 /** Accounts as last committed. */
@@ -87,10 +96,15 @@ export function accountWrites(connection: Connection): AccountWrites {
   const byKey = byKeyOf(connection);
   const end = endingOf(connection);
   const contactsOf = changer(connection, "update acme_accounts set contacts = %1 where id = %2");
+  const idle = "idle_since is not null and status = 'valid'";
+  const idleOf = changer(
+    connection,
+    `update acme_accounts set idle_since = %1 where id = %2 and ${idle}`,
+  );
   return {
     addAccount: async (account) => {
-      const { termsAgreedAt, eabId } = account;
-      const row = { ...account, termsAgreedAt: termsAgreedAt ?? null, eabId: eabId ?? null };
+      const { termsAgreedAt = null, eabId = null, idleSince = null } = account;
+      const row = { ...account, termsAgreedAt, eabId, idleSince };
       if ((await insert(row)) === 1) return undefined;
       return await byKey(account.directory, account.thumbprint);
     },
@@ -98,14 +112,19 @@ export function accountWrites(connection: Connection): AccountWrites {
     setContacts: async (id, contacts) => {
       await contactsOf([JSON.stringify(contacts), id]);
     },
-    endAccount: async (id, status) => (await end([id], status)).length === 1,
-    endAccountsOf: async (eab, limit) => {
+    endAccount: async (id, status, at) => (await end([id], status, at)).length === 1,
+    endAccountsOf: async (eab, limit, at) => {
       const bound = and(eq(a.eabId, eab), eq(a.status, "valid"));
       const rows = db.select({ id: a.id }).from(a).where(bound).orderBy(asc(a.id)).limit(limit);
       const ids = (await rows).map(({ id }) => id);
-      return await end(ids, "revoked");
+      return await end(ids, "revoked", at);
     },
+    setIdle: async (id, since) => {
+      await idleOf([since ?? null, id]);
+    },
+    pruneAccounts: pruningOf(connection),
     changeKey: changeKeyOf(connection),
+    endRecords: endingRecords(connection),
   };
 }
 
@@ -128,13 +147,15 @@ function byKeyOf(connection: Connection): AcmeReads["accountByKey"] {
 }
 
 function thumbprintsOf({ db, t }: Connection): AcmeReads["thumbprints"] {
-  const { acmeAccounts: a, acmeAccountKeys: k } = t;
-  return async (account) => {
+  const { acmeAccounts: a, acmeAccountKeys: k, acmeRecordEnds: e } = t;
+  return async (account, identifier) => {
     const own = await db.select({ thumbprint: a.thumbprint }).from(a).where(eq(a.id, account));
+    const named = and(eq(e.account, account), eq(e.identifier, identifier));
+    const [end] = await db.select({ number: e.number }).from(e).where(named);
     const earlier = await db
       .select({ thumbprint: k.thumbprint })
       .from(k)
-      .where(eq(k.account, account))
+      .where(and(eq(k.account, account), gt(k.number, end?.number ?? 0)))
       .orderBy(desc(k.number))
       .limit(thumbprintsMax - 1);
     return [...own, ...earlier].map(({ thumbprint }) => thumbprint);
@@ -159,16 +180,40 @@ function endingOf(connection: Connection) {
   return async (
     ids: readonly string[],
     status: "deactivated" | "revoked",
+    at: Instant,
   ): Promise<readonly string[]> => {
     if (ids.length === 0) return [];
     const valid = and(inTexts(connection, a.id, ids), eq(a.status, "valid"));
-    const rows = await db.update(a).set({ status }).where(valid).returning({ id: a.id });
+    const ends = { status, idleSince: at };
+    const rows = await db.update(a).set(ends).where(valid).returning({ id: a.id });
     const ended = rows.map(({ id }) => id);
     if (ended.length === 0) return [];
     for (const id of ended) await endProofs(connection, id);
     await endWork(connection, ended);
     await endOrders(connection, ended);
     return ended;
+  };
+}
+
+/** Oldest first; the index of idle accounts has no other in it. */
+function pruningOf(connection: Connection): AcmeWrites["pruneAccounts"] {
+  const { db, t } = connection;
+  const { acmeAccounts: a, acmeAccountKeys: k, acmeRecordEnds: e } = t;
+  const { acmeOrders: o, acmeAuthorizations: z } = t;
+  // An authorization that an order names goes with that order.
+  const unnamed = sql`not exists (select 1 from ${o} where ${o.account} = ${a.id})
+and not exists (select 1 from ${z} where ${z.account} = ${a.id} and not ${z.ordered})`;
+  return async (before, limit) => {
+    const over = db
+      .select({ id: a.id })
+      .from(a)
+      .where(and(sql`idle_since is not null`, lt(a.idleSince, before), unnamed));
+    const ids = (await over.orderBy(asc(a.idleSince), asc(a.id)).limit(limit)).map(({ id }) => id);
+    if (ids.length === 0) return 0;
+    await db.delete(e).where(inTexts(connection, e.account, ids));
+    await db.delete(k).where(inTexts(connection, k.account, ids));
+    await db.delete(a).where(inTexts(connection, a.id, ids));
+    return ids.length;
   };
 }
 
@@ -232,14 +277,29 @@ function changeKeyOf(connection: Connection): AcmeWrites["changeKey"] {
   };
 }
 
+function endingRecords(connection: Connection): AcmeWrites["endRecords"] {
+  const { db, t } = connection;
+  const { acmeAccountKeys: k, acmeRecordEnds: e } = t;
+  const insert = inserter(connection, e, [e.account, e.identifier]);
+  return async (account, identifiers) => {
+    const last = sql<number | null>`max(${k.number})`;
+    const [row] = await db.select({ last }).from(k).where(eq(k.account, account));
+    const number = Number(row?.last ?? 0);
+    if (number === 0) return;
+    for (const identifier of identifiers) await insert({ account, identifier, number });
+  };
+}
+
 /** Only `accountWrites` fills the table, so its texts are the words the record's type names. */
 export function accountFrom(row: Connection["t"]["acmeAccounts"]["$inferSelect"]): AccountRecord {
-  const { termsAgreedAt, eabId } = row;
+  const { termsAgreedAt, eabId, idleSince } = row;
   return {
     ...row,
     termsAgreedAt: termsAgreedAt ?? undefined,
     eabId: eabId ?? undefined,
+    idleSince: idleSince ?? undefined,
   } as AccountRecord; // See above.
 }
 
-const thumbprintsMax = 20;
+/** Of keys that change every week in twenty years. */
+const thumbprintsMax = 1000;

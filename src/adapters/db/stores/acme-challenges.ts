@@ -2,17 +2,21 @@
 
 import { and, asc, eq, isNull, lte, notInArray, or, type SQL, sql } from "drizzle-orm";
 
+import type { Instant } from "#core/time.ts";
 import type {
   AcmeReads,
   AcmeWrites,
   AttemptResult,
   ChallengeClaim,
+  DueChallenge,
   ValidationJob,
 } from "#domain/acme/store.ts";
+import type { PageKey } from "#domain/page.ts";
 import {
   breath,
   changer,
   inTexts,
+  rowsAtOnce,
   selector,
   type Connection,
   type Value,
@@ -23,8 +27,11 @@ import { accountFrom } from "./acme-accounts.ts";
 import { authorizationFrom, challengesOf, restingOf } from "./acme-authorizations.ts";
 import { challengeFrom } from "./acme-challenge-rows.ts";
 
-/** Challenges as last committed. */
-export function challengeReads(connection: Connection): Pick<AcmeReads, "challenge"> {
+/** Challenges as last committed; `owner` is this store's number among the replicas. */
+export function challengeReads(
+  connection: Connection,
+  owner: number,
+): Pick<AcmeReads, "challenge" | "dueChallenges"> {
   const { t } = connection;
   const find = selector(connection, t.acmeChallenges, "where id = %1");
   const authorizationOf = selector(connection, t.acmeAuthorizations, "where id = %1");
@@ -37,7 +44,85 @@ export function challengeReads(connection: Connection): Pick<AcmeReads, "challen
       const [authorization] = await withChallenges(rows);
       return authorization && { challenge: challengeFrom(row), authorization };
     },
+    dueChallenges: dueOf(connection, owner),
   };
+}
+
+/** By a walk of the index some rows at a time; what it does not hold is looked up of few. */
+function dueOf(connection: Connection, owner: number): AcmeReads["dueChallenges"] {
+  const { db, t } = connection;
+  const c = t.acmeChallenges;
+  return async ({ at, exceptAccounts, exceptHosts }, limit, after) => {
+    const named =
+      exceptAccounts.length > 0 ? notInArray(c.account, [...exceptAccounts]) : undefined;
+    const wanted = and(unleased(connection, owner, at), named);
+    const found: DueRow[] = [];
+    for (let behind = after; ; ) {
+      const rows = await db
+        .select({ at: c.nextAt, id: c.id, kept: sql<unknown>`(${wanted})` })
+        .from(c)
+        .where(and(isDue(connection, at), isBehind(connection, behind)))
+        .orderBy(asc(c.nextAt), asc(c.id))
+        .limit(walkedAtOnce);
+      const walked = rows.map((row) => ({ at: Number(row.at), id: row.id, kept: row.kept }));
+      const kept = walked.filter((row) => Boolean(row.kept));
+      // One more than is asked for shows that there are more.
+      for (let from = 0; from < kept.length && found.length <= limit; from += rowsAtOnce) {
+        const keys = kept.slice(from, from + rowsAtOnce);
+        found.push(...(await withHosts(connection, keys, exceptHosts)));
+      }
+      behind = walked.at(-1);
+      if (found.length > limit || walked.length < walkedAtOnce) return duePage(found, limit);
+      if (connection.dialect === "sqlite") await breath();
+    }
+  };
+}
+
+interface DueRow extends DueChallenge {
+  readonly at: number;
+}
+
+function duePage(found: readonly DueRow[], limit: number) {
+  const rows = found.slice(0, limit);
+  const last = found.length > limit ? rows.at(-1) : undefined;
+  const items = rows.map(({ at: _at, ...challenge }) => challenge);
+  return { items, next: last && { at: last.at, id: last.id } };
+}
+
+/** Those whose host may be asked, in the order of the keys. */
+async function withHosts(
+  connection: Connection,
+  keys: readonly PageKey[],
+  except: readonly string[],
+): Promise<readonly DueRow[]> {
+  const { acmeChallenges: c, acmeAuthorizations: z } = connection.t;
+  const ids = keys.map(({ id }) => id);
+  const rows = await connection.db
+    .select({ id: c.id, account: c.account, host: z.identifier })
+    .from(c)
+    .innerJoin(z, eq(z.id, c.authorizationId))
+    .where(inTexts(connection, c.id, ids));
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  return keys.flatMap(({ at, id }) => {
+    const row = byId.get(id);
+    return row === undefined || except.includes(row.host) ? [] : { ...row, at };
+  });
+}
+
+/** Literal, not a parameter: otherwise no planner may use the partial index. */
+const isDue = ({ t }: Connection, at: Instant) =>
+  and(sql`status = 'processing'`, lte(t.acmeChallenges.nextAt, at));
+
+function isBehind({ t }: Connection, key: PageKey | undefined): SQL | undefined {
+  const { nextAt, id } = t.acmeChallenges;
+  return key && sql`(${nextAt}, ${id}) > (${key.at}, ${key.id})`;
+}
+
+/** In nobody's lease; those of stores that are gone are none. */
+function unleased(connection: Connection, owner: number, at: Instant): SQL | undefined {
+  const { leaseUntil, owner: whose } = connection.t.acmeChallenges;
+  const gone = and(sql`${whose} <> ${owner}`, ownedByDead(connection, whose, owner));
+  return or(isNull(leaseUntil), lte(leaseUntil, at), gone);
 }
 
 /** The changes of a unit; `owner` is this store's number among the replicas. */
@@ -60,22 +145,23 @@ where id = %2 and status = 'pending' and ${ofPending}`,
 const ofPending = `exists (select 1 from acme_authorizations z
 where z.id = acme_challenges.authorization_id and z.status = 'pending')`;
 
-/** One that was just begun is taken by itself, all others are looked for now and then. */
+/** One that was just begun, which is in nobody's lease, is taken by few and short statements. */
 function claimingOf(connection: Connection, owner: number): AcmeWrites["claimChallenges"] {
-  const [one, due] = [claimingOne(connection, owner), claimingDue(connection, owner)];
+  const [one, many] = [claimingOne(connection, owner), claimingMany(connection, owner)];
   return async (claim) => {
-    const { only } = claim;
-    return only === undefined ? await due(claim) : await one({ ...claim, only });
+    const [only, ...others] = claim.ids;
+    const taken = others.length === 0 ? await one(claim, only ?? "") : undefined;
+    return taken ?? (await many(claim));
   };
 }
 
+/** Gives undefined where it takes a closer look. */
 function claimingOne(connection: Connection, owner: number) {
   const { t } = connection;
   const find = selector(
     connection,
     t.acmeChallenges,
-    `where id = %1 and status = 'processing' and next_at <= %2
-and (lease_until is null or lease_until <= %3)`,
+    "where id = %1 and status = 'processing' and next_at <= %2",
   );
   const authorizationOf = selector(connection, t.acmeAuthorizations, "where id = %1");
   const accountOf = selector(connection, t.acmeAccounts, "where id = %1");
@@ -83,14 +169,14 @@ and (lease_until is null or lease_until <= %3)`,
     connection,
     "update acme_challenges set attempts = attempts + 1, owner = %1, lease_until = %2 where id = %3",
   );
-  return async (claim: ChallengeClaim & { readonly only: string }) => {
-    const { at, leaseUntil, only, exceptAccounts } = claim;
-    const [challenge] = await find([only, at, at]);
-    if (challenge === undefined || exceptAccounts.includes(challenge.account)) return [];
+  return async ({ at, leaseUntil }: ChallengeClaim, id: string) => {
+    const [challenge] = await find([id, at]);
+    if (challenge === undefined) return [];
+    if (challenge.leaseUntil !== null) return undefined;
     const [authorization] = await authorizationOf([challenge.authorizationId]);
     const [account] = await accountOf([challenge.account]);
     if (authorization === undefined || account === undefined) return [];
-    await take([owner, leaseUntil, only]);
+    await take([owner, leaseUntil, id]);
     return [jobOf({ challenge, authorization, account })];
   };
 }
@@ -108,65 +194,32 @@ const jobOf = ({ challenge, authorization, account }: TakenRows): ValidationJob 
   account: accountFrom(account),
 });
 
-function claimingDue(connection: Connection, owner: number): AcmeWrites["claimChallenges"] {
+function claimingMany(connection: Connection, owner: number): AcmeWrites["claimChallenges"] {
   const { db, t } = connection;
   const { acmeChallenges: c, acmeAuthorizations: z, acmeAccounts: a } = t;
-  const due = dueOf(connection, owner);
-  return async (claim) => {
-    const ids = await due(claim);
-    if (ids.length === 0) return [];
-    const { leaseUntil } = claim;
-    const taken = inTexts(connection, c.id, ids);
+  return async ({ ids, at, leaseUntil }) => {
     const rows = await db
       .select({ challenge: c, authorization: z, account: a })
       .from(c)
       .innerJoin(z, eq(z.id, c.authorizationId))
       .innerJoin(a, eq(a.id, z.account))
-      .where(taken)
+      .where(
+        and(
+          inTexts(connection, c.id, ids),
+          eq(c.status, "processing"),
+          lte(c.nextAt, at),
+          unleased(connection, owner, at),
+        ),
+      )
       .orderBy(asc(c.nextAt), asc(c.id));
+    const taken = rows.map(({ challenge }) => challenge.id);
+    if (taken.length === 0) return [];
     await db
       .update(c)
       .set({ attempts: sql`${c.attempts} + 1`, owner, leaseUntil })
-      .where(taken);
+      .where(inTexts(connection, c.id, taken));
     return rows.map(jobOf);
   };
-}
-
-/** The ids of what may be taken, oldest first, by a walk of the index some rows at a time. */
-function dueOf(connection: Connection, owner: number) {
-  const { db, t } = connection;
-  const c = t.acmeChallenges;
-  const others = othersDead(connection, owner);
-  return async ({ at, limit, exceptAccounts }: ChallengeClaim): Promise<readonly string[]> => {
-    const free = or(isNull(c.leaseUntil), lte(c.leaseUntil, at), others);
-    const named =
-      exceptAccounts.length > 0 ? notInArray(c.account, [...exceptAccounts]) : undefined;
-    // Literal, not a parameter: otherwise no planner may use the partial index.
-    const due = and(sql`status = 'processing'`, lte(c.nextAt, at));
-    const found: string[] = [];
-    for (let behind: SQL | undefined; ; ) {
-      const rows = await db
-        .select({ nextAt: c.nextAt, id: c.id, kept: sql<unknown>`(${and(free, named)})` })
-        .from(c)
-        .where(and(due, behind))
-        .orderBy(asc(c.nextAt), asc(c.id))
-        .limit(walkedAtOnce);
-      found.push(...rows.filter(({ kept }) => Boolean(kept)).map(({ id }) => id));
-      const last = rows.at(-1);
-      if (found.length >= limit || last === undefined || rows.length < walkedAtOnce) {
-        return found.slice(0, limit);
-      }
-      behind = sql`(${c.nextAt}, ${c.id}) > (${last.nextAt}, ${last.id})`;
-      if (connection.dialect === "sqlite") await breath();
-    }
-  };
-}
-
-/** Leases of stores that are gone; those of this store are not. */
-function othersDead(connection: Connection, owner: number) {
-  const { owner: whose } = connection.t.acmeChallenges;
-  const dead = ownedByDead(connection, whose, owner);
-  return and(sql`${whose} <> ${owner}`, dead);
 }
 
 function settlingOf(connection: Connection, owner: number): AcmeWrites["settleChallenge"] {

@@ -17,7 +17,7 @@ export function acmeReads(connection: Connection, owner: number): AcmeReads {
     ...eabReads(connection),
     ...orderReads(connection, owner),
     ...authorizationReads(connection),
-    ...challengeReads(connection),
+    ...challengeReads(connection, owner),
   };
 }
 

@@ -107,6 +107,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
     read,
     schemaVersion: deps.schemaVersion,
     exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
+    leaseTroubles: () => engine.leaseTroubles,
     atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),

@@ -13,6 +13,7 @@ export function acmeTables(k: Kit) {
     acmeNonces: noncesTable(k),
     acmeAccounts: accountsTable(k),
     acmeAccountKeys: accountKeysTable(k),
+    acmeRecordEnds: recordEndsTable(k),
     acmeEabs: eabTable(k),
     acmeOrders: ordersTable(k),
     acmeOrderAuthorizations: orderAuthorizationsTable(k),
@@ -44,11 +45,14 @@ function accountsTable(k: Kit) {
       termsAgreedAt: k.int("terms_agreed_at"),
       eabId: k.text("eab_id"),
       createdAt: k.int("created_at").notNull(),
+      /** Null for accounts that are kept. */
+      idleSince: k.int("idle_since"),
     },
     (t) => [
       k.unique("acme_accounts_key").on(t.directory, t.thumbprint),
       k.index("acme_accounts_spki").on(t.spkiSha256),
       k.index("acme_accounts_listing").on(t.tenant, t.status, t.createdAt, t.id),
+      k.index("acme_accounts_idle").on(t.idleSince, t.id).where(sql`idle_since is not null`),
       k.index("acme_accounts_eab").on(t.eabId, t.status, t.id).where(sql`eab_id is not null`),
     ],
   );
@@ -70,6 +74,20 @@ function accountKeysTable(k: Kit) {
       k.index("acme_account_keys_number").on(t.account, t.number),
       k.index("acme_account_keys_spki").on(t.spkiSha256),
     ],
+  );
+}
+
+/** Up to which of its former keys the standing records of an account for a name are over. */
+function recordEndsTable(k: Kit) {
+  return k.table(
+    "acme_record_ends",
+    {
+      account: k.text("account").notNull(),
+      identifier: k.text("identifier").notNull(),
+      /** Of the last key that it concerns. */
+      number: k.int("number").notNull(),
+    },
+    (t) => [k.primaryKey({ columns: [t.account, t.identifier] })],
   );
 }
 
@@ -188,6 +206,7 @@ function authorizationsTable(k: Kit) {
         .on(t.account, t.identifier, t.id, t.status)
         .where(sql`status in ('pending', 'valid')`),
       k.index("acme_authorizations_end").on(t.expiresAt).where(sql`not ordered`),
+      k.index("acme_authorizations_alone").on(t.account).where(sql`not ordered`),
     ],
   );
 }

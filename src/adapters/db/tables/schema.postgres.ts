@@ -45,6 +45,7 @@ export const {
   acmeNonces,
   acmeAccounts,
   acmeAccountKeys,
+  acmeRecordEnds,
   acmeEabs,
   acmeOrders,
   acmeOrderAuthorizations,

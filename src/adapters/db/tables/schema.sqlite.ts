@@ -48,6 +48,7 @@ export const {
   acmeNonces,
   acmeAccounts,
   acmeAccountKeys,
+  acmeRecordEnds,
   acmeEabs,
   acmeOrders,
   acmeOrderAuthorizations,

@@ -1,7 +1,7 @@
 /** The port of proofs over the network: who is asked for which proof, and within which bounds. */
 
 import { dnsDigest, dnsName, proves } from "#core/acme/challenges.ts";
-import { judgePersistRecord, persistUntil } from "#core/acme/persist.ts";
+import { judgePersistRecord, persistAccountUris, persistUntil } from "#core/acme/persist.ts";
 import type {
   PersistTerms,
   Proved,
@@ -13,7 +13,7 @@ import type { Instant } from "#core/time.ts";
 import type { Clock, Log, Random, Resolver } from "#domain/ports.ts";
 
 import { DnsResolver } from "#adapters/network/dns.ts";
-import { parseServer, systemServers } from "#adapters/network/resolv-conf.ts";
+import { nameServers } from "#adapters/network/resolv-conf.ts";
 import { AttemptAddresses, type Place } from "./addresses.ts";
 import { type Deadline, withDeadline } from "./deadline.ts";
 import { type DnsDeps, proveByTxt } from "./dns01.ts";
@@ -25,7 +25,7 @@ import { proveByAlpn } from "./tls-alpn01.ts";
 export interface ValidationSettings {
   readonly http01_port: number;
   readonly tls_alpn01_port: number;
-  /** `address:port`; undefined asks those of the system, each in turn, as one. */
+  /** `host:port`; undefined asks those of the system, each in turn, as one. */
   readonly dns_resolver: string | undefined;
   /** Name servers that must see the same as the one above. */
   readonly vantage_resolvers: readonly string[];
@@ -127,7 +127,10 @@ export class NetworkValidators implements Validators {
   async #provePersistently(task: ValidationTask, asked: DnsDeps) {
     const { identifier, wildcard, accountUrl } = task;
     const now = this.#deps.clock.now();
-    const facts = { ...persistTerms(task), name: identifier.value, wildcard, accountUrl, now };
+    const { issuerDomainNames, ...terms } = persistTerms(task);
+    // Once, for many records may be there.
+    const accountUris = persistAccountUris({ ...terms, name: identifier.value, accountUrl });
+    const facts = { wildcard, issuerDomainNames, accountUris, now };
     const ends: Instant[] = [];
     const matches = (value: string): boolean => {
       if (judgePersistRecord(value, facts) !== "match") return false;
@@ -152,11 +155,9 @@ export class NetworkValidators implements Validators {
   }
 
   #vantages({ dns_resolver, vantage_resolvers }: ValidationSettings): readonly Resolver[] {
-    const first = dns_resolver === undefined ? systemServers : () => [parseServer(dns_resolver)];
-    const others = vantage_resolvers.map((text) => () => [parseServer(text)]);
     const { random } = this.#deps;
-    return [first, ...others].map(
-      (servers) => new DnsResolver({ random, servers: () => servers() }),
+    return [dns_resolver, ...vantage_resolvers].map(
+      (server) => new DnsResolver({ random, servers: () => nameServers({ dns_resolver: server }) }),
     );
   }
 }

@@ -64,7 +64,8 @@ const within = (work: (tx: Unit) => Promise<unknown>) => () => store.atomically(
 
 const name = { caId: caId("ca"), serial: newSerial() };
 const after = { at: 1, id: "a" };
-const claim = { at: noon, leaseUntil: later(9), limit: 4, exceptAccounts: ["busy"] };
+const claim = { at: noon, leaseUntil: later(9) };
+const due = { at: noon, exceptAccounts: ["busy"], exceptHosts: ["slow.example"] };
 const results = [
   { kind: "proved", at: noon, validUntil: later(9) },
   { kind: "again", at: noon, error: problem },
@@ -79,7 +80,7 @@ const firstOrder = "SCAN acme_orders USING COVERING INDEX acme_orders_listing";
 const accountReads: readonly Work[] = [
   ["an account", () => store.read.acme.account("a")],
   ["an account by its key", () => store.read.acme.accountByKey("a", "b")],
-  ["keys of an account", () => store.read.acme.thumbprints("a")],
+  ["keys of an account", () => store.read.acme.thumbprints("a", "b")],
   ["whose a key is", () => store.read.acme.isAccountKey("a")],
   ["accounts", () => store.read.acme.accounts({ reach: "platform" }, 5, after), [firstAccount]],
   ["accounts of a credential", () => store.read.acme.boundAccounts("a")],
@@ -106,6 +107,7 @@ const proofReads: readonly Work[] = [
   ["an authorization", () => store.read.acme.authorization("a")],
   ["a challenge", () => store.read.acme.challenge("a")],
   ["open authorizations", () => store.read.acme.openAuthorizations("a", 5, { name: "a", id: "b" })],
+  ["what is to be proved", () => store.read.acme.dueChallenges(due, 5, after)],
   // What an account has proved of one name.
   ["what is proved", () => store.read.acme.validFor("a", wanted, noon), [sort]],
 ];
@@ -136,19 +138,29 @@ const orderWork: readonly Work[] = [
 
 const proofWork: readonly Work[] = [
   ["an authorization that ends", within((tx) => tx.acme.endAuthorization("a", "revoked"))],
-  ["a claim of one challenge", within((tx) => tx.acme.claimChallenges({ ...claim, only: "a" }))],
+  ["a claim of one challenge", within((tx) => tx.acme.claimChallenges({ ...claim, ids: ["a"] }))],
   // Those that were taken.
   ["work that is taken and done", worked, [sort]],
   [
     "an account that ends",
     async () => {
       const { account } = await make.ordered(store);
-      await store.atomically((tx) => tx.acme.endAccount(account.id, "revoked"));
+      await store.atomically((tx) => tx.acme.endAccount(account.id, "revoked", noon));
     },
     // What is being worked on.
     ["SCAN acme_challenges USING COVERING INDEX acme_challenges_due"],
   ],
-  ["accounts that end", within((tx) => tx.acme.endAccountsOf("a", 5))],
+  ["an account that is not idle", within((tx) => tx.acme.setIdle("a", noon))],
+  [
+    "idle accounts that go",
+    async () => {
+      const idle = make.account({ idleSince: noon });
+      await store.atomically((tx) => tx.acme.addAccount(idle));
+      const went = await store.atomically((tx) => tx.acme.pruneAccounts(later(1), 5));
+      expect(went).toBeGreaterThan(0);
+    },
+  ],
+  ["accounts that end", within((tx) => tx.acme.endAccountsOf("a", 5, noon))],
   [
     "a key that is changed",
     async () => {
@@ -157,6 +169,7 @@ const proofWork: readonly Work[] = [
       await store.atomically((tx) => tx.acme.changeKey(account.id, key));
     },
   ],
+  ["records that end", within((tx) => tx.acme.endRecords("a", ["b"]))],
   [
     "a credential that is used and revoked",
     within(async (tx) => {
@@ -171,7 +184,9 @@ async function worked(): Promise<void> {
     const { proofs } = await make.ordered(store);
     const id = proofs[0]?.challenges[0]?.id ?? "";
     await store.atomically((tx) => tx.acme.beginChallenge(id, noon));
-    await store.atomically((tx) => tx.acme.claimChallenges(claim));
+    const { items } = await store.read.acme.dueChallenges(due, 5);
+    expect(items.map((one) => one.id)).toContain(id);
+    await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, ids: [id, "none"] }));
     expect(await store.atomically((tx) => tx.acme.settleChallenge(id, 1, result))).toBe(true);
   }
 }

@@ -79,7 +79,7 @@ async function everything(store: Store): Promise<void> {
   expect(await store.read.acme.validFor(proved.account, [wanted], noon)).toHaveLength(1);
   await store.read.acme.openAuthorizations(proved.account, 10);
   await store.atomically((tx) => tx.acme.endAuthorization(proved.proof, "deactivated"));
-  await store.atomically((tx) => tx.acme.endAccount(proved.account, "deactivated"));
+  await store.atomically((tx) => tx.acme.endAccount(proved.account, "deactivated", noon));
   await store.atomically((tx) => tx.acme.prune(instant(0), 10));
   await replaced(store);
 }
@@ -95,9 +95,10 @@ async function attempted(store: Store) {
     await tx.acme.addOrder(order, [proof]);
     await tx.acme.beginChallenge(challenge, noon);
   });
-  const claim = { at: noon, leaseUntil: make.later(60), limit: 1, exceptAccounts: [] };
-  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, only: challenge }));
-  await store.atomically((tx) => tx.acme.claimChallenges(claim));
+  await store.read.acme.dueChallenges({ at: noon, exceptAccounts: [], exceptHosts: [] }, 1);
+  const claim = { at: noon, leaseUntil: make.later(60) };
+  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, ids: [challenge] }));
+  await store.atomically((tx) => tx.acme.claimChallenges({ ...claim, ids: [challenge, "none"] }));
   return { account: account.id, proof: proof.id, order: order.id, challenge };
 }
 

@@ -99,11 +99,8 @@ describe.skipIf(knotPath === undefined)("a real name server", () => {
       thumbprints: ["old", "thumbprint"],
     };
     const task = taskFor({ type: "dns-persist-01", token: "", persist });
-    const [, , uri] = persistAccountUris({
-      ...persist,
-      name: "a.test",
-      accountUrl: task.accountUrl,
-    });
+    const { accountUrl } = task;
+    const [, , uri] = [...persistAccountUris({ ...persist, name: "a.test", accountUrl })];
     const standing = "_validation-persist.a.test";
     await knot.set(standing, "TXT", `"ca.test; accounturi=${uri}"`);
     expect(await attempt(knot, task)).toEqual(["proved"]);
