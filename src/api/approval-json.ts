@@ -8,6 +8,7 @@ import {
   type ApprovalRecord,
   approvalsOf,
   type Decision,
+  decisions,
   type ListedApproval,
 } from "#domain/approvals/store.ts";
 import { count, present, time, timeText } from "./shapes.ts";
@@ -16,7 +17,7 @@ const decisionShape = shape({
   id: words(),
   approver: words(),
   approver_name: optional(words()),
-  decision: oneOf(["approve", "reject"]),
+  decision: oneOf(decisions),
   comment: optional(words()),
   created_at: time,
 });

@@ -9,6 +9,8 @@ import type { JsonObject } from "#core/shape.ts";
 import type { Instant } from "#core/time.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 
+export const decisions = ["approve", "reject"] as const;
+
 /** What one person said. */
 export interface Decision {
   readonly id: string;
@@ -17,7 +19,7 @@ export interface Decision {
   readonly approverName: string;
   /** The person behind it. */
   readonly person: Person;
-  readonly decision: "approve" | "reject";
+  readonly decision: (typeof decisions)[number];
   readonly comment: string;
   readonly createdAt: Instant;
 }

@@ -25,8 +25,12 @@ export interface CtFacts {
 }
 
 /** `expired` is computed from `good` when read, never stored. */
-export type StoredStatus = "good" | "revoked" | "held";
+export const storedStatuses = ["good", "revoked", "held"] as const;
+export type StoredStatus = (typeof storedStatuses)[number];
 export type CertificateStatus = StoredStatus | "expired";
+
+/** What a certificate of the store is for. */
+export const certificateKinds = ["leaf", "ca", "cross", "responder", "serving"] as const;
 
 /**
  * One certificate signed by a CA of this instance: leaf, CA, cross, responder or serving
@@ -41,7 +45,7 @@ export interface CertificateRecord {
    * What it is for: only `leaf` rows are inventory, the others are system certificates OCSP knows
    * too.
    */
-  readonly kind: "leaf" | "ca" | "cross" | "responder" | "serving";
+  readonly kind: (typeof certificateKinds)[number];
   readonly subject: string;
   readonly commonName: string;
   /** Texts like `dns:a.example`, `ip:192.0.2.1`, `email:a@b.example`, `uri:…`. */
@@ -71,6 +75,10 @@ export interface CertificateRecord {
   readonly crlUrl?: string | undefined;
 }
 
+/** How an intent ends that leads to no certificate. */
+export const settledStates = ["abandoned", "orphaned"] as const;
+export type SettledState = (typeof settledStates)[number];
+
 /** An intent to sign: durable before the key is used. */
 export interface IntentRecord {
   readonly opId: string;
@@ -81,7 +89,7 @@ export interface IntentRecord {
   readonly tbsDigest: string;
   readonly requestedBy: string;
   readonly createdAt: Instant;
-  readonly state: "intended" | "issued" | "abandoned" | "orphaned";
+  readonly state: "intended" | "issued" | SettledState;
 }
 
 export interface CertificateFilter {
@@ -145,7 +153,7 @@ export interface CertificateWrites {
    */
   adopt(certificate: CertificateRecord): Promise<boolean>;
   /** Marks an intent that led to nothing. */
-  settle(opId: string, state: "abandoned" | "orphaned"): Promise<void>;
+  settle(opId: string, state: SettledState): Promise<void>;
   /** The row under the writer's lock, for a state change in the same unit. */
   lock(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
   setStatus(

@@ -21,7 +21,7 @@ import {
   presignHashes,
 } from "#domain/revocation/presign-store.ts";
 import { type CrlScopes, partitionNumber } from "#domain/revocation/scopes.ts";
-import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
+import { type CrlHead, crlKinds } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { Octets } from "./target.ts";
 
@@ -212,6 +212,5 @@ export const isOf = (ca: CaRecord, { path }: Artefact): boolean => path.startsWi
 /** Snapshot names that sort by time. */
 export const timeName = (at: Instant): string => timestamp(at).replaceAll(/[-:.]/g, "");
 
-const crlKinds: readonly CrlKind[] = ["base", "delta"];
 const pemType = "application/x-pem-file";
 const pageRows = 500;

@@ -49,13 +49,15 @@ export interface BulkProgress {
   readonly batches: number;
 }
 
+export const bulkStates = ["selecting", "running", "stopped", "finished"] as const;
+
 /**
  * - `selecting`: its serials are being collected; nothing has been confirmed.
  * - `running`: by the store that owns it, until that is gone.
  * - `stopped`: a batch failed; a repetition goes on.
  */
 export interface BulkRun extends BulkRunFacts, BulkProgress {
-  readonly state: "selecting" | "running" | "stopped" | "finished";
+  readonly state: (typeof bulkStates)[number];
 }
 
 /** A certificate as a selection looks at it. */

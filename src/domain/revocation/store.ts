@@ -21,7 +21,8 @@ export interface RevocationRecord {
 }
 
 /** What a list is: complete, or the changes since one that is. */
-export type CrlKind = "base" | "delta";
+export const crlKinds = ["base", "delta"] as const;
+export type CrlKind = (typeof crlKinds)[number];
 
 /** A published CRL without its octets, which are kept in pieces. */
 export interface CrlHead {

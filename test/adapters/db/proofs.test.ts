@@ -146,6 +146,17 @@ test("an order of ACME has an account and a state, and a certificate when it is 
   });
 });
 
+test("a replacement whose certificates are still being collected is none of an incident", async () => {
+  const plan = (id: string, state: string) =>
+    `insert into acme_replacements (id, ca_id, tenant, selection, starts_at, ends_at, per_second, state, created_by, created_at, total, replaced, revoked)
+     values ('${id}', 'ca', 'default', 'all', 1, 2, '1', '${state}', 'root', 1, 0, 0, 0)`;
+  const states = ["planning", "running", "finished", "canceled"];
+  expect(await failing(states.map((state, at) => plan(`r${at}`, state)))).toEqual({});
+  expect(await failing([plan("r", "planned")])).toEqual({
+    schema: ["acme_replacements r: its state is none there is."],
+  });
+});
+
 test("whatever stands in a cell, proofs go on to their end and say what is wrong", async () => {
   const cells = cellsOf(honest).filter(({ table }) => table !== "heads" && table !== "events");
   const value = fc.oneof(

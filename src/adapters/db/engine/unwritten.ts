@@ -5,7 +5,7 @@
 
 import { type CaId, caId as idOfCa, type Serial } from "#core/ids.ts";
 import { assert } from "#core/problems.ts";
-import type { IntentRecord } from "#domain/certificates/store.ts";
+import type { IntentRecord, SettledState } from "#domain/certificates/store.ts";
 import type { Foreseen } from "#domain/store.ts";
 
 import { type BulkWriter, bulkWriter, type Connection, inOrder } from "./connection.ts";
@@ -124,7 +124,7 @@ export class Unwritten {
   }
 
   /** The serial of an open row came to nothing. */
-  failed(row: OpenRow, state: "abandoned" | "orphaned"): void {
+  failed(row: OpenRow, state: SettledState): void {
     const { number: _number, owner: _owner, ...intent } = row;
     this.#add({ kind: "left", row, intent: this.#intents.bound({ ...intent, state }) });
   }

@@ -18,6 +18,7 @@ import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts"
 import { commonName, nameText } from "#core/x509/names.ts";
 import { pointersOf } from "#core/x509/pointers.ts";
 import { fingerprint, spkiSha256 } from "#core/x509/public-keys.ts";
+import { certificateKinds } from "#domain/certificates/store.ts";
 import { importedMarker } from "#domain/revocation/adoption.ts";
 
 import type { Authority } from "./authorities.ts";
@@ -382,7 +383,7 @@ where (ca_id, serial) > (%1, %2) order by ca_id, serial limit %3`;
 
 /** Kinds that issuance tells of; those of responders are the ledger's alone. */
 const told: ReadonlySet<string> = new Set(["leaf", "ca", "cross", "serving"]);
-const kinds: ReadonlySet<string> = new Set(["leaf", "ca", "cross", "responder", "serving"]);
+const kinds: ReadonlySet<string> = new Set(certificateKinds);
 /** What the ledger calls the signing of a kind. */
 const purposes: ReadonlyMap<string, string> = new Map([
   ["leaf", "certificate"],
