@@ -135,7 +135,7 @@ describe("on a file", () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining("is not replaced by")]);
   });
 
-  test("a row that was edited while nobody looked is named, with exit 1", async () => {
+  test("RES-1: a row that was edited while nobody looked is named, with exit 1, and restored by nobody", async () => {
     await instance.stop();
     const run = (...flags: string[]) => runCli(instance.home, ["verify", ...flags]);
     expect((await run()).code).toBe(0);
@@ -163,6 +163,14 @@ describe("on a file", () => {
         "What the archive holds is not proven. Revocations and their events:",
       ),
     ]);
+    const elsewhere = newHome();
+    writeConfig(elsewhere, config);
+    for (const flags of [["--dry-run"], []]) {
+      const back = await runCli(elsewhere, ["restore", archive, "--identity", identity, ...flags]);
+      expect([back.code, back.stdout]).toEqual([1, ""]);
+      expect(back.stderr).toContain("is not proven. Revocations and their events: Certificate");
+      expect(readdirSync(elsewhere)).toEqual(["pkid.yaml"]);
+    }
     const document = JSON.parse((await run("--json")).stdout) as Json;
     expect(document.valid).toBe(false);
     expect(document.not_provable.length).toBeGreaterThan(0);

@@ -1,11 +1,14 @@
-/** The proofs over what an archive holds: `pkid verify --archive`, and part of every drill. */
+/**
+ * The proofs over what an archive holds: `pkid verify --archive`, and part of every drill and of
+ * every restore.
+ */
 
 import { openForProof } from "#adapters/db/proofs/open.ts";
 import { prove } from "#adapters/db/proofs/prove.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { ArchiveSource, VerifyAsked, VerifyReport } from "#cli/command.ts";
-import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
+import { ArchiveUnfit } from "#core/backup/archive.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { Proof, type ProofResult } from "#core/proofs/proofs.ts";
 import { timestamp } from "#core/time.ts";
@@ -48,14 +51,15 @@ export async function verifyArchive(
 
 /**
  * Proves what was unpacked before anybody works with it; gives the number of proofs, and throws
- * `Failure` that names the first that does not hold.
+ * `ArchiveUnfit` that names the first that does not hold.
  */
 export async function mustBeProven(scratch: Scratch): Promise<number> {
   const { results } = await provenIn(scratch, { since: 0 });
   const failed = results.find(({ violations }) => violations > 0);
   if (failed === undefined) return results.length;
-  const sentence = `What the archive holds is not proven. ${failed.says}: ${failed.first[0] ?? ""}`;
-  throw new Failure(sentence, "drill_failed");
+  throw new ArchiveUnfit(
+    `What the archive holds is not proven. ${failed.says}: ${failed.first[0] ?? ""}`,
+  );
 }
 
 async function provenIn(

@@ -23,6 +23,7 @@ import { ArchiveUnfit } from "#core/backup/archive.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
 import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
+import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
 
 /**
@@ -47,6 +48,7 @@ export async function restore(
   const kek = asked.newKek ? new NewKek() : undefined;
   try {
     const read = await scratch.unpack(source, kek && belongsToKek);
+    await mustBeProven(scratch);
     await scratch.recordRestore(source.archive, read, kek !== undefined);
     const found = await proven(scratch, config, { ...asked, kek }, log);
     const report = reportOf(read, found, target, asked);
