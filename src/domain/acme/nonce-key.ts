@@ -1,9 +1,11 @@
 /** The key of nonces: configured, or made once and sealed (configuration `acme.nonce_hmac_key`). */
 
+import { hmacSha256 } from "#core/crypto.ts";
 import { type Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import type { Random } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import { nonceEpochName } from "./voided.ts";
 
 export interface NonceKeyDeps {
   readonly store: Store;
@@ -14,10 +16,16 @@ export interface NonceKeyDeps {
 }
 
 /**
- * The one key of all replicas, at least 16 octets. Refuses `key_unavailable` while it cannot be
- * opened, and `storage_unavailable` while it cannot be made.
+ * The one key of all replicas, at least 16 octets, another after each restore (RES-2). Refuses
+ * `key_unavailable` while it cannot be opened, and `storage_unavailable` while it cannot be made.
  */
 export async function nonceKey(deps: NonceKeyDeps): Promise<Uint8Array> {
+  const key = await keptKey(deps);
+  const epoch = await deps.store.read.instance.value(nonceEpochName);
+  return epoch === undefined ? key : hmacSha256(key, Buffer.from(epoch));
+}
+
+async function keptKey(deps: NonceKeyDeps): Promise<Uint8Array> {
   const { store } = deps;
   const configured = await deps.configured();
   if (configured !== undefined) return configured;

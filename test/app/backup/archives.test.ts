@@ -51,20 +51,24 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("what is read from an archive of either database is what was in it, octet for octet", async () => {
+test("what is read from an archive of either database is what was in it, octet for octet, but for what RES-2 voids", async () => {
   const from = await named(await fullStore());
   const away = await postgresDatabase(server);
   const at = { at: "noon", dryRun: false, again: false, random: systemRandom };
   const copy = await whole(archived(from));
   await moveDatabase({ from: optionsOf(from), to: optionsOf(away), ...at });
-  for (const archive of [copy, await whole(archived(away))]) {
+  const archives = [copy, await whole(archived(away))];
+  // Nobody has a lease after a restore.
+  await from.tamper("update acme_challenges set owner = null, lease_until = null");
+  for (const archive of archives) {
     const target = sqliteDatabase();
     const { manifest } = await restoredTo(target.target, archive);
     expect(manifest.tables.length).toBeGreaterThan(30);
     const [read, written] = [allRows(target), allRows(from)];
     expect([written.presigned?.length, read.presigned]).toEqual([2, []]);
+    expect([written.acme_nonces?.length, read.acme_nonces]).toEqual([2, []]);
     // What an archive may not bring back, and numbers that leap.
-    for (const changed of ["presigned", "crl_reservations"]) {
+    for (const changed of ["presigned", "acme_nonces", "crl_reservations"]) {
       delete read[changed];
       delete written[changed];
     }
@@ -96,6 +100,58 @@ test("CRL numbers leap, of scopes that had none too", async () => {
   expect(file.query("select number from crl_reservations").values()).toEqual([[1_000_007]]);
   const floor = file.query("select value from instance where name = 'crl_number_floor'").values();
   expect(floor).toEqual([["1000000"]]);
+  file.close();
+});
+
+test("RES-2: nonces, leases and challenges of ACME are void, and what was decided stays", async () => {
+  const from = await small();
+  await from.tamper("insert into acme_nonces values ('00', 1)");
+  const ids = ["pending", "ready", "valid", "invalid"];
+  for (const [at, status] of ids.entries()) {
+    await from.tamper(
+      `insert into acme_orders (id, account, directory, tenant, ca_id, status, identifiers, authorizations, profile, created_at, expires_at, ends_at)
+       values ('${status}', 'a', 'default', 'default', 'ca', '${status}', '[]', '[]', 'p', 1, 1, 1)`,
+    );
+    const state = status === "ready" ? "deactivated" : status;
+    await from.tamper(
+      `insert into acme_authorizations (id, account, directory, identifier_type, identifier, wildcard, status, created_at, expires_at, challenges, ordered)
+       values ('z${at}', 'a', 'default', 'dns', 'a.example', 0, '${state}', 1, 1, '[]', 1)`,
+    );
+    for (const challenge of ["pending", "processing"]) {
+      await from.tamper(
+        `insert into acme_challenges (id, authorization_id, account, type, token, status, attempts, next_at, owner, lease_until)
+         values ('${challenge}${at}', 'z${at}', 'a', 'http-01', 't', '${challenge}', 1, 5, 6, 7)`,
+      );
+    }
+  }
+  const target = sqliteDatabase();
+  await restoredTo(target.target, await whole(archived(from)));
+  const file = new Database(target.target);
+  const rows = (text: string) => file.query(text).values();
+  expect(rows("select count(*) from acme_nonces")).toEqual([[0]]);
+  const problem = "json_extract(error, '$.type')";
+  expect(rows(`select id, status, ${problem} from acme_orders order by id`)).toEqual([
+    ["invalid", "invalid", null],
+    ["pending", "invalid", "serverInternal"],
+    ["ready", "ready", null],
+    ["valid", "valid", null],
+  ]);
+  expect(rows("select id, status from acme_authorizations order by id")).toEqual([
+    ["z0", "invalid"],
+    ["z1", "deactivated"],
+    ["z2", "valid"],
+    ["z3", "invalid"],
+  ]);
+  const its = `id, status, ${problem}, next_at, owner, lease_until`;
+  const challenges = `select ${its} from acme_challenges where authorization_id in ('z0', 'z2')`;
+  expect(rows(`${challenges} order by id`)).toEqual([
+    ["pending0", "invalid", "serverInternal", null, null, null],
+    ["pending2", "pending", null, null, null, null],
+    ["processing0", "invalid", "serverInternal", null, null, null],
+    ["processing2", "pending", null, null, null, null],
+  ]);
+  const epochs = rows("select value from instance where name = 'acme_nonce_epoch'");
+  expect(epochs).toEqual([[expect.stringMatching(/^[0-9a-f-]{36}$/)]]);
   file.close();
 });
 

@@ -3,12 +3,14 @@
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { written } from "#adapters/db/move/move.ts";
 import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
 import { ArchivedChains } from "#core/backup/chains.ts";
 import type { Piece } from "#core/backup/piece.ts";
 import { BulkLoad } from "./load.ts";
+import { voidAcme } from "./voided.ts";
 
 /**
  * How far CRL numbers leap at a restore (RES-2): past everything that was published between the
@@ -88,6 +90,7 @@ export class ScratchStore {
     }
     await load.end();
     await migrated(this.#options, embeddedMigrations("sqlite"));
+    await voided(this.#options);
   }
 
   /** Ends it before its end. */
@@ -104,6 +107,16 @@ async function migrated(
   try {
     // From the archive it can be made again.
     await migrateSqlite(engine, options, () => filled(engine), known, true);
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Last, for only then every archive has the tables of this binary. */
+async function voided(options: SqliteOptions): Promise<void> {
+  const engine = openSqlite(options);
+  try {
+    await written(engine, voidAcme);
   } finally {
     await engine.close();
   }
