@@ -17,6 +17,7 @@ import { join } from "node:path";
 
 import { parseCrl } from "#core/x509/crl.ts";
 import { ran } from "#test/support/child.ts";
+import { backedUp } from "#test/support/instances/backed-up.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import {
   binary,
@@ -391,28 +392,6 @@ async function issue(instance: Instance, ca: string, name: string): Promise<stri
   const request = csr({ dns: [`${name}.example`], subject: [{ type: "CN", value: name }] });
   const body = { csr: request };
   return (await instance.admin<{ serial: string }>("POST", `/api/ca/${ca}/issue`, body)).serial;
-}
-
-async function backedUp(instance: Instance, known?: string) {
-  const identity = known ?? join(instance.home, "identity");
-  const made =
-    known === undefined ? await instance.cli("backup", "keygen", "--out", identity) : undefined;
-  const recipient =
-    made?.stdout.trim() ?? /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
-  const folder = join(instance.home, "archives");
-  mkdirSync(folder, { recursive: true });
-  const told = await instance.cli(
-    "backup",
-    "create",
-    "--out",
-    folder,
-    "--recipient",
-    recipient,
-    "--json",
-  );
-  expect(told.stderr).toBe("");
-  const { file } = JSON.parse(told.stdout);
-  return { archive: String(file), identity };
 }
 
 async function ledgerKey(instance: Instance): Promise<{ fingerprint: string }> {

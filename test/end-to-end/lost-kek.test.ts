@@ -4,10 +4,11 @@
  */
 
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
+import { backedUp } from "#test/support/instances/backed-up.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
@@ -185,16 +186,4 @@ async function onToken({ env }: SoftHsmToken): Promise<readonly string[]> {
     env: { PATH: process.env.PATH ?? "", ...env },
   });
   return [...listed.stdout.matchAll(/label: +(\S+)/g)].map(([, label]) => String(label));
-}
-
-async function backedUp(instance: Instance, known?: string) {
-  const identity = known ?? join(instance.home, "identity");
-  if (known === undefined) await instance.cli("backup", "keygen", "--out", identity);
-  const recipient = /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
-  const folder = join(instance.home, "archives");
-  mkdirSync(folder, { recursive: true });
-  const made = ["backup", "create", "--out", folder, "--recipient", recipient, "--json"];
-  const created = await instance.cli(...made);
-  expect(created.stderr).toBe("");
-  return { archive: String(JSON.parse(created.stdout).file), identity };
 }

@@ -1,9 +1,9 @@
 /**
- * An archive with other members than were written, whole in every respect: whoever can open an
- * archive finds the ledger key in it, and signs its digests anew.
+ * What is in an archive, and one with other members than were written, whole in every respect:
+ * whoever can open an archive finds the ledger key in it, and signs its digests anew.
  */
 
-import { sign } from "node:crypto";
+import { type KeyObject, sign } from "node:crypto";
 
 import { decrypted, encrypted, recipientOf } from "#adapters/age/age.ts";
 import { contextOf, isEnveloped, parseKeyFile } from "#adapters/keys/software/key-file.ts";
@@ -18,6 +18,16 @@ import { tarMembers } from "#core/tar-reader.ts";
 /** What is in an archive, by the names of its members and in their order. */
 export type Members = Map<string, Buffer>;
 
+/** What is in the archive in `file`, which `identity` opens. */
+export async function membersOf(file: string, identity: string): Promise<Members> {
+  const members: Members = new Map();
+  const plain = decrypted({ identities: [identity] }, Bun.file(file).stream());
+  for await (const member of tarMembers(plain)) {
+    members.set(member.name, await whole(member.content()));
+  }
+  return members;
+}
+
 /**
  * The archive in `file` after `change`, signed and encrypted again; `identity` opens both. The
  * ledger key is looked for before.
@@ -27,12 +37,8 @@ export async function rewrittenArchive(
   identity: string,
   change: (members: Members) => void,
 ): Promise<Buffer> {
-  const members: Members = new Map();
-  const plain = decrypted({ identities: [identity] }, Bun.file(file).stream());
-  for await (const member of tarMembers(plain)) {
-    members.set(member.name, await whole(member.content()));
-  }
-  const ledgerKey = ledgerKeyIn(members);
+  const members = await membersOf(file, identity);
+  const ledgerKey = privateKeyIn(members, "ledger-");
   change(members);
   const before = parseDigests(taken(members, memberNames.digests));
   members.delete(memberNames.digests);
@@ -48,18 +54,18 @@ export async function rewrittenArchive(
   return await whole(encrypted({ recipients: [await recipientOf(identity)] }, packed(members)));
 }
 
-/** By its own data key, as a restore without the KEK would open it. */
-function ledgerKeyIn(members: Members) {
+/** By its own data key, as a restore without the KEK would open it; `label` is how it begins. */
+export function privateKeyIn(members: Members, label: string): KeyObject {
   const { privateKeys } = parseDataKeys(taken(members, memberNames.dataKeys));
   const storeId = taken(members, "keys/software/store-id").toString();
   for (const [id, dek] of privateKeys ?? []) {
     const key = parseKeyFile(taken(members, `keys/software/${id}.key`), id);
-    if (key === undefined || !isEnveloped(key) || !key.label.startsWith("ledger-")) continue;
+    if (key === undefined || !isEnveloped(key) || !key.label.startsWith(label)) continue;
     const content = openEnvelope(key.sealed, dek, contextOf(storeId, key));
     const secret = content && importSecret(Buffer.from(content));
     if (secret !== undefined && "asymmetricKeyType" in secret) return secret;
   }
-  throw new Error("there is no ledger key in this archive");
+  throw new Error(`there is no key ${label} in this archive`);
 }
 
 function taken(members: Members, name: string): Buffer {

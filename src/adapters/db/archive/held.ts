@@ -46,7 +46,7 @@ export async function openArchived(options: StoreOptions): Promise<{
   return {
     hold: async () => {
       const { connection, release } = await heldView(engine);
-      const tables = tablesOf(connection);
+      const tables = archivedTables(connection);
       return {
         tables: tables.map((table) => ({
           name: table.name,
@@ -65,6 +65,15 @@ export async function openArchived(options: StoreOptions): Promise<{
     },
     close: () => engine.close(),
   };
+}
+
+/**
+ * What is copied from one database to another, but for nonces: whoever opens an archive must not
+ * learn any, and a restore voids them (RES-2). Sessions are in no table at all.
+ */
+function archivedTables(connection: Connection): readonly Carried[] {
+  const { acmeNonces } = connection.t;
+  return tablesOf(connection).filter(({ table }) => table !== acmeNonces);
 }
 
 async function manifestOf(

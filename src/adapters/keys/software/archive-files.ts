@@ -4,14 +4,14 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import type { DataKeys } from "#core/backup/data-keys.ts";
-import { softwareFile, softwareFileOf } from "#core/backup/archive.ts";
 import { type Envelope, openEnvelope } from "#core/envelope.ts";
 
 import { contextOf, isEnveloped, type KeyFile, parseKeyFile, storeIdFile } from "./key-file.ts";
 
 /**
- * Every file by its name; none of them opens without the master key, which is not among them,
- * wherever it lies. `master` is its path.
+ * Every file that the key store has written, by its name; none of them opens without the master
+ * key, which is not among them, wherever it lies. `master` is its path. What others have put beside
+ * them, a PIN perhaps, is not for an archive.
  */
 export function keyStoreFiles(
   directory: string,
@@ -21,7 +21,7 @@ export function keyStoreFiles(
   for (const name of readdirSync(directory).sort()) {
     const path = join(directory, name);
     // What is being written has a name of its own, and is in the database only afterwards.
-    if (softwareFileOf(softwareFile(name)) === undefined || path === master) continue;
+    if (!ownFile.test(name) || path === master) continue;
     const facts = statSync(path, { throwIfNoEntry: false });
     if (facts?.isFile()) files.set(name, readFileSync(path));
   }
@@ -79,3 +79,5 @@ export function newestKekIn(files: ReadonlyMap<string, Uint8Array>): number {
 }
 
 const keySuffix = ".key";
+/** Sealed keys, KEKs and their ML-KEM halves, the name of the store, and what tells its master. */
+const ownFile = /^(?:[0-9a-f]{40}\.(?:key|kek|mlkem)|store-id|master\.(?:salt|check))$/;
