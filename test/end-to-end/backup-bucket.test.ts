@@ -4,8 +4,10 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { type S3Server, s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
+import { until } from "#test/support/until.ts";
 
 let s3: S3Server;
 beforeEach(() => {
@@ -30,8 +32,6 @@ async function started(more: object = {}) {
   return await Instance.start({ home, config: { backup } });
 }
 
-const left = (instance: Instance) =>
-  readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"));
 const lastDrill = async (instance: Instance) =>
   JSON.parse((await instance.cli("backup", "status", "--json")).stdout).drill;
 
@@ -45,7 +45,7 @@ test("what is damaged, missing or out of reach fails the drill, is remembered, a
     expect(told.stderr).toContain(reason);
     expect(told.stderr).not.toContain(s3Credentials.secretAccessKey);
     expect(await lastDrill(instance)).toMatchObject({ result: "error" });
-    expect(left(instance)).toEqual([]);
+    expect(drillPlaces(instance)).toEqual([]);
     const metrics = await (await instance.fetch("/metrics")).text();
     expect(metrics).toContain(`pki_backup_drills_total{result="error"} ${failures}\n`);
   };
@@ -82,7 +82,10 @@ test("what is damaged, missing or out of reach fails the drill, is remembered, a
       await failed("in the store is not what pkid writes");
     }
     saying({});
-    expect((await instance.cli("backup", "drill")).code).toBe(0);
+    const fetched = instance.cli("backup", "drill");
+    await until(() => drillPlaces(instance).length > 0);
+    expect((await fetched).code).toBe(0);
+    expect(drillPlaces(instance)).toEqual([]);
     await s3.stop();
     await failed("The store failed on");
   } finally {
@@ -128,7 +131,7 @@ test("a store that answers what it likes writes nowhere but where a drill unpack
     expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("in the bucket")]);
     expect(store.asked).toBeGreaterThan(1);
     expect(readdirSync(instance.dataDir).filter((name) => name.includes("stolen"))).toEqual([]);
-    expect(left(instance)).toEqual([]);
+    expect(drillPlaces(instance)).toEqual([]);
   } finally {
     await instance.dispose();
     store.stop();

@@ -26,10 +26,12 @@ import {
   runCli,
   writeConfig,
 } from "#test/support/instances/instance.ts";
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { until } from "#test/support/until.ts";
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -124,10 +126,10 @@ test("BAK-3: a drill leaves the instance as it was, and is remembered", async ()
     const chain = await createChain(instance, "ecdsa-p256");
     await issue(instance, chain.intermediateId, "one");
     expect((await instance.cli("backup", "create", "--out", archives)).code).toBe(0);
-    const drilled = await instance.cli("backup", "drill", "--json");
-    expect(JSON.parse(drilled.stdout)).toMatchObject({ revoked: true, lists: 2 });
-    const left = readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"));
-    expect(left).toEqual([]);
+    const drilling = instance.cli("backup", "drill", "--json");
+    await until(() => drillPlaces(instance).length === 1);
+    expect(JSON.parse((await drilling).stdout)).toMatchObject({ revoked: true, lists: 2 });
+    expect(drillPlaces(instance)).toEqual([]);
     const status = await instance.cli("backup", "status");
     expect(status.stdout).toMatch(/The drill of .* with pkid-.*\.tar\.age succeeded\./);
     // No certificate of the drill is in the inventory, and no key of it in the key store.
@@ -171,7 +173,7 @@ test("BAK-3: where archives go to a bucket only, the newest is fetched for the d
     expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
     const told = { revoked: true, proofs: 13, archive: newest.stdout.trim() };
     expect(JSON.parse(drilled.stdout)).toMatchObject(told);
-    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+    expect(drillPlaces(instance)).toEqual([]);
     const text = await measured();
     expect(text).toMatch(/^pki_backups_total{result="success"} 2$/m);
     expect(text).toMatch(/^pki_backup_drills_total{result="success"} 1$/m);

@@ -4,12 +4,13 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { memberNames } from "#core/backup/archive.ts";
 import { type DataKeys, encodeDataKeys, parseDataKeys } from "#core/backup/data-keys.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { type Members, rewrittenArchive } from "#test/support/instances/rewritten-archive.ts";
 
@@ -30,8 +31,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => {
   // Whatever was tried is removed again.
-  const left = readdirSync(join(home, "data")).filter((name) => name.startsWith("pkid-drill-"));
-  expect(left).toEqual([]);
+  expect(drillPlaces({ dataDir: join(home, "data") })).toEqual([]);
 });
 
 const verified = (file: string, ...flags: readonly string[]) =>

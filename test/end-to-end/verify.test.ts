@@ -8,11 +8,13 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { until } from "#test/support/until.ts";
 
 /** Answers are read member by member. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
@@ -89,8 +91,13 @@ describe("on a file", () => {
     const { archive, identity } = await archived(instance);
     const elsewhere = newHome();
     writeConfig(elsewhere, {});
-    const run = (...flags: string[]) => runCli(elsewhere, ["verify", "--archive", ...flags]);
-    const { code, stdout, stderr } = await run(archive, "--identity", identity);
+    // Where there is no instance, it is unpacked among temporary files.
+    const temporary = { dataDir: newHome() };
+    const run = (...flags: string[]) =>
+      runCli(elsewhere, ["verify", "--archive", ...flags], "", { TMPDIR: temporary.dataDir });
+    const running = run(archive, "--identity", identity);
+    await until(() => drillPlaces(temporary).length === 1);
+    const { code, stdout, stderr } = await running;
     expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("Every proof holds.")]);
     const lines = stdout.split("\n");
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
@@ -102,7 +109,7 @@ describe("on a file", () => {
     ) as Json;
     expect(report).toMatchObject({ valid: true, ledger_hash: told.ledger_hash });
     expect(report.archive.ledger_key).toMatch(/^[0-9a-f]+$/);
-    expect(readdirSync(instance.dataDir).filter((name) => name.startsWith("drill"))).toEqual([]);
+    expect(drillPlaces(temporary)).toEqual([]);
   }, 60_000);
 
   test("an archive that is cut off, or that nothing opens, is not proven", async () => {
