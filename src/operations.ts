@@ -265,6 +265,7 @@ export const operations = {
   "key.unblock":           { route: "DELETE /api/blocked-keys/{id}",                     needs: "ca:manage", on: "platform", writes: true, stepUp: "key.block" },
   "kek.show":              { route: "GET /api/kek",                                      needs: "hsm:manage", on: "platform" },
   "kek.rotate":            { route: "POST /api/kek/rotate",                              needs: "hsm:manage", on: "platform", writes: true, takesTwo: "kek.rotate", stepUp: "kek.rotate" },
+  "kek.try":               { route: "POST /api/kek/try",                                 needs: "hsm:manage", on: "platform", local: true, limit: "exempt" },
   "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "hsm.audit_log":         { route: "GET /api/hsm/audit-log",                            needs: "audit:read", on: "platform" },
   "hsm.signed_audit_log":  { route: "GET /api/hsm/signed-audit-log",                     needs: "audit:read", on: "platform" },

@@ -129,7 +129,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...canaryHandlers(parts),
     ...monitorHandlers({ store, reports: parts.reports }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
-    ...kekHandlers({ store, keys, ...parts.sealing }),
+    ...kekHandlers({ store, keys, random: deps.fourEyes.random, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),
     ...externalHandlers({ store, external: parts.external }),

@@ -1,6 +1,7 @@
 /**
- * Holds the running server against its database: the newest event, the keys of the CAs, the lists
- * at their public addresses, and what OCSP says of every serial revoked lately and of some others.
+ * Holds the running server against its database: the newest event, the keys of the CAs, what is
+ * sealed, the lists at their public addresses, and what OCSP says of every serial revoked lately
+ * and of some others.
  */
 
 import { sha256Hex } from "#core/crypto.ts";
@@ -47,6 +48,7 @@ export async function proveRunning(deps: RunningProof): Promise<ProofResult> {
     proof.violated(`The server has another event ${seq} than its database.`);
   }
   await keysSign(proof, deps.client);
+  await sealedOpens(proof, deps.client);
   const { lists, serials } = sample;
   if (deps.crlBase === undefined) proof.noted("lists asked of the server: crl.base_url is not set");
   if (sample.left > 0) proof.noted("older revoked serials not asked about", sample.left);
@@ -67,6 +69,41 @@ async function keysSign(proof: Proof, client: Client): Promise<void> {
     proof.violated(`Keys: ${textAt(check, "detail")}`);
   }
 }
+
+/** By the server: each value, and each private key in files, opens under its KEK version. */
+async function sealedOpens(proof: Proof, client: Client): Promise<void> {
+  const versions = await client.ask("kek.show", {}).then(
+    (kek) => rowsAt(kek, "versions"),
+    (error: unknown) => {
+      // Nothing was ever sealed.
+      if (error instanceof Refusal && textAt(error.body, "code") === "feature_disabled") return [];
+      throw error;
+    },
+  );
+  for (const { version, status } of versions) {
+    const under = `does not open under version ${String(version)} of the KEK.`;
+    for await (const { tried, shut, shut_keys } of triedPages(client, Number(version))) {
+      proof.checked += Number(tried);
+      for (const place of textsOf(shut)) proof.violated(`The value at ${place} ${under}`);
+      // Such were lost with their KEK: a restore without it has named them (RES-4).
+      const lost = status === "retired" ? textsOf(shut_keys).length : 0;
+      if (lost > 0) proof.noted("private keys of a KEK that is lost", lost);
+      else for (const label of textsOf(shut_keys)) proof.violated(`The key ${label} ${under}`);
+    }
+  }
+}
+
+async function* triedPages(client: Client, version: number) {
+  let asked: { readonly version: number; readonly after?: string } | undefined = { version };
+  while (asked !== undefined) {
+    const page: ReturnType<typeof rowOf> = rowOf(await client.ask("kek.try", asked));
+    yield page;
+    asked = typeof page.next === "string" ? { version, after: page.next } : undefined;
+  }
+}
+
+const textsOf = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : [];
 
 type List = VerifySample["lists"][number];
 

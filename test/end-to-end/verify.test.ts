@@ -74,6 +74,33 @@ describe("on a file", () => {
     expect(running.checked).toBeGreaterThan(30);
   }, 60_000);
 
+  test("a sealed value that opens no more is named by its place", async () => {
+    const database = () => new Database(join(instance.dataDir, "pkid.db"));
+    await instance.stop();
+    const before = database();
+    const [row] = before.query<{ place: string; envelope: string }, []>(
+      "select place, envelope from sealed_values where place like 'approvals/%'",
+    ).all();
+    const { place = "", envelope = "" } = row ?? {};
+    const other = envelope.replace(/(?<="ciphertext":")./, (one) => (one === "A" ? "B" : "A"));
+    const set = "update sealed_values set envelope = ? where place = ?";
+    before.run(set, [other, place]);
+    before.close();
+    instance = await Instance.start({ home: instance.home, config });
+    const { code, stdout } = await instance.cli("verify", "--online");
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ok +Sealed values/m)]);
+    expect(stdout).toMatch(/^FAIL +The running server/m);
+    expect(stdout.replaceAll(/\s+/g, " ")).toContain(
+      `The value at ${place} does not open under version 1 of the KEK.`,
+    );
+    await instance.stop();
+    const after = database();
+    after.run(set, [envelope, place]);
+    after.close();
+    instance = await Instance.start({ home: instance.home, config });
+    expect((await instance.cli("verify", "--online")).code).toBe(0);
+  }, 120_000);
+
   test("lists and answers that nobody gets are named", async () => {
     const { crl } = config;
     const elsewhere = {

@@ -136,6 +136,7 @@ describe("by default", () => {
       "csr.parse",
       "ct.verify",
       "import.check",
+      "kek.try",
       "ocsp.post",
       "preflight.run",
       "webauthn.step_up_begin",

@@ -170,7 +170,7 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
       config: () => undefined as never,
       replacements: new Replacements({ ...world, rate: new IssuanceRate() }),
     }),
-    ...kekHandlers({ store, keys, keks, rotation }),
+    ...kekHandlers({ store, keys, random, keks, envelopes, rotation }),
     // Passkeys are switched off.
     ...passkeyHandlers({ passkeys: undefined }),
   };
