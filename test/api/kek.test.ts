@@ -53,7 +53,10 @@ test("what is sealed under a version is tried page by page, and what does not op
     shut_keys: [],
   });
   await own.keys.keks.destroy((await theirs.active()).key);
-  expect((await ask({ version: 1 })) as object).toMatchObject({ tried: 100, shut: { length: 100 } });
+  expect((await ask({ version: 1 })) as object).toMatchObject({
+    tried: 100,
+    shut: { length: 100 },
+  });
   expect(await ask({ version: 2 })).toEqual({ tried: 0, shut: [], shut_keys: [] });
 });
 

@@ -13,23 +13,23 @@ import { join } from "node:path";
 import { openForProof } from "#adapters/db/proofs/open.ts";
 import { prove } from "#adapters/db/proofs/prove.ts";
 import { systemRandom } from "#adapters/system.ts";
-import { Instance } from "#test/support/instances/instance.ts";
-import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
+import { type Lived, livedWithAcme } from "#test/support/instances/lived.ts";
 
 let folder: string;
 let honest: string;
 let serials: Lived["serials"];
 
 beforeAll(async () => {
-  const instance = await Instance.start({ config: livedConfig });
-  serials = (await live(instance)).serials;
+  const { world, lived } = await livedWithAcme();
+  const { instance } = world;
+  serials = lived.serials;
   await instance.stop();
   folder = mkdtempSync(join(tmpdir(), "pkid-proofs-"));
   honest = join(folder, "honest.db");
   const source = new Database(join(instance.dataDir, "pkid.db"));
   source.run("vacuum into ?", [honest]);
   source.close();
-  await instance.dispose();
+  await world.stop();
 }, 120_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -122,25 +122,31 @@ test("every cell is bound by a proof, but for those that are known not to be", a
 
 test("an order of ACME has an account and a state, and a certificate when it is valid", async () => {
   const order = (id: string, account: string, status: string, serial: string) =>
-    `insert into acme_orders (id, account, directory, tenant, ca_id, status, identifiers, authorizations, profile, created_at, expires_at, ends_at, certificate_serial)
-     values ('${id}', '${account}', 'default', 'default', 'ca', '${status}', '[]', '[]', 'p', 1, 1, 1, ${serial})`;
-  const found = await failing([
-    `insert into acme_accounts (id, directory, tenant, status, thumbprint, jwk, spki_sha256, contacts, created_at)
+    `insert into acme_orders (id, account, directory, tenant, ca_id, status, identifiers, authorizations, profile, created_at, expires_at, ends_at, certificate_serial, certificate_ca, certificate_not_after)
+     select '${id}', '${account}', 'default', 'default', 'ca', '${status}', '[]', '[]', 'p', 1, 1, 1, ${serial},
+     case when ${serial} is null then null else ca_id end, case when ${serial} is null then null else not_after end
+     from certificates where serial = '$good'`;
+  const found = await failing(
+    [
+      `insert into acme_accounts (id, directory, tenant, status, thumbprint, jwk, spki_sha256, contacts, created_at)
      values ('a', 'default', 'default', 'valid', 't', '{}', 's', '[]', 1)`,
-    order("good", "a", "valid", "'1'"),
-    order("open", "a", "pending", "null"),
-    order("foreign", "b", "pending", "null"),
-    order("strange", "a", "done", "null"),
-    order("bare", "a", "valid", "null"),
-    order("early", "a", "pending", "'1'"),
-    "insert into acme_order_authorizations (authorization_id, order_id) values ('z', 'good')",
-  ]);
+      order("good", "a", "valid", "'$good'"),
+      order("lost", "a", "valid", "'1'"),
+      order("open", "a", "pending", "null"),
+      order("foreign", "b", "pending", "null"),
+      order("strange", "a", "done", "null"),
+      order("bare", "a", "valid", "null"),
+      order("early", "a", "pending", "'$good'"),
+      "insert into acme_order_authorizations (authorization_id, order_id) values ('z', 'good')",
+    ].map(named),
+  );
   expect(found).toEqual({
     schema: [
       "acme_orders strange: its state is none there is.",
       "acme_orders foreign: its account does not exist.",
       "acme_orders bare: only a valid order has a certificate.",
       "acme_orders early: only a valid order has a certificate.",
+      "acme_orders lost: its certificate does not exist.",
       "acme_order_authorizations good: its authorization does not exist.",
     ],
   });
@@ -236,7 +242,10 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
     ["delete from events where seq > (select max(seq) - 3 from events)"],
     "audit …",
   ],
-  "an entry of the ledger that is gone": [["delete from ledger where number = 40"], "ledger"],
+  "an entry of the ledger that is gone": [
+    ["delete from ledger where number = (select min(number) from ledger where kind = 'intent')"],
+    "ledger",
+  ],
   "a key that was never announced": [
     ["update ledger set kind = 'count' where kind = 'key' and role = 'ca'"],
     "ledger inventory",
@@ -295,6 +304,32 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
     ],
     "sealed",
   ],
+  "a credential of ACME that was used too often": [
+    ["update acme_eabs set uses = max_uses + 1 where max_uses > 0"],
+    "schema",
+  ],
+  "an account of ACME bound with a credential nobody used": [
+    ["update acme_eabs set uses = 0, last_used_at = null"],
+    "schema",
+  ],
+  "an order of ACME with another's certificate": [
+    [
+      "update acme_orders set certificate_serial = '1' || certificate_serial where certificate_serial is not null",
+    ],
+    "schema",
+  ],
+  "an authorization of ACME that nothing proved": [
+    ["update acme_authorizations set method = null where status = 'valid'"],
+    "schema",
+  ],
+  "a challenge of ACME that became another's": [
+    ["update acme_challenges set account = (select max(id) from acme_accounts)"],
+    "schema",
+  ],
+  "a plan that counts what is not there": [
+    ["delete from acme_replacement_items where replaced_at is null"],
+    "schema",
+  ],
   "a KEK version that is gone": [["delete from kek_versions"], "sealed"],
   "a migration that was not made": [
     ["delete from schema_migrations where version = (select max(version) from schema_migrations)"],
@@ -314,7 +349,7 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
   ],
   "an intent twice": [
     [
-      "update ledger set op_id = (select op_id from ledger where number = 33) where number in (37, 38)",
+      "update ledger set op_id = (select op_id from ledger where kind = 'intent' order by number limit 1) where op_id = (select op_id from ledger where kind = 'intent' order by number limit 1 offset 1)",
     ],
     "ledger",
   ],
@@ -330,15 +365,32 @@ for (const [what, [statements, by]] of Object.entries(tampered)) {
     const names = Object.keys(found).join(" ");
     if (by.endsWith("…")) expect(names).toStartWith(by.slice(0, -2));
     else expect(names).toBe(by);
-    for (const sentences of Object.values(found)) expect(sentences[0]).toMatch(/^[A-Z].*\.$/);
+    for (const sentences of Object.values(found))
+      expect(sentences[0]).toMatch(/^([A-Z]|acme_).*\.$/);
   });
 }
 
 /**
  * What no proof binds: names for people, counters, indexes and searches that are derived, what only
- * the provider of a key knows, and the course of what is over.
+ * the provider of a key knows, and the course of what is over. Of ACME also what clients have said
+ * and nobody has signed: keys and contacts of accounts, names that were asked for and how they are
+ * proved, limits of credentials, and the times of a plan.
  */
 const known = {
+  acme_account_keys: "thumbprint spki_sha256 number",
+  acme_accounts:
+    "directory tenant thumbprint jwk spki_sha256 contacts terms_agreed_at eab_id created_at",
+  acme_authorizations:
+    "directory identifier_type identifier wildcard created_at expires_at challenges",
+  acme_challenges: "id token error attempts",
+  acme_eabs:
+    "directory ca_id tenant name description profile dns_suffixes ip_ranges allow_wildcards any_identifier max_uses created_by created_at expires_at",
+  acme_nonces: "expires_at",
+  acme_orders:
+    "directory tenant ca_id identifiers authorizations profile created_at ends_at error replaced_by",
+  acme_replacement_items: "starts_at ends_at",
+  acme_replacements:
+    "ca_id tenant selection starts_at ends_at per_second revoke created_by created_at",
   api_tokens:
     "name description prefix token_hash created_by created_by_name person_subject person_voucher person_issuer person_address created_at last_used_at last_used_ip revoked_by",
   approval_decisions:

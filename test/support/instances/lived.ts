@@ -1,10 +1,14 @@
 /**
  * An instance that has done a little of everything: chains of one and of two algorithms,
- * partitions, holds, bulk, renewals, cross certificates, rollover, approvals, and a restart.
+ * partitions, holds, bulk, renewals, cross certificates, rollover, approvals, ACME, and a restart.
  */
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+
+import { newKey } from "#test/support/acme/keys.ts";
+import { leftBehind } from "#test/support/acme/left.ts";
+import { AcmeWorld } from "#test/support/acme/world.ts";
 
 import { type Chain, command, createChain } from "./first-certificate.ts";
 import type { Instance } from "./instance.ts";
@@ -25,9 +29,9 @@ export interface Lived {
   readonly serials: Readonly<Record<"good" | "revoked" | "held" | "released", string>>;
 }
 
-/** Does all of it. */
-export async function live(instance: Instance): Promise<Lived> {
-  const chain = await createChain(instance, "ecdsa-p256");
+/** Does all of it; the issuing CA of a chain that is there is `issuing-ecdsa-p256`. */
+export async function live(instance: Instance, known?: Chain): Promise<Lived> {
+  const chain = known ?? (await createChain(instance, "ecdsa-p256"));
   const ca = chain.intermediateId;
   const certificates = `/api/ca/${ca}/certificates`;
   const csr = await newCsr(chain.folder, "lived.example.test");
@@ -58,6 +62,37 @@ export async function live(instance: Instance): Promise<Lived> {
   await command(instance, ["ca", "rotate", "issuing-ecdsa-p256"]);
   const serials = { good, revoked, held, released } as Lived["serials"]; // Six were issued.
   return { chain, serials };
+}
+
+/** The same, of an instance that has served ACME before; whoever is given it stops its world. */
+export async function livedWithAcme(): Promise<{
+  readonly world: AcmeWorld;
+  readonly lived: Lived;
+}> {
+  const world = await AcmeWorld.start({ config: livedConfig });
+  await liveAcme(world);
+  return { world, lived: await live(world.instance, world.chain) };
+}
+
+/** Accounts, credentials, orders and plans in every state they can be left in. */
+async function liveAcme(world: AcmeWorld): Promise<void> {
+  const { client, had, name, pending } = await leftBehind(world);
+  const acme = (...argv: string[]) => command(world.instance, ["acme", ...argv]);
+  const given = await acme("eab", "create", "--name", "gone", "--any-identifier");
+  await acme("eab", "revoke", String(given.id));
+  await client.obtain([name], world.show, { more: { replaces: had.leaf.certId } });
+  await client.changeKey(newKey());
+  const [authorization = ""] = pending.authorizations;
+  await client.post(authorization, { status: "deactivated" });
+  const gone = await world.client();
+  await gone.obtain([world.name("gone")], world.show);
+  await gone.order([world.name("never")]);
+  await gone.deactivate();
+  const path = `/api/ca/${world.chain.intermediateId}/acme-replacements`;
+  const asked = { all: true, per_second: 10, within_seconds: 3600 };
+  const planned = () => world.instance.admin<{ id: string }>("POST", path, asked);
+  await acme("replacement", "cancel", (await planned()).id);
+  await planned();
 }
 
 async function bulk(instance: Instance, { folder, intermediateId }: Chain): Promise<void> {

@@ -47,5 +47,6 @@ left join acme_eabs e on s.place = 'acme_eabs/hmac_key/' || e.id
 where s.place > %1 order by s.place limit %2`;
 const lostSecrets = `select a.id from approvals a where a.secret = 'sealed'
 and not exists (select 1 from sealed_values s where s.place = 'approvals/secret/' || a.id) limit 100`;
-const lostKeys = `select e.id from acme_eabs e
-where not exists (select 1 from sealed_values s where s.place = 'acme_eabs/hmac_key/' || e.id) limit 100`;
+/** That of a credential which was revoked is gone for good. */
+const lostKeys = `select e.id from acme_eabs e where e.revoked_at is null
+and not exists (select 1 from sealed_values s where s.place = 'acme_eabs/hmac_key/' || e.id) limit 100`;

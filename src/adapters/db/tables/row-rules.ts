@@ -42,6 +42,10 @@ const none = (from: string, where: string): string =>
   `not exists (select 1 from ${from} o where ${where})`;
 /** A CA that was deleted leaves what it signed, so these refer to one that is or was. */
 const noCa = none("cas", "o.id = t.ca_id");
+const noAccount = none("acme_accounts", "o.id = t.account");
+const isOpen = "t.state in ('planning', 'running')";
+const items = (which: string): string =>
+  `(select count(*) from acme_replacement_items o where o.replacement = t.id${which})`;
 const noCertificate = none("certificates", "o.ca_id = t.ca_id and o.serial = t.serial");
 
 /** THE PROMISES, by table. */
@@ -64,20 +68,56 @@ const promises: Readonly<Record<string, Promised>> = {
   bulk_serials: { named: "run", rules: [[none("bulk_runs", "o.number = t.run"), "its run does not exist"]] },
   approvals: { named: "id", words: { status: approvalStatuses } },
   approval_decisions: { named: "id", words: { decision: decisions }, rules: [[none("approvals", "o.id = t.approval"), "its request does not exist"]] },
-  acme_accounts: { named: "id", words: { status: accountStates } },
-  acme_account_keys: { named: "account", rules: [[none("acme_accounts", "o.id = t.account"), "its account does not exist"]] },
+  // 22 octets in hex: the time it was made, and 16 that were drawn.
+  acme_nonces: { named: "id", rules: [["length(t.id) <> 44", "it is none that was made here"]] },
+  acme_accounts: { named: "id", words: { status: accountStates }, rules: [
+    // Others are of the configuration.
+    [`length(t.eab_id) = 26 and substr(t.eab_id, 1, 4) = 'eab_' and ${none("acme_eabs", "o.id = t.eab_id")}`, "its credential does not exist"],
+  ] },
+  acme_account_keys: { named: "account", rules: [[noAccount, "its account does not exist"]] },
+  acme_eabs: { named: "id", rules: [
+    ["t.uses < 0 or (t.max_uses > 0 and t.uses > t.max_uses)", "it was used more often than it may be"],
+    ["(select count(*) from acme_accounts o where o.eab_id = t.id) > t.uses", "more accounts are bound with it than it was used for"],
+    ["(t.uses = 0) <> (t.last_used_at is null)", "its uses have no last one, or none has"],
+    ["(t.revoked_at is null) <> (t.revoked_by is null)", "its end is told by halves"],
+  ] },
   acme_orders: { named: "id", words: { status: orderStates }, rules: [
-    [none("acme_accounts", "o.id = t.account"), "its account does not exist"],
+    [noAccount, "its account does not exist"],
     ["(t.status = 'valid') <> (t.certificate_serial is not null)", "only a valid order has a certificate"],
+    [`t.certificate_serial is not null and ${none("certificates", "o.ca_id = t.certificate_ca and o.serial = t.certificate_serial and o.not_after = t.certificate_not_after")}`, "its certificate does not exist"],
+    ["(t.replaces_ca is null) <> (t.replaces_serial is null)", "what it replaces is told by halves"],
+    [`t.replaces_serial is not null and ${none("certificates", "o.ca_id = t.replaces_ca and o.serial = t.replaces_serial")}`, "what it replaces does not exist"],
+    ["(t.status = 'processing') <> (t.owner is not null) or (t.owner is null) <> (t.claimed_at is null)", "somebody finalizes it, or nobody, and its state says otherwise"],
+    ["t.ends_at < t.expires_at", "it ends before it expires"],
   ] },
   acme_order_authorizations: { named: "order_id", rules: [
     [none("acme_orders", "o.id = t.order_id"), "its order does not exist"],
     [none("acme_authorizations", "o.id = t.authorization_id"), "its authorization does not exist"],
   ] },
-  acme_authorizations: { named: "id", words: { status: authorizationStates } },
-  acme_challenges: { named: "id", words: { status: challengeStates }, rules: [[none("acme_authorizations", "o.id = t.authorization_id"), "its authorization does not exist"]] },
-  acme_replacements: { named: "id", words: { state: replacementStates } },
-  acme_replacement_items: { named: "serial", rules: [[none("acme_replacements", "o.id = t.replacement"), "its plan does not exist"]] },
+  acme_authorizations: { named: "id", words: { status: authorizationStates }, rules: [
+    [noAccount, "its account does not exist"],
+    ["(t.status in ('valid', 'revoked') and t.method is null) or (t.status = 'pending' and t.method is not null)", "its state and its proof do not fit"],
+    ["t.ordered <> exists (select 1 from acme_order_authorizations o where o.authorization_id = t.id)", "it is told wrongly whether an order names it"],
+  ] },
+  acme_challenges: { named: "id", words: { status: challengeStates }, rules: [
+    [none("acme_authorizations", "o.id = t.authorization_id and o.account = t.account"), "its account has no such authorization"],
+    [`t.status = 'valid' and ${none("acme_authorizations", "o.id = t.authorization_id and o.method = t.type")}`, "it proved nothing"],
+    ["(t.status = 'valid') <> (t.validated_at is not null)", "only a valid one was found at a time"],
+    ["(t.status = 'processing') <> (t.next_at is not null)", "only one that is worked on is due"],
+    ["(t.owner is null) <> (t.lease_until is null)", "its lease is told by halves"],
+  ] },
+  acme_replacements: { named: "id", words: { state: replacementStates }, rules: [
+    ["t.starts_at > t.ends_at", "it ends before it begins"],
+    // The items of a plan that is over go.
+    [`${isOpen} and t.total <> ${items("")}`, "its total is not that of its certificates"],
+    [`${isOpen} and t.replaced <> ${items(" and o.replaced_at is not null")}`, "more or fewer are replaced than it counts"],
+    [`${isOpen} and t.revoked <> ${items(" and o.revoked_at is not null")}`, "more or fewer are revoked than it counts"],
+  ] },
+  acme_replacement_items: { named: "serial", rules: [
+    [none("acme_replacements", "o.id = t.replacement"), "its plan does not exist"],
+    [noCertificate, "its certificate does not exist"],
+    ["t.starts_at > t.ends_at", "it ends before it begins"],
+  ] },
   tenants: { named: "id", words: { status: tenantStatuses } },
   kek_versions: { named: "version", words: { status: kekStatuses } },
   ct_inclusions: { named: "id", words: { status: inclusionStatuses }, rules: [[noCertificate, "its certificate does not exist"]] },
