@@ -300,8 +300,8 @@ describe("the database", () => {
     const { status, detail } = await said(home, "db.integrity", deep);
     expect(status).toBe("fail");
     for (const words of [
-      "CAs in an unknown state: 1",
-      "parent does not exist: 1",
+      "Rows of cas that are not what they should be (its state is none there is): 1.",
+      "Rows of cas that are not what they should be (its parent does not exist): 1.",
       "without an entry",
     ]) {
       expect(detail).toContain(words);

@@ -9,6 +9,7 @@ import { Database } from "bun:sqlite";
 import type { Diagnosis } from "#core/preflight/database.ts";
 import { instant } from "#core/time.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { rowRules } from "#adapters/db/tables/row-rules.ts";
 
 import { isDamage, StoreUnfit } from "./faults.ts";
 import type { PostgresOptions } from "./postgres.ts";
@@ -21,15 +22,9 @@ export async function diagnose(options: StoreOptions): Promise<Diagnosis> {
 
 /** Everything that breaks a rule of the schema, a sentence each; reads the whole database. */
 export async function violations(options: StoreOptions): Promise<readonly string[]> {
-  const rows =
-    options.driver === "sqlite"
-      ? withSqlite(options, sqliteViolations)
-      : await withPostgres(options, postgresViolations, wholeDatabaseMs);
-  return rows.flatMap((found, index) => {
-    if (typeof found === "string") return [found];
-    const rule = rules[index - (rows.length - rules.length)];
-    return found === 0 || rule === undefined ? [] : [`${rule.sentence}: ${found}.`];
-  });
+  return options.driver === "sqlite"
+    ? withSqlite(options, sqliteViolations)
+    : await withPostgres(options, postgresViolations, wholeDatabaseMs);
 }
 
 function diagnoseSqlite(options: SqliteOptions): Diagnosis {
@@ -81,18 +76,19 @@ export function withSqlite<T>(
  * Pages, references and rules; of a file that is damaged only that, for nothing else it says can be
  * believed.
  */
-function sqliteViolations(database: Database): readonly (string | number)[] {
+function sqliteViolations(database: Database): readonly string[] {
   const damaged = damagedPages(database);
   if (damaged.length > 0) {
-    return [
-      ...damaged.map((line) => `SQLite finds the file damaged: ${line}.`),
-      ...rules.map(() => 0),
-    ];
+    return damaged.map((line) => `SQLite finds the file damaged: ${line}.`);
   }
   const references = database.query<{ table: string }, []>("pragma foreign_key_check").all();
+  const broken = (text: string) => Number(database.query(text).values()[0]?.[0]);
+  const there = database.query("select name from sqlite_schema where type = 'table'").values();
   return [
     ...(references.length === 0 ? [] : [`References without their row: ${references.length}.`]),
-    ...rules.map(({ sql }) => database.query<{ broken: number }, []>(sql).get()?.broken ?? 0),
+    ...rulesOf(there.map(([name]) => String(name))).flatMap(({ sentence, sql }) =>
+      told(sentence, broken(sql)),
+    ),
   ];
 }
 
@@ -161,15 +157,30 @@ type Answered = readonly Readonly<Record<string, unknown>>[];
 
 async function postgresViolations(
   ask: (text: string) => Promise<Answered>,
-): Promise<readonly (string | number)[]> {
+): Promise<readonly string[]> {
   const unproven = await ask("select conname from pg_constraint where not convalidated");
-  const found: (string | number)[] = [];
-  if (unproven.length > 0) found.push(`Constraints that were never validated: ${unproven.length}.`);
-  for (const { sql: text } of rules) {
-    const [row] = await ask(text);
-    found.push(Number(row?.broken ?? 0));
+  const found = [...told("Constraints that were never validated", unproven.length)];
+  const there = await ask("select tablename from pg_tables where schemaname = current_schema()");
+  for (const { sentence, sql } of rulesOf(there.map(({ tablename }) => String(tablename)))) {
+    const [row] = await ask(sql);
+    found.push(...told(sentence, Number(row?.broken ?? 0)));
   }
   return found;
+}
+
+const told = (sentence: string, broken: number): readonly string[] =>
+  broken === 0 ? [] : [`${sentence}: ${broken}.`];
+
+/** Of an older schema, those of the tables it has. */
+function rulesOf(tables: readonly string[]): readonly (typeof rules)[number][] {
+  const own = rowRules.filter(({ table }) => tables.includes(table));
+  return [
+    ...rules,
+    ...own.map(({ table, broken, says }) => ({
+      sentence: `Rows of ${table} that are not what they should be (${says})`,
+      sql: `select count(*) as broken from ${table} t where ${broken}`,
+    })),
+  ];
 }
 
 /**
@@ -185,17 +196,14 @@ function unreachable(sentence: string, cause: unknown): StoreUnfit {
 /** Every row of every table is read. */
 const wholeDatabaseMs = 600_000;
 
+/** What no row breaks by itself. */
 // biome-ignore format: the table is read by column.
-const rules = [
-  { sentence: "Certificates in an unknown state",              sql: "select count(*) as broken from certificates where status not in ('good', 'revoked', 'held')" },
-  { sentence: "CAs in an unknown state",                       sql: "select count(*) as broken from cas where status not in ('pending', 'active', 'superseded', 'retired')" },
-  { sentence: "Intents in an unknown state",                   sql: "select count(*) as broken from intents where state not in ('abandoned', 'orphaned')" },
+const rules: readonly { readonly sentence: string; readonly sql: string }[] = [
   { sentence: "Serials used twice by one CA",                  sql: "select count(*) as broken from (select 1 from certificates group by ca_id, serial having count(*) > 1) twice" },
   { sentence: "Serials of certificates that came to nothing, or to nothing yet", sql: "select (select count(*) from intents i join certificates c on c.ca_id = i.ca_id and c.serial = i.serial) + (select count(*) from open_intents o join certificates c on c.ca_id = o.ca_id and c.serial = o.serial) as broken" },
   { sentence: "Revoked or held certificates without an entry", sql: "select count(*) as broken from certificates c where c.status <> 'good' and not exists (select 1 from revocations r where r.ca_id = c.ca_id and r.serial = c.serial)" },
   { sentence: "Entries of certificates that are called good",  sql: "select count(*) as broken from revocations r join certificates c on c.ca_id = r.ca_id and c.serial = r.serial where c.status = 'good'" },
-  { sentence: "CAs whose parent does not exist",               sql: "select count(*) as broken from cas c where c.parent is not null and not exists (select 1 from cas p where p.id = c.parent)" },
-] as const;
+];
 
 const postgresLook = `select current_setting('server_version') as version, current_setting('fsync') as fsync,
   current_setting('synchronous_commit') as synchronous_commit, current_setting('full_page_writes') as full_page_writes,
