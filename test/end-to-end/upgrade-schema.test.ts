@@ -9,7 +9,8 @@ import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSyn
 import { join } from "node:path";
 
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
-import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
+import { AcmeWorld } from "#test/support/acme/world.ts";
+import type { Chain } from "#test/support/instances/first-certificate.ts";
 import { failedStart, Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
@@ -17,8 +18,10 @@ import { firstReleasePostgres, firstReleaseSqlite } from "#test/support/stores/f
 
 const newest = embeddedMigrations("sqlite").length;
 const open = { public_http: { enabled: true, address: "127.0.0.1:0" } };
-const home = newHome();
-const closing: (() => unknown)[] = [() => rmSync(home, { recursive: true, force: true })];
+const closing: (() => unknown)[] = [];
+let world: AcmeWorld;
+let home: string;
+let config: Readonly<Record<string, unknown>>;
 let chain: Chain;
 let csr: string;
 let token: string;
@@ -29,8 +32,12 @@ let server: PostgresServer;
 beforeAll(async () => {
   server = await startPostgres();
   closing.push(() => server.stop());
-  const instance = await Instance.start({ home, config: { server: open } });
-  chain = await createChain(instance, "ecdsa-p256");
+  world = await AcmeWorld.start({ config: { server: open } });
+  const { instance } = world;
+  closing.push(() => world.stop());
+  ({ config, chain } = world);
+  ({ home } = instance);
+  closing.push(() => rmSync(home, { recursive: true, force: true }));
   csr = await newCsr(home, "kept.example.test");
   token = await instance.token(["issuer"]);
   for (let n = 0; n < 3; n++) {
@@ -91,10 +98,12 @@ async function goesOn(instance: Instance): Promise<void> {
   expect(answer.status).toBe(201);
   const found = await instance.admin<{ items: object[] }>("GET", at("certificates?q=kept"));
   expect(found.items).toHaveLength(4);
-  const lines = [
-    ["audit", "verify"],
-    ["db", "check", "--deep"],
-  ];
+  // Tables that the first release did not have are served from.
+  world.instance = instance;
+  const client = await world.client();
+  const { leaf } = await client.obtain([world.name()], world.show);
+  expect((await client.renewalInfo(leaf)).status).toBe(200);
+  const lines = [["verify"], ["audit", "verify"], ["db", "check", "--deep"]];
   for (const line of lines) expect(await instance.cli(...line)).toMatchObject({ code: 0 });
 }
 
@@ -102,7 +111,7 @@ test("a SQLite database of the first release is migrated at the start, after a c
   const own = ownHome();
   const file = join(own, "data/pkid.db");
   cpSync(join(home, "first.db"), file);
-  const instance = await Instance.start({ home: own, config: { server: open } });
+  const instance = await Instance.start({ home: own, config });
   const copy = `${file}.before-2`;
   expect(statSync(copy).mode & 0o777).toBe(0o600);
   await goesOn(instance);
@@ -121,7 +130,7 @@ test("a SQLite database of the first release is migrated at the start, after a c
     if (name.startsWith("pkid.db") && name !== "pkid.db.before-2") rmSync(join(own, "data", name));
   }
   renameSync(copy, file);
-  const again = await Instance.start({ home: own, config: { server: open } });
+  const again = await Instance.start({ home: own, config });
   expect(await status(again, 1)).toBe("good");
   expect((await again.cli("audit", "verify")).code).toBe(0);
   await again.stop();
@@ -131,19 +140,19 @@ test("a PostgreSQL database of the first release waits for `pkid migrate`, and g
   const own = ownHome();
   const dsn = await server.createDatabase();
   await firstReleasePostgres(join(home, "first.db"), dsn);
-  const config = { server: open, database: { driver: "postgres", dsn } };
-  const refused = await failedStart({ home: own, config });
+  const away = { ...config, database: { driver: "postgres", dsn } };
+  const refused = await failedStart({ home: own, config: away });
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("pkid migrate")]);
   // Nothing could be put back: no backup was ever made of it.
   const bare = await runCli(own, ["migrate"]);
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining("it has no backup")]);
-  expect((await failedStart({ home: own, config })).code).toBe(1);
+  expect((await failedStart({ home: own, config: away })).code).toBe(1);
   const migrated = await runCli(own, ["migrate", "--yes"]);
   expect([migrated.code, migrated.stdout]).toEqual([
     0,
     expect.stringContaining("newest backup: none is known"),
   ]);
-  const instance = await Instance.start({ home: own, config });
+  const instance = await Instance.start({ home: own, config: away });
   await goesOn(instance);
   await instance.stop();
 }, 120_000);
@@ -152,14 +161,14 @@ test("a newer schema is refused with what to do, and nothing changes", async () 
   const own = ownHome();
   const file = join(own, "data/pkid.db");
   cpSync(join(home, "first.db"), file);
-  const instance = await Instance.start({ home: own, config: { server: open } });
+  const instance = await Instance.start({ home: own, config });
   await instance.stop();
   const copies = () => readdirSync(join(own, "data")).filter((name) => name.includes(".before-"));
   const before = copies();
   const database = new Database(file);
   database.run("insert into schema_migrations values (?, 'of a later release')", [newest + 1]);
   database.close();
-  const refused = await failedStart({ home: own, config: { server: open } });
+  const refused = await failedStart({ home: own, config });
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain(`has version ${newest + 1}; this binary knows ${newest}`);
   expect(refused.stderr).toContain("Run the newer binary again, or ");
