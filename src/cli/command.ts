@@ -157,7 +157,7 @@ export interface RestoreAsked {
   readonly allowMissingKeys: boolean;
   /** Without the KEK the archive was made under: by its data keys, under a new one. */
   readonly newKek: boolean;
-  /** Also when a later archive lies beside it. */
+  /** Also when a later archive is known. */
   readonly older: boolean;
   /** Lists that were published after the archive was made, PEM. */
   readonly crls: readonly { readonly file: string; readonly text: string }[];
@@ -202,6 +202,13 @@ export interface RestoreReport extends ArchiveFacts {
   }[];
   /** The KEK that was made, or would be. */
   readonly kek?: NewKekReport;
+  /** Where a later archive of the instance was looked for. */
+  readonly later: {
+    readonly looked_in: readonly string[];
+    readonly unseen: readonly { readonly place: string; readonly why: string }[];
+    /** Those there are, which was allowed. */
+    readonly found: readonly string[];
+  };
 }
 export interface NewKekReport {
   /** Where it is held. */

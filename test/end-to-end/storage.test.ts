@@ -146,7 +146,8 @@ describe("when a page of the database is damaged", () => {
     altered("update certificates set status = 'odd' where rowid = 1");
     const broken = await runCli(home, ["db", "check"]);
     altered("update certificates set status = 'good' where rowid = 1");
-    const named = "Rows of certificates that are not what they should be (its state is none there is): 1.";
+    const named =
+      "Rows of certificates that are not what they should be (its state is none there is): 1.";
     expect([broken.code, broken.stdout.replaceAll(/\s+/g, " ")]).toEqual([
       1,
       expect.stringContaining(named),

@@ -78,9 +78,11 @@ describe("on a file", () => {
     const database = () => new Database(join(instance.dataDir, "pkid.db"));
     await instance.stop();
     const before = database();
-    const [row] = before.query<{ place: string; envelope: string }, []>(
-      "select place, envelope from sealed_values where place like 'approvals/%'",
-    ).all();
+    const [row] = before
+      .query<{ place: string; envelope: string }, []>(
+        "select place, envelope from sealed_values where place like 'approvals/%'",
+      )
+      .all();
     const { place = "", envelope = "" } = row ?? {};
     const other = envelope.replace(/(?<="ciphertext":")./, (one) => (one === "A" ? "B" : "A"));
     const set = "update sealed_values set envelope = ? where place = ?";

@@ -1,13 +1,12 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
 import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
-import { sidecarOf } from "#app/backup/directory.ts";
 import { syncDirectory } from "#adapters/keys/software/files.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
@@ -19,9 +18,17 @@ import { Failure, Refusal } from "#cli/failure.ts";
 import { processReach } from "#cli/reach.ts";
 import { rowsAt, textAt } from "#cli/rows.ts";
 import type { Config } from "#config/schema.ts";
-import { ArchiveUnfit } from "#core/backup/archive.ts";
+import type { Secrets } from "#config/secret.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
+import {
+  isSameMoment,
+  lookForLater,
+  type Moment,
+  momentBeside,
+  momentOf,
+  mustBeNewest,
+} from "./later.ts";
 import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
 import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
@@ -43,15 +50,21 @@ export async function restore(
   const target = await storeAddress(config, secrets, true);
   mustBeEmpty(config, target);
   await mustBeEmptyDatabase(target);
-  if (!asked.older) mustBeNewest(source.archive);
+  const look = (own: Moment) => newestUnless(asked, config, secrets, source.archive, own);
+  const beside = momentBeside(source.archive);
+  const early = beside && (await look(beside));
   const scratch = new Scratch(placeFor(config), workerUrl);
   const kek = asked.newKek ? new NewKek() : undefined;
   try {
     const read = await scratch.unpack(source, kek && belongsToKek);
+    const own = momentOf(read.manifest);
+    // What stands beside it may be anybody's.
+    const isTold = early !== undefined && beside !== undefined && isSameMoment(beside, own);
+    const later = isTold ? early : await look(own);
     await mustBeProven(scratch);
     await scratch.recordRestore(source.archive, read, kek !== undefined);
     const found = await proven(scratch, config, { ...asked, kek }, log);
-    const report = reportOf(read, found, target, asked);
+    const report = { ...reportOf(read, found, target, asked), later };
     if (!asked.dryRun) await placed(scratch, config, target);
     return report;
   } catch (error) {
@@ -59,6 +72,19 @@ export async function restore(
   } finally {
     scratch.remove();
   }
+}
+
+/** History that a later archive of the same instance has would be forked (RES-5). */
+async function newestUnless(
+  { older }: RestoreAsked,
+  config: Config,
+  secrets: Secrets,
+  archive: string,
+  own: Moment,
+): Promise<RestoreReport["later"]> {
+  const later = await lookForLater(config, secrets, archive, own);
+  if (!older) mustBeNewest(later);
+  return later;
 }
 
 /**
@@ -290,27 +316,12 @@ async function mustBeEmptyDatabase(target: StoreOptions): Promise<void> {
   );
 }
 
-/** History that a later archive of the same instance has would be forked. */
-function mustBeNewest(archive: string): void {
-  const own = sidecarOf(archive);
-  if (own === undefined) return;
-  for (const name of readdirSync(dirname(archive))) {
-    if (!name.endsWith(".manifest.json") || name === `${basename(archive)}.manifest.json`) continue;
-    const other = sidecarOf(join(dirname(archive), name.replace(/\.manifest\.json$/, "")));
-    if (other === undefined || other.instance_id !== own.instance_id) continue;
-    if (Number(other.seq) <= Number(own.seq)) continue;
-    throw new ArchiveUnfit(
-      `${name.replace(/\.manifest\.json$/, "")} is a later archive of this instance; --older restores this one all the same.`,
-    );
-  }
-}
-
 function reportOf(
   { manifest, digests, signedBy }: ReadArchive,
   found: Found,
   target: StoreOptions,
   { dryRun }: RestoreAsked,
-): RestoreReport {
+): Omit<RestoreReport, "later"> {
   const rows = digests.members.reduce((sum, member) => sum + (member.rows ?? 0), 0);
   const lost = systemClock.now() - Date.parse(manifest.created_at);
   return {

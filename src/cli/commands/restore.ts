@@ -20,7 +20,7 @@ export const restore = command({
     "with-crl": many("CRL published after the backup: what it revokes stays revoked.", "file"),
     "allow-missing-keys": toggle("Restore also when keys of CAs are not to be found."),
     "new-kek": toggle("Do without the KEK that is lost: seal everything under a new one."),
-    older: toggle("Restore also when a later archive lies beside it."),
+    older: toggle("Restore also when a later archive of the instance is known."),
   },
   run: async ({ args, globals, io, deps, print, note, complain, patiently }) => {
     refuseElsewhere(globals, io);
@@ -45,6 +45,9 @@ export const restore = command({
     };
     const report = await patiently(deps.archives.restore(to, source, asked));
     print(report, reportText(report, config.data_dir));
+    for (const { place, why } of report.later.unseen) {
+      note(`Whether there is a later archive in ${place} is not known. ${why}`);
+    }
     for (const { ca, label, reason, next } of report.unsigned) {
       complain(`The list of CA ${label} (${ca}) could not be signed: ${reason}. ${next}`.trim());
     }
@@ -64,10 +67,16 @@ function reportText(report: RestoreReport, dataDir: string): string {
   const head = report.dry_run
     ? "The archive can be restored; nothing was changed.\n"
     : `Restored into ${dataDir}. Start it with \`pkid serve\`.\n`;
-  const { keys, kek, ...rest } = report;
+  const { keys, kek, later, ...rest } = report;
   const sealed = kek === undefined ? "" : kekText(kek, report.dry_run);
-  return `${head}${sealed}${facts(rowOf({ ...rest, keys: keys.detail }), [...shown])}`;
+  const told = facts(rowOf({ ...rest, keys: keys.detail }), [...shown]);
+  return `${head}${sealed}${laterText(later)}${told}`;
 }
+
+const laterText = ({ looked_in, found }: RestoreReport["later"]): string =>
+  found.length > 0
+    ? `There are later archives of this instance: ${found.join(", ")}.\n`
+    : `No later archive of this instance is in ${looked_in.join(" or ")}; elsewhere was not looked.\n`;
 
 const kekText = ({ label, provider, values, private_keys }: NewKekReport, dry: boolean) =>
   `${dry ? "A new KEK would seal" : "A new KEK seals"} ${values} values and ${private_keys} private keys: ${label} (${provider}).\n`;

@@ -62,7 +62,7 @@ export function nameOfArchive(
 
 /** The name of an archive of an instance; `at` is told to the second. */
 export const archiveName = (instance: string, at: Instant): string =>
-  `pkid-${instance}-${compact(timestamp(at))}.tar.age`;
+  `pkid-${instance}-${stampOf(timestamp(at))}.tar.age`;
 
 /**
  * The archives of one instance, that which was made last first. `created_at` (RFC 3339) places only
@@ -73,12 +73,12 @@ export function newestFirst<A extends { readonly artifact: string; readonly crea
   archives: readonly A[],
 ): readonly A[] {
   const stamp = ({ artifact, created_at }: A) =>
-    nameOfArchive(artifact)?.stamp ?? compact(created_at);
+    nameOfArchive(artifact)?.stamp ?? stampOf(created_at);
   return archives.toSorted((a, b) => (stamp(a) < stamp(b) ? 1 : stamp(a) > stamp(b) ? -1 : 0));
 }
 
-/** `20261123T133000Z` of RFC 3339 in UTC. */
-const compact = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
+/** As names have it, `20261123T133000Z`, of RFC 3339 in UTC. */
+export const stampOf = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");
 
 const softwareFolder = "keys/software/";
 /** A file of the software key store. */
