@@ -5,7 +5,7 @@ import { type ArgsDef, type CommandDef, defineCommand } from "citty";
 import type { Environment } from "#config/environment.ts";
 import type { Read, YamlReader } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
-import type { Opener } from "#core/backup/archive.ts";
+import type { HsmToken, Opener } from "#core/backup/archive.ts";
 import type { Chapter } from "#core/manual/markdown.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
 import type { ProofResult } from "#core/proofs/proofs.ts";
@@ -173,6 +173,16 @@ export interface ArchiveLook {
   /** Who can open it: so many recipients, or a passphrase. */
   readonly openers: string;
 }
+/** Keys that an archive only refers to, held against the token that is here. */
+export interface HsmKeysReport {
+  /** Tokens that had them. */
+  readonly tokens: readonly HsmToken[];
+  /** Serial of the one that is here; empty without one. */
+  readonly here: string;
+  readonly expected: number;
+  /** Roles and labels of those that are not on it. */
+  readonly missing: readonly string[];
+}
 interface ArchiveFacts {
   readonly instance_id: string;
   readonly created_at: string;
@@ -200,6 +210,8 @@ export interface RestoreReport extends ArchiveFacts {
     readonly reason: string;
     readonly next: string;
   }[];
+  /** Undefined where the archive refers to none. */
+  readonly hsm?: HsmKeysReport | undefined;
   /** The KEK that was made, or would be. */
   readonly kek?: NewKekReport;
   /** Where a later archive of the instance was looked for. */

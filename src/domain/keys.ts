@@ -36,6 +36,8 @@ export interface ProviderFacts {
   readonly provider: ProviderName;
   readonly available: boolean;
   readonly deviceSerial: string;
+  /** As a token calls itself. */
+  readonly tokenLabel?: string;
   readonly manufacturer?: string;
   readonly model?: string;
   readonly keyTypes: readonly KeyType[];

@@ -17,7 +17,7 @@ import { join } from "node:path";
 
 import { parseCrl } from "#core/x509/crl.ts";
 import { ran } from "#test/support/child.ts";
-import { backedUp } from "#test/support/instances/backed-up.ts";
+import { backedUp, identityIn } from "#test/support/instances/backed-up.ts";
 import { createChain, walkCertificate } from "#test/support/instances/first-certificate.ts";
 import {
   binary,
@@ -27,6 +27,7 @@ import {
   writeConfig,
 } from "#test/support/instances/instance.ts";
 import { drillPlaces } from "#test/support/instances/drill-places.ts";
+import { membersOf } from "#test/support/instances/rewritten-archive.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
@@ -260,16 +261,41 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
   });
   await createChain(instance, "ecdsa-p256");
   const { archive, identity } = await backedUp(instance);
+  const { serial } = await instance.admin<{ serial: string }>("GET", "/api/hsm/info");
   await instance.stop();
+  const members = await membersOf(archive, identityIn(identity));
+  const { hsm_keys, hsm_tokens } = JSON.parse(String(members.get("manifest.json")));
+  const about = { label: "pkid", manufacturer: "SoftHSM project", model: "SoftHSM v2" };
+  expect(hsm_tokens).toEqual([{ provider: "pkcs11", serial, ...about }]);
+  const cas = hsm_keys.filter(({ role }: { role: string }) => role === "ca");
+  expect(cas.map(({ label }: { label: string }) => label.slice(0, 12))).toEqual([
+    "root-ecdsa-p",
+    "issuing-ecds",
+  ]);
   const second = newHome();
-  writeConfig(second, empty.config);
+  writeConfig(second, token.config);
   const open = ["restore", archive, "--identity", identity];
+  const same = await runCli(second, [...open, "--dry-run", "--json"], "", token.env);
+  expect([same.code, same.stderr]).toEqual([0, ""]);
+  const { hsm } = JSON.parse(same.stdout);
+  expect(hsm).toEqual({ tokens: hsm_tokens, here: serial, expected: hsm_keys.length, missing: [] });
+
+  const where = `The keys were on the token "pkid" (SoftHSM project SoftHSM v2, serial ${serial});`;
+  const label = { ...Object(token.config.pkcs11), token_label: "none of that name" };
+  writeConfig(second, { ...token.config, pkcs11: label });
+  const none = await runCli(second, open, "", token.env);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining(where)]);
+  writeConfig(second, empty.config);
   const refused = await runCli(second, open, "", empty.env);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Keys of CAs are")]);
+  for (const { role, label: lacking } of cas)
+    expect(refused.stderr).toContain(`${role} ${lacking}`);
+  expect(refused.stderr).toContain(where);
   expect(existsSync(join(second, "data"))).toBe(false);
   const allowed = await runCli(second, [...open, "--allow-missing-keys"], "", empty.env);
   expect([allowed.code, allowed.stdout]).toEqual([1, expect.stringContaining("Restored into")]);
   expect(allowed.stderr).toContain("could not be signed: key_unavailable");
+  expect(allowed.stderr).toMatch(/The token here \(serial \w+\) lacks ca root-ecdsa-p256-/);
   token.remove();
   empty.remove();
 }, 120_000);

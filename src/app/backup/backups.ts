@@ -11,7 +11,7 @@ import type { BackupHandlerDeps } from "#api/backups.ts";
 import type { Config } from "#config/schema.ts";
 import { SecretUnavailable, type Secrets } from "#config/secret.ts";
 import { showYaml } from "#config/show.ts";
-import type { Protection } from "#core/backup/archive.ts";
+import type { HsmToken, Protection } from "#core/backup/archive.ts";
 import { refuse } from "#core/problems.ts";
 import type { ArchiveWish, Archiving } from "#domain/backup/archiving.ts";
 import { Backups } from "#domain/backup/backups.ts";
@@ -46,7 +46,19 @@ export function backupsOf(deps: BackupParts): Omit<BackupHandlerDeps, "makeNow">
   };
 }
 
-function archivingOf({ config, inForce, secrets, build, workerUrl }: BackupParts): Archiving {
+/** What says which token held the keys that an archive only refers to. */
+async function tokensOf(keys: Pick<Keys, "facts">): Promise<readonly HsmToken[]> {
+  const tokens = (await keys.facts()).filter(({ provider }) => provider !== "software");
+  // Of one that has not answered since the start nothing is known.
+  return tokens.flatMap(({ provider, deviceSerial: serial, tokenLabel, manufacturer, model }) =>
+    serial === ""
+      ? []
+      : [{ provider, serial, label: tokenLabel || undefined, manufacturer, model }],
+  );
+}
+
+function archivingOf(deps: BackupParts): Archiving {
+  const { config, inForce, secrets, keys, build, workerUrl } = deps;
   return async function* (wish: ArchiveWish, host) {
     const { keystore_dir, master_key_file } = config.key_provider.software;
     const archive = {
@@ -57,6 +69,7 @@ function archivingOf({ config, inForce, secrets, build, workerUrl }: BackupParts
       configuration: wish.withConfiguration ? showYaml(inForce(), new Map()) : undefined,
       version: build.version,
       createdAt: wish.createdAt,
+      hsmTokens: await tokensOf(keys),
     };
     yield* archived({ archive, protection: wish.protection }, host, workerUrl);
   };

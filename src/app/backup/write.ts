@@ -8,6 +8,7 @@ import { keyStoreFiles, newestKekIn } from "#adapters/keys/software/archive-file
 import {
   encodeDigests,
   encodeManifest,
+  type HsmToken,
   type MemberDigest,
   memberNames,
   signedOctets,
@@ -36,6 +37,8 @@ export interface ArchiveOrder {
   readonly version: string;
   /** RFC 3339, UTC. */
   readonly createdAt: string;
+  /** Tokens that are at hand. */
+  readonly hsmTokens: readonly HsmToken[];
 }
 
 /** The archive, piece by piece. Throws what keeps it from being complete. */
@@ -83,8 +86,9 @@ class Archive {
   }
 
   async *written(held: Held, files: ReadonlyMap<string, Uint8Array>): AsyncGenerator<Uint8Array> {
-    const { version, createdAt } = this.#order;
-    const manifest = await held.manifest({ version, created_at: createdAt });
+    const { version, createdAt, hsmTokens } = this.#order;
+    const of = { version, created_at: createdAt, hsm_tokens: [...hsmTokens] };
+    const manifest = await held.manifest(of);
     this.#host.begun(manifest);
     yield* this.#member(memberNames.manifest, encodeManifest(manifest));
     for (const table of held.tables) yield* this.#table(table);

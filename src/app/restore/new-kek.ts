@@ -105,12 +105,17 @@ export const inSoftware = (config: Config): Config => ({
   secret: { ...config.secret, kek_label: undefined },
 });
 
-/** What keeps an instance from opening for want of its KEK, with the remedy. */
-export function withRemedy(error: unknown): unknown {
+/**
+ * What keeps an instance from opening for want of its KEK, with the remedy; `more` is said before
+ * it where it is not empty.
+ */
+export function withRemedy(error: unknown, more: string): unknown {
   const wanting =
     error instanceof KekUnusable ||
     (error instanceof LaunchFault && error.kind === "configuration");
-  return wanting ? new Failure(`${error.message} ${newKekRemedy}`, "key_unavailable") : error;
+  if (!wanting) return error;
+  const sentences = [error.message, more, newKekRemedy].filter((one) => one !== "");
+  return new Failure(sentences.join(" "), "key_unavailable");
 }
 
 /** The first few, and how many more. */

@@ -8,6 +8,7 @@ import { migrationState } from "#adapters/db/engine/migration-state.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { syncDirectory } from "#adapters/keys/software/files.ts";
+import type { Manifest } from "#core/backup/archive.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
@@ -15,12 +16,14 @@ import { useProxy } from "#app/proxy.ts";
 import { Client } from "#cli/client.ts";
 import type { ArchiveSource, NewKekReport, RestoreAsked, RestoreReport } from "#cli/command.ts";
 import { Failure, Refusal } from "#cli/failure.ts";
+import { missingText, tokensText } from "#cli/hsm-keys-text.ts";
 import { processReach } from "#cli/reach.ts";
 import { rowsAt, textAt } from "#cli/rows.ts";
 import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
+import { hsmKeysFound } from "./hsm-keys.ts";
 import {
   isSameMoment,
   lookForLater,
@@ -63,7 +66,8 @@ export async function restore(
     const later = isTold ? early : await look(own);
     await mustBeProven(scratch);
     await scratch.recordRestore(source.archive, read, kek !== undefined);
-    const found = await proven(scratch, config, { ...asked, kek }, log);
+    const { manifest } = read;
+    const found = await proven(scratch, config, { ...asked, kek, manifest }, log);
     const report = { ...reportOf(read, found, target, asked), later };
     if (!asked.dryRun) await placed(scratch, config, target);
     return report;
@@ -101,6 +105,7 @@ function placeFor({ data_dir }: Config): string {
 /** What was found when the instance was opened in its place. */
 interface Found {
   readonly keys: { readonly status: string; readonly detail: string };
+  readonly hsm: RestoreReport["hsm"];
   readonly authorities: number;
   /** CAs whose lists could not be signed anew, with the reason. */
   readonly unsigned: RestoreReport["unsigned"];
@@ -112,10 +117,10 @@ interface Found {
 async function proven(
   scratch: Scratch,
   config: Config,
-  asked: RestoreAsked & { readonly kek: NewKek | undefined },
+  asked: RestoreAsked & { readonly kek: NewKek | undefined; readonly manifest: Manifest },
   log: Log,
 ): Promise<Found> {
-  const { kek } = asked;
+  const { kek, manifest } = asked;
   const app = await openedIn(scratch, config, asked, log);
   const client = new Client(() =>
     processReach(
@@ -125,12 +130,13 @@ async function proven(
   );
   try {
     const made = kek?.report(config, scratch.dataKeys, asked.allowMissingKeys);
-    const keys = await keysFound(client, asked.allowMissingKeys);
+    const hsm = await hsmKeysFound(client, manifest);
+    const keys = await keysFound(client, asked.allowMissingKeys, hsm);
     const rows = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
     const authorities = rows.map((row) => textAt(row, "id"));
     const imported = await takenOver(client, authorities, asked.crls);
     const unsigned = await signedAnew(client, rows);
-    return { keys, authorities: authorities.length, unsigned, imported, kek: made };
+    return { keys, hsm, authorities: authorities.length, unsigned, imported, kek: made };
   } finally {
     await client.close();
     await app.close();
@@ -141,7 +147,14 @@ async function proven(
 async function openedIn(
   scratch: Scratch,
   config: Config,
-  { kek, dryRun }: Pick<RestoreAsked, "dryRun"> & { readonly kek: NewKek | undefined },
+  {
+    kek,
+    dryRun,
+    manifest,
+  }: Pick<RestoreAsked, "dryRun"> & {
+    readonly kek: NewKek | undefined;
+    readonly manifest: Manifest;
+  },
   log: Log,
 ) {
   if (kek !== undefined) {
@@ -151,12 +164,16 @@ async function openedIn(
   try {
     return await scratch.open(config, log);
   } catch (error) {
-    throw withRemedy(error);
+    throw withRemedy(error, tokensText(manifest.hsm_tokens ?? []));
   }
 }
 
 /** Throws `Failure` where one is missing and that is not allowed. */
-async function keysFound(client: Client, allowMissing: boolean): Promise<RestoreReport["keys"]> {
+async function keysFound(
+  client: Client,
+  allowMissing: boolean,
+  hsm: RestoreReport["hsm"],
+): Promise<RestoreReport["keys"]> {
   const only = ["keys.ca", "keys.kek"];
   const report = await client.ask("preflight.run", { only, network: false });
   const checks = new Map(rowsAt(report, "checks").map((one) => [textAt(one, "name"), one]));
@@ -171,7 +188,11 @@ async function keysFound(client: Client, allowMissing: boolean): Promise<Restore
   }
   if (keys.status === "fail") {
     throw new Failure(
-      `Keys of CAs are missing: ${keys.detail} --allow-missing-keys restores without them.`,
+      [
+        `Keys of CAs are missing: ${keys.detail}`,
+        ...(hsm === undefined ? [] : [missingText(hsm)]),
+        "--allow-missing-keys restores without them.",
+      ].join(" "),
       "key_unavailable",
     );
   }
@@ -337,6 +358,7 @@ function reportOf(
     lost_seconds: Math.max(0, Math.trunc(lost / 1000)),
     authorities: found.authorities,
     keys: found.keys,
+    hsm: found.hsm,
     imported: found.imported,
     unsigned: found.unsigned,
     ...(found.kek && { kek: found.kek }),

@@ -3,6 +3,7 @@
 import { openArgs, openerFrom } from "#cli/archive-openers.ts";
 import { many, toggle, value, word } from "#cli/args.ts";
 import { command, type NewKekReport, type RestoreReport } from "#cli/command.ts";
+import { missingText, otherTokenText } from "#cli/hsm-keys-text.ts";
 import { readArgument } from "#cli/io.ts";
 import { loadedConfig, refuseElsewhere } from "#cli/open-reach.ts";
 import { facts, rowOf } from "#cli/rows.ts";
@@ -45,6 +46,11 @@ export const restore = command({
     };
     const report = await patiently(deps.archives.restore(to, source, asked));
     print(report, reportText(report, config.data_dir));
+    if (report.hsm !== undefined) {
+      const [missing, other] = [missingText(report.hsm), otherTokenText(report.hsm)];
+      if (missing !== "") complain(missing);
+      if (other !== "") note(other);
+    }
     for (const { place, why } of report.later.unseen) {
       note(`Whether there is a later archive in ${place} is not known. ${why}`);
     }
@@ -67,7 +73,7 @@ function reportText(report: RestoreReport, dataDir: string): string {
   const head = report.dry_run
     ? "The archive can be restored; nothing was changed.\n"
     : `Restored into ${dataDir}. Start it with \`pkid serve\`.\n`;
-  const { keys, kek, later, ...rest } = report;
+  const { keys, kek, later, hsm: _told, ...rest } = report;
   const sealed = kek === undefined ? "" : kekText(kek, report.dry_run);
   const told = facts(rowOf({ ...rest, keys: keys.detail }), [...shown]);
   return `${head}${sealed}${laterText(later)}${told}`;

@@ -113,6 +113,15 @@ const expectedKey = shape({
   spki_sha256: optional(name),
 });
 
+/** A token that holds some of them: what finds it again, and names whose procedure restores it. */
+const hsmToken = shape({
+  provider: name,
+  serial: name,
+  label: optional(name),
+  manufacturer: optional(name),
+  model: optional(name),
+});
+
 const manifest = shape({
   format: oneOf([formatName]),
   /** Of pkid. */
@@ -130,6 +139,8 @@ const manifest = shape({
   /** The last number given out in each scope. */
   crl_numbers: many(shape({ ca_id: name, scope: name, number: count })),
   hsm_keys: many(expectedKey),
+  /** Absent in archives of releases that did not tell. */
+  hsm_tokens: optional(many(hsmToken)),
   tables: many(table),
 });
 
@@ -146,6 +157,7 @@ const digests = shape({
 
 export type Manifest = ValueOf<typeof manifest>;
 export type ExpectedKey = Manifest["hsm_keys"][number];
+export type HsmToken = ValueOf<typeof hsmToken>;
 /** `digests.json`: everything before it, vouched for by the key of the sign ledger. */
 export type Digests = ValueOf<typeof digests>;
 /** One member; `rows` of a piece of a table. */

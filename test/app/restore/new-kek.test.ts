@@ -58,8 +58,10 @@ test("files of the KEK stay in the archive, and keys sealed under it do not", ()
 test("the way out is named for want of a KEK, and for nothing else", () => {
   const master = new LaunchFault("configuration", "The master key is missing.");
   for (const wanting of [new KekUnusable("The KEK does not open."), master]) {
-    expect(String(withRemedy(wanting))).toContain("`--new-kek`");
+    expect(String(withRemedy(wanting, "It was elsewhere."))).toMatch(
+      /\. It was elsewhere\. .*`--new-kek`/,
+    );
   }
   const others = [new LaunchFault("device", "The token is away."), new Failure("no")];
-  for (const other of others) expect(withRemedy(other)).toBe(other);
+  for (const other of others) expect(withRemedy(other, "")).toBe(other);
 });

@@ -23,11 +23,14 @@ export interface HeldTable {
   lines(): AsyncGenerator<Lines>;
 }
 
+/** What the database does not know of an archive. */
+export type ManifestFacts = Pick<Manifest, "version" | "created_at" | "hsm_tokens">;
+
 /** What can be read of the moment until it is released. */
 export interface Held {
   readonly tables: readonly HeldTable[];
   /** What a manifest says of it. */
-  manifest(of: Pick<Manifest, "version" | "created_at">): Promise<Manifest>;
+  manifest(of: ManifestFacts): Promise<Manifest>;
   /** The newest version of the KEK; 0 for none. */
   newestKek(): Promise<number>;
   /** Every value that is sealed. */
@@ -78,7 +81,7 @@ function archivedTables(connection: Connection): readonly Carried[] {
 
 async function manifestOf(
   connection: Connection,
-  of: Pick<Manifest, "version" | "created_at">,
+  of: ManifestFacts,
   tables: readonly Carried[],
 ): Promise<Manifest> {
   const { db, t } = connection;
@@ -99,6 +102,7 @@ async function manifestOf(
     last_ordinal: Number(ordinal?.[0] ?? 0),
     crl_numbers: numbers.map(({ caId, scope, number }) => ({ ca_id: caId, scope, number })),
     hsm_keys: await expectedKeys(connection),
+    hsm_tokens: of.hsm_tokens,
     tables: tables.map(({ name }) => name),
   };
 }

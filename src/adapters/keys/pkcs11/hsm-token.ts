@@ -17,6 +17,7 @@ export interface HsmToken {
   readonly p11: P11;
   readonly slot: Handle;
   readonly serial: string;
+  readonly label: string;
   readonly manufacturer: string;
   readonly model: string;
   readonly keyTypes: readonly KeyType[];
@@ -78,6 +79,7 @@ function openOnce(p11: P11, settings: Pkcs11Settings, attempt: Attempt): HsmToke
       p11,
       slot,
       serial: found.serialNumber.trim(),
+      label: found.label.trim(),
       manufacturer: found.manufacturerID.trim(),
       model: found.model.trim(),
       keyTypes: keyTypesOf(p11, slot),

@@ -86,9 +86,11 @@ class Pkcs11Provider implements SigningProvider {
   }
 
   facts(): ProviderFacts {
-    const { serial: deviceSerial, manufacturer, model, keyTypes } = this.#hsmToken;
+    const { serial: deviceSerial, label: tokenLabel, keyTypes, ...made } = this.#hsmToken;
+    const { manufacturer, model } = made;
     if (!this.#hsmToken.alive()) throw new RestartNeeded("the token does not answer");
-    return { provider: "pkcs11", available: true, deviceSerial, manufacturer, model, keyTypes };
+    const own = { deviceSerial, tokenLabel, manufacturer, model, keyTypes };
+    return { provider: "pkcs11", available: true, ...own };
   }
 
   async generate(label: string, keyType: KeyType): Promise<KeyHandle> {
