@@ -63,9 +63,17 @@ export async function drill(
   }
 }
 
-/** Nothing of it reaches anybody: new keys are made in files, and nobody has to approve. */
+/**
+ * Nothing of it reaches anybody: new keys are made in files, profiles are the built-in ones, which
+ * ask neither logs nor name servers and admit any name, and nobody has to approve.
+ */
 const alone = (config: Config): Config => ({
   ...config,
+  profiles: [],
+  certificate_transparency: { ...config.certificate_transparency, logs: [] },
+  acme: { ...config.acme, enabled: false },
+  canary: { ...config.canary, enabled: false },
+  publish: { ...config.publish, enabled: false },
   approvals: { ...config.approvals, enabled: false },
   key_provider: {
     ...config.key_provider,
@@ -98,13 +106,18 @@ async function restored(app: App): Promise<Pick<DrillReport, "keys" | "lists">> 
   return { keys: String(check?.detail ?? ""), lists };
 }
 
-/** Root, CA, certificate, revocation and answers, as a newcomer would have them. */
+/**
+ * Root, CA, certificate, revocation and answers, as a newcomer would have them: of a tenant of
+ * their own, since that of the instance may be suspended, or have used up its quotas.
+ */
 async function rehearsed(app: App): Promise<Pick<DrillReport, "issued" | "revoked">> {
   const client = clientOf(app);
   const word = `drill-${crypto.randomUUID().slice(0, 8)}`;
   const kind = { key_type: "ecdsa-p256" };
+  const tenant = await client.ask("tenant.create", { slug: word });
   const root = await client.ask("ca.init_root", {
     label: `${word}-root`,
+    tenant_id: textAt(tenant, "id"),
     subject: { cn: word },
     ...kind,
   });
