@@ -44,6 +44,9 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
         assert(ca !== undefined, "an operation on a CA has one");
         const leaf = input.serial && (await store.read.certificates.bySerial(ca.id, input.serial));
         if (input.serial !== undefined && leaf === undefined) throw refuse("not_found");
+        if (leaf?.certificate.length === 0) {
+          throw refuse("unprocessable", { reason: "the certificate was pruned" });
+        }
         if (ca.certificate === undefined) {
           throw refuse("unprocessable", { reason: "the CA has no certificate" });
         }

@@ -3,6 +3,7 @@
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import { judgeFetchedCrl, judgeFetchedIssuer } from "#core/preflight/network.ts";
 import type { Serial } from "#core/ids.ts";
+import type { Instant } from "#core/time.ts";
 import { type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { judgeAnswer } from "#core/x509/ocsp-verdict.ts";
@@ -31,7 +32,8 @@ export async function pointersAnswer(deps: PointerDeps): Promise<Finding> {
   const looked = await Promise.all(cas.slice(0, casMax).map((ca) => lookedAt(deps, ca)));
   const findings = looked.flatMap((one) => one?.findings ?? []);
   const urls = looked.reduce((sum, one) => sum + (one?.urls ?? 0), 0);
-  if (looked.every((one) => one === undefined)) return skipped("No CA has issued a certificate.");
+  if (looked.every((one) => one === undefined))
+    return skipped("No CA has a certificate to look at.");
   if (urls === 0) return warned("The newest certificates name no places; set `crl.base_url`.");
   return gathered(findings, `${urls} places answer with what belongs there.`);
 }
@@ -40,8 +42,7 @@ export async function pointersAnswer(deps: PointerDeps): Promise<Finding> {
 async function lookedAt(deps: PointerDeps, ca: CaRecord) {
   const now = deps.clock.now();
   if (ca.certificate === undefined || ca.notAfter === undefined || ca.notAfter < now) return;
-  const { items } = await deps.store.read.certificates.page({ caId: ca.id, now }, 1);
-  const [newest] = items;
+  const newest = await newestOf(deps.store, { caId: ca.id, now });
   if (newest === undefined) return;
   const issuer = parseCertificate(ca.certificate);
   const pointers = pointersOf(parseCertificate(newest.certificate));
@@ -52,6 +53,16 @@ async function lookedAt(deps: PointerDeps, ca: CaRecord) {
   ]);
   const urls = pointers.crls.length + pointers.ocsp.length + pointers.caIssuers.length;
   return { urls, findings: [...found.flat(), ...schemeFindings(ca, pointers)] };
+}
+
+/** What retention has left of one is no certificate any more; what is valid it leaves (RET-1). */
+async function newestOf(
+  { read }: PointerDeps["store"],
+  filter: { readonly caId: CaRecord["id"]; readonly now: Instant },
+): Promise<CertificateRecord | undefined> {
+  const [newest] = (await read.certificates.page(filter, 1)).items;
+  if (newest === undefined || newest.certificate.length > 0) return newest;
+  return (await read.certificates.page({ ...filter, status: "good" }, 1)).items[0];
 }
 
 /** Fetching a CRL over https may need the very CRL (RFC 5280 §8). */
