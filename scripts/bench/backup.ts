@@ -4,20 +4,17 @@ import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeSy
 import { join } from "node:path";
 
 import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
-import { filledConfig, filledInstance } from "./fill.ts";
-import { fillHistory } from "./fill-history.ts";
+import { filledConfig } from "./fill.ts";
+import { provenHome } from "./fill-proven.ts";
 import { row, section } from "./print.ts";
 import type { Bench } from "./scenario.ts";
 
 /** Prints times, memory, and both as multiples of reading and writing the same octets. */
 export async function backup({ rows, binary }: Bench): Promise<void> {
   section("backup", `backup and restore of ${rows.toLocaleString("en")} certificates, SQLite`);
-  const { instance: filled, ca } = await filledInstance(binary, rows, 10);
-  await filled.stop();
-  await fillHistory(join(filled.dataDir, "pkid.db"), ca, rows);
-  const { home } = filled;
+  const home = await provenHome(binary, rows, 10);
   const instance = await Instance.start({ binary, home, config: filledConfig });
-  const identity = join(home, "identity");
+  const identity = join(home, "opens");
   const run = (args: readonly string[], config: string) => timed(binary, args, config);
   const config = join(home, "pkid.yaml");
   const { stdout } = await run(["backup", "keygen", "--out", identity], config);

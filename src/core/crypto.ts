@@ -213,6 +213,17 @@ export async function verifySignatureAside(
   }
 }
 
+/** The same for whoever has many to verify: by other threads, so that this one goes on. */
+export async function verifySignatureElsewhere(
+  key: VerificationKey,
+  scheme: SignatureScheme,
+  message: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  if (isOwnKey(key)) return verifySignature(key, scheme, message, signature);
+  return await verifiedOffThread(key, scheme, message, signature);
+}
+
 function verifiedOffThread(
   key: RuntimeKey,
   scheme: SignatureScheme,

@@ -46,8 +46,8 @@ async function restored(...flags: readonly string[]): Promise<void> {
   const home = newHome();
   writeConfig(home, world.config);
   const line = ["restore", made.archive, "--identity", made.identity, ...flags];
-  const { code, stderr } = await runCli(home, line);
-  expect([code, stderr]).toEqual([0, expect.stringContaining("is lost")]);
+  const { code, stdout } = await runCli(home, line);
+  expect([code, stdout]).toEqual([0, expect.stringContaining("Restored into")]);
   world.instance = await Instance.start({ home, config: world.config });
 }
 

@@ -12,13 +12,13 @@ export async function hsmKeysFound(
   { hsm_keys, hsm_tokens = [] }: Manifest,
 ): Promise<HsmKeysReport | undefined> {
   if (hsm_keys.length === 0) return undefined;
-  const info = rowOf(await client.ask("hsm.info", {}));
+  const provider = rowOf(await client.ask("hsm.info", {}));
   const there = await labelsThere(client);
   const missing = hsm_keys.filter((key) => isLookedFor(key) && !there.has(nameOf(key)));
-  const here = textAt(info, "serial");
+  const here = textAt(provider, "serial");
   return {
     tokens: hsm_tokens,
-    here: textAt(info, "provider") === "pkcs11" ? here : "",
+    here: textAt(provider, "provider") === "pkcs11" ? here : "",
     expected: hsm_keys.length,
     missing: missing.map(({ role, label }) => `${role} ${label}`),
   };

@@ -15,30 +15,28 @@ import { ArchiveUnfit, type Manifest, nameOfArchive, stampOf } from "#core/backu
 import { TargetFault } from "#domain/publishing/target.ts";
 
 /** What an archive, or what stands beside one, says of when it was made. */
-export interface Moment {
-  readonly instance: string;
+export interface Moment extends Pick<Manifest, "instance_id" | "created_at"> {
   /** Of the audit chain. */
   readonly seq: number;
-  /** RFC 3339. */
-  readonly createdAt: string;
 }
 
 export const momentOf = ({ instance_id, audit, created_at }: Manifest): Moment => ({
-  instance: instance_id,
+  instance_id,
+  created_at,
   seq: audit.seq,
-  createdAt: created_at,
 });
 
 /** What stands beside the archive; undefined where nothing does. */
 export function momentBeside(archive: string): Moment | undefined {
-  const facts = sidecarOf(archive);
-  const { instance_id: instance, seq, created_at: createdAt } = facts ?? {};
-  if (typeof instance !== "string" || typeof createdAt !== "string") return undefined;
-  return typeof seq === "number" ? { instance, seq, createdAt } : undefined;
+  const { instance_id, seq, created_at } = sidecarOf(archive) ?? {};
+  if (typeof instance_id !== "string" || typeof created_at !== "string") return undefined;
+  return typeof seq === "number" ? { instance_id, seq, created_at } : undefined;
 }
 
 export const isSameMoment = (one: Moment, other: Moment): boolean =>
-  one.instance === other.instance && one.seq === other.seq && one.createdAt === other.createdAt;
+  one.instance_id === other.instance_id &&
+  one.seq === other.seq &&
+  one.created_at === other.created_at;
 
 type Looked = RestoreReport["later"];
 
@@ -55,7 +53,7 @@ export async function lookForLater(
   const looked: string[] = [];
   const unseen: { place: string; why: string }[] = [];
   const found: string[] = [];
-  const stamp = stampIn(basename(archive), own.instance) ?? stampOf(own.createdAt);
+  const stamp = stampIn(basename(archive), own.instance_id) ?? stampOf(own.created_at);
   const look = async (
     place: string,
     names: () => readonly string[] | Promise<readonly string[]>,
@@ -74,7 +72,7 @@ export async function lookForLater(
   if (bucket !== undefined) {
     const place = `s3:${config.backup.s3.bucket ?? ""}`;
     await look(place, async () => {
-      const all = await bucket.list(own.instance);
+      const all = await bucket.list(own.instance_id);
       return all.filter(({ facts }) => Number(facts.seq) > own.seq).map(({ artifact }) => artifact);
     });
   }
@@ -108,13 +106,13 @@ function isSameDirectory(one: string, other: string): boolean {
 /** By what stands beside an archive, also of one that is gone; else by the time in its name. */
 function laterIn(
   directory: string,
-  { instance, seq, stamp }: Moment & { readonly stamp: string },
+  { instance_id, seq, stamp }: Moment & { readonly stamp: string },
 ): readonly string[] {
   const names = readdirSync(directory).map((name) => name.replace(/\.manifest\.json$/, ""));
   return [...new Set(names)].filter((name) => {
     const beside = momentBeside(join(directory, name));
-    if (beside !== undefined) return beside.instance === instance && beside.seq > seq;
-    return (stampIn(name, instance) ?? "") > stamp;
+    if (beside !== undefined) return beside.instance_id === instance_id && beside.seq > seq;
+    return (stampIn(name, instance_id) ?? "") > stamp;
   });
 }
 

@@ -72,7 +72,7 @@ async function provenIn(
     busy_timeout_ms: 5000,
   });
   try {
-    return await prove(engine, { ...asked, random: systemRandom });
+    return await prove(engine, { ...asked, fresh: true, random: systemRandom });
   } finally {
     await engine.close();
   }

@@ -11,7 +11,7 @@ import {
   readAltSignatureAlgorithm,
   readAltSignatureValue,
 } from "#core/x509/alternative.ts";
-import { extensionOf, parseCertificate } from "#core/x509/certificate.ts";
+import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
 import { openCrl } from "#core/x509/crl.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import type { Extension } from "#core/x509/extensions.ts";
@@ -68,8 +68,11 @@ function readCertificate(pem: string): ReadArtefact | string {
 }
 
 /** The signatures on a certificate or precertificate; throws DerError. */
-export function certificateArtefact(der: Uint8Array): ReadArtefact {
-  const parsed = parseCertificate(der);
+export const certificateArtefact = (der: Uint8Array): ReadArtefact =>
+  parsedArtefact(der, parseCertificate(der));
+
+/** The same of one that is parsed already. */
+export function parsedArtefact(der: Uint8Array, parsed: ParsedCertificate): ReadArtefact {
   const { tbs, signature, signatureName, extensions, spki, serial } = parsed;
   const native = { covered: tbs, value: signature, algorithm: signatureName };
   const alternative = extensionOf({ extensions }, oids.subjectAltPublicKeyInfo)?.value;

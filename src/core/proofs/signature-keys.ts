@@ -1,34 +1,66 @@
 /** Public keys that signatures are held against, each imported once. */
 
 import type { ArtefactSignature } from "#core/audit/ledger-verification-artefacts.ts";
-import { importPublicKey, type VerificationKey, verifySignature } from "#core/crypto.ts";
+import {
+  importPublicKey,
+  type VerificationKey,
+  verifySignature,
+  verifySignatureElsewhere,
+} from "#core/crypto.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
-import { type PublicKey, parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
+import {
+  fingerprint,
+  type PublicKey,
+  parsePublicKey,
+  signatureFits,
+} from "#core/x509/public-keys.ts";
 
 /** As many as there are CAs. */
 export class SignatureKeys {
-  readonly #keys = new Map<string, { imported: VerificationKey; parsed: PublicKey } | undefined>();
+  readonly #keys = new Map<string, Known>();
 
   /** True when the signature verifies under the SubjectPublicKeyInfo by an algorithm that fits. */
   verifies(spki: Uint8Array, { covered, value, algorithm }: ArtefactSignature): boolean {
-    const key = this.#keyOf(spki);
+    const { key } = this.#known(spki);
     if (key === undefined || algorithm === undefined) return false;
     if (!signatureFits(key.parsed, algorithm)) return false;
     return verifySignature(key.imported, schemeOf(algorithm), covered, value);
   }
 
-  #keyOf(spki: Uint8Array) {
+  /** The same, by other threads where they can, so that whoever has many goes on reading. */
+  async verifiesElsewhere(
+    spki: Uint8Array,
+    { covered, value, algorithm }: ArtefactSignature,
+  ): Promise<boolean> {
+    const { key } = this.#known(spki);
+    if (key === undefined || algorithm === undefined) return false;
+    if (!signatureFits(key.parsed, algorithm)) return false;
+    return await verifySignatureElsewhere(key.imported, schemeOf(algorithm), covered, value);
+  }
+
+  /** As events and the ledger name the key. */
+  fingerprintOf(spki: Uint8Array): string {
+    return this.#known(spki).fingerprint;
+  }
+
+  #known(spki: Uint8Array): Known {
     const name = spki.toHex();
-    if (!this.#keys.has(name)) this.#keys.set(name, read(spki));
-    return this.#keys.get(name);
+    const known = this.#keys.get(name) ?? { key: read(spki), fingerprint: fingerprint(spki) };
+    this.#keys.set(name, known);
+    return known;
   }
 }
 
-function read(spki: Uint8Array) {
+interface Known {
+  /** Undefined for one that has signed nothing. */
+  readonly key: { readonly imported: VerificationKey; readonly parsed: PublicKey } | undefined;
+  readonly fingerprint: string;
+}
+
+function read(spki: Uint8Array): Known["key"] {
   try {
     return { imported: importPublicKey(spki), parsed: parsePublicKey(spki) };
   } catch {
-    // A key that cannot be read or imported, such as a point off its curve, has signed nothing.
-    return undefined;
+    return undefined; // It cannot be read or imported, such as a point off its curve.
   }
 }

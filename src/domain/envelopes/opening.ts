@@ -50,7 +50,7 @@ export async function triedPrivateKeys(
 ): Promise<Tried> {
   const under = (await keys.list("software")).filter(({ kekVersion }) => kekVersion === version);
   if (under.length === 0) return { tried: 0, shut: [] };
-  // To an address that nobody has the other half of: which data keys there are is all that is asked.
+  // To an address that nobody has the other half of: only which there are is asked.
   const opened = new Set((await keys.keks.handOut(random.bytes(32))).map(({ id }) => id));
   const shut = under.filter(({ id }) => !opened.has(id)).map(({ label }) => label);
   return { tried: under.length, shut };

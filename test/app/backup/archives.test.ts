@@ -15,6 +15,8 @@ import { readArchive } from "#core/backup/reading.ts";
 import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { archiveOf } from "#app/backup/write.ts";
 import { moveDatabase } from "#adapters/db/move/databases.ts";
+import { openForProof } from "#adapters/db/proofs/open.ts";
+import { prove } from "#adapters/db/proofs/prove.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { boxFor } from "#adapters/keys/signer/hand-over.ts";
 import { systemRandom } from "#adapters/system.ts";
@@ -316,13 +318,37 @@ test("an archive of a newer schema names the version that restores it", async ()
   );
 });
 
-test("a chain that does not verify is not restored", async () => {
+test("a value of another type than its column has is refused", async () => {
+  const members = await unpacked(plain);
+  for (const [name, other] of [
+    ["expires_at", '"soon"'],
+    ["expires_at", "1.5"],
+    ["serial", "7"],
+    ["ca_id", "x"],
+  ] as const) {
+    const rows = String(members.get("database/revocations.jsonl")).split("\n");
+    const at = (JSON.parse(rows[0] ?? "[]") as string[]).indexOf(name);
+    const row = (JSON.parse(rows[1] ?? "[]") as unknown[]).map((one) => JSON.stringify(one));
+    row[at] = other;
+    const strange = new Map(members);
+    strange.set("database/revocations.jsonl", [rows[0], `[${row.join()}]`, ""].join("\n"));
+    const target = join(folder, `${crypto.randomUUID()}.db`);
+    expect(await refusal(restoredTo(target, await repacked(strange)))).toMatch(
+      /revocations.* does not hold rows as pkid writes them/,
+    );
+  }
+});
+
+test("a chain that does not verify is named by its proof when it has been read", async () => {
   const from = await named(await fullStore());
   await from.tamper("update events set detail = 'x' where seq = 2");
-  const archive = await whole(archived(from));
-  expect(await refusal(restoredTo(join(folder, "broken.db"), archive))).toContain(
-    "does not verify at event 2",
-  );
+  const path = join(folder, "broken.db");
+  await restoredTo(path, await whole(archived(from)));
+  const engine = await openForProof({ driver: "sqlite", path, busy_timeout_ms: 5000 });
+  const { results } = await prove(engine, { since: 0, fresh: true, random: systemRandom });
+  await engine.close();
+  const audit = results.find(({ name }) => name === "audit");
+  expect(audit?.first).toContain("Event 2 has another hash.");
 });
 
 const signer = generateKeyPairSync("ed25519");

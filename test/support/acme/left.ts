@@ -94,8 +94,8 @@ export async function goesOn(world: AcmeWorld, left: Left, isVoid: boolean): Pro
 
   const progress = () => world.instance.admin<object>("GET", `/api/acme/replacements/${plan}`);
   expect(await progress()).toMatchObject({ status: "running", total: 1, replaced: 0 });
-  const info = JSON.parse((await client.renewalInfo(had.leaf)).text);
-  expect(Date.parse(info.suggestedWindow.end)).toBeLessThan(Date.now() + 3_600_000);
+  const renewal = JSON.parse((await client.renewalInfo(had.leaf)).text);
+  expect(Date.parse(renewal.suggestedWindow.end)).toBeLessThan(Date.now() + 3_600_000);
   const { order } = await client.obtain([name], world.show, {
     more: { replaces: had.leaf.certId },
   });

@@ -41,7 +41,7 @@ export class BulkLoad {
     this.#tables.set(table, target);
     if (columns.join() !== target.columns.join()) throw damagedPiece(table);
     for (const row of rows) {
-      const values = row.map((value, at) => (target.octets[at] ? octetsOf(value, table) : value));
+      const values = row.map((value, at) => typedValue(value, target.types[at], table));
       attempt(() => target.insert.run(...values));
     }
   }
@@ -100,7 +100,7 @@ export class BulkLoad {
     const values = [...marks, ...derived.map(([, value]) => placed(value))];
     return {
       columns,
-      octets: columns.map((column) => types.get(column) === "blob"),
+      types: columns.map((column) => types.get(column)),
       insert: this.#database.prepare(
         `insert into "${table}" (${names.join(", ")}) values (${values.join(", ")})`,
       ),
@@ -115,7 +115,7 @@ export class BulkLoad {
 
 interface Target {
   readonly columns: readonly string[];
-  readonly octets: readonly boolean[];
+  readonly types: readonly (string | undefined)[];
   readonly insert: Statement;
 }
 
@@ -129,9 +129,17 @@ const derivedColumns: Readonly<Record<string, Readonly<Record<string, string>>>>
   },
 };
 
-function octetsOf(value: string | number | null, table: string): Uint8Array | null {
+/** As its column has it: SQLite itself would keep a value of any type in any column. */
+function typedValue(
+  value: string | number | null,
+  type: string | undefined,
+  table: string,
+): string | number | Uint8Array | null {
   if (value === null) return null;
-  if (typeof value !== "string" || !/^(?:[0-9A-Fa-f]{2})*$/.test(value)) throw damagedPiece(table);
+  if (type === "integer" && typeof value === "number") return value;
+  if (type === "text" && typeof value === "string") return value;
+  if (type !== "blob" || typeof value !== "string") throw damagedPiece(table);
+  if (!/^(?:[0-9A-Fa-f]{2})*$/.test(value)) throw damagedPiece(table);
   return Uint8Array.fromHex(value);
 }
 

@@ -7,7 +7,6 @@ import { written } from "#adapters/db/move/move.ts";
 import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
-import { ArchivedChains } from "#core/backup/chains.ts";
 import type { Piece } from "#core/backup/piece.ts";
 import { BulkLoad } from "./load.ts";
 import { voidAcme } from "./voided.ts";
@@ -24,7 +23,6 @@ export class ScratchStore {
   readonly #options: SqliteOptions;
   readonly #manifest: Manifest;
   readonly #load: BulkLoad;
-  readonly #chains = new ArchivedChains();
   #rows = 0;
 
   private constructor(options: SqliteOptions, manifest: Manifest) {
@@ -50,9 +48,8 @@ export class ScratchStore {
     return new ScratchStore(options, manifest);
   }
 
-  /** One piece; the links of both chains are held against each other as they pass. */
+  /** One piece. What it says is proven when all of them are there. */
   rows(table: string, piece: Piece): void {
-    this.#chains.take(table, piece);
     this.#load.take(table, piece);
     // Else garbage piles up to a hundred megabytes over a million certificates.
     const before = this.#rows;
@@ -66,7 +63,6 @@ export class ScratchStore {
    * up to this binary's. What an archive may not bring back goes, and CRL numbers leap.
    */
   async finish(): Promise<void> {
-    this.#chains.end(this.#manifest);
     const { audit, ledger, revocation_sequence, last_ordinal } = this.#manifest;
     const load = this.#load;
     load.run(

@@ -5,7 +5,7 @@
 
 import {
   type ArtefactSignature,
-  certificateArtefact,
+  parsedArtefact,
   type ReadArtefact,
 } from "#core/audit/ledger-verification-artefacts.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -17,7 +17,7 @@ import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x50
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
 import { commonName, nameText } from "#core/x509/names.ts";
 import { pointersOf } from "#core/x509/pointers.ts";
-import { fingerprint, spkiSha256 } from "#core/x509/public-keys.ts";
+import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { certificateKinds } from "#domain/certificates/store.ts";
 import { importedMarker } from "#domain/revocation/adoption.ts";
 
@@ -56,11 +56,28 @@ export interface CertificateRow {
 /** Walks all of them once. */
 export async function proveCertificates(look: Look): Promise<void> {
   const stamps = await stampsOf(look);
+  let before: Promise<void> | undefined;
   for await (const page of certificateRows(look, look.from.ordinal)) {
-    for (const row of page) proveCertificate(look, row, stamps);
+    const pending = page.flatMap((row) => proveCertificate(look, row, stamps));
+    // While those of a page are verified by other threads, the next one is read.
+    await before;
+    before = settled(look, pending);
     look.advanced(page.length);
   }
+  await before;
   await provePrecertificates(look);
+}
+
+/** A signature that is being verified, and what is said when it does not. */
+interface Pending {
+  readonly good: Promise<boolean>;
+  readonly otherwise: string;
+}
+
+async function settled({ proofs }: Look, pending: readonly Pending[]): Promise<void> {
+  for (const { good, otherwise } of pending) {
+    if (!(await good)) proofs.signatures.violated(otherwise);
+  }
 }
 
 /** The rows behind a number, in pages. */
@@ -81,9 +98,9 @@ export async function nameUntold(look: Look): Promise<void> {
       if (told.has(row.kind) && certificates.isUnmarked(toldOf(row))) {
         proofs.inventory.violated(`${name} has no event.`);
       }
-      const artefact = readable(row.der);
-      if (artefact === undefined) continue;
-      for (const pair of isImported(row) ? [] : pairsOf(look, row, artefact)) {
+      const read = readable(row.der);
+      if (read === undefined) continue;
+      for (const pair of isImported(row) ? [] : pairsOf(look, row, read)) {
         if (pairs.isUnmarked(pair))
           proofs.artefacts.violated(`${name} is in no ledger entry (V8).`);
       }
@@ -92,9 +109,9 @@ export async function nameUntold(look: Look): Promise<void> {
   for await (const page of paged(look.connection, everyPrecertificate, ["", ""])) {
     for (const [ca, itsSerial, octets, createdAt] of page) {
       const row = precertificateRow([ca, itsSerial, octets, createdAt]);
-      const artefact = row.createdAt < from.at ? undefined : readable(row.der);
-      if (artefact === undefined) continue;
-      for (const pair of pairsOf(look, row, artefact)) {
+      const read = row.createdAt < from.at ? undefined : readable(row.der);
+      if (read === undefined) continue;
+      for (const pair of pairsOf(look, row, read)) {
         if (!pairs.isUnmarked(pair)) continue;
         proofs.artefacts.violated(`Precertificate ${row.serial} is in no ledger entry (V8).`);
       }
@@ -102,7 +119,7 @@ export async function nameUntold(look: Look): Promise<void> {
   }
 }
 
-function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): void {
+function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): readonly Pending[] {
   const { proofs, pairs, certificates } = look;
   proofs.inventory.checked += 1;
   proofs.serials.checked += 1;
@@ -113,29 +130,31 @@ function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): void
     // RET-2 leaves a tombstone: what was signed under it can no longer be held against it (V6).
     proofs.inventory.noted("pruned certificates, unproven");
     look.pruned.add(prunedText(row.caId, row.serial));
-    return;
+    return [];
   }
   const read = readCertificate(row.der);
   if (typeof read === "string") {
     proofs.inventory.violated(`${name} cannot be read: ${read}.`);
-    return;
+    return [];
   }
   for (const fault of faultsOrUnread(row, read.parsed))
     proofs.inventory.violated(`${name}: ${fault}.`);
-  verified(look, { ...row, name }, read);
+  const pending = verified(look, { caId: row.caId, name }, read);
   if (told.has(row.kind)) certificates.add(toldOf(row));
   if (isImported(row)) {
     // IMP-3: another program has drawn its serial and signed it, so its event alone tells of it.
     proofs.inventory.noted("imported certificates, of which no ledger entry tells");
-    return;
+    return pending;
   }
   const serialFault = faultOfSerial(row.serial);
   if (serialFault !== undefined) proofs.serials.violated(`${name} ${serialFault}.`);
-  for (const pair of pairsOf(look, row, read.artefact)) pairs.add(pair);
+  for (const pair of pairsOf(look, row, read)) pairs.add(pair);
+  return pending;
 }
 
 async function provePrecertificates(look: Look): Promise<void> {
   for await (const page of paged(look.connection, everyPrecertificate, ["", ""])) {
+    const pending: Pending[] = [];
     for (const values of page) {
       const row = precertificateRow(values);
       const name = `Precertificate ${row.serial} of CA ${row.caId}`;
@@ -144,9 +163,10 @@ async function provePrecertificates(look: Look): Promise<void> {
         look.proofs.inventory.violated(`${name} is not what its row says.`);
         continue;
       }
-      verified(look, { ...row, name }, read);
-      for (const pair of pairsOf(look, row, read.artefact)) look.pairs.add(pair);
+      pending.push(...verified(look, { caId: row.caId, name }, read));
+      for (const pair of pairsOf(look, row, read)) look.pairs.add(pair);
     }
+    await settled(look, pending);
     look.advanced(page.length);
   }
 }
@@ -156,48 +176,61 @@ interface Read {
   readonly artefact: ReadArtefact;
 }
 
-/** Every signature it carries, native and alternative, under the keys of its CA. */
+/** Has every signature it carries, native and alternative, held against the keys of its CA. */
 function verified(
   { proofs, authorities, keys }: Look,
   { name, caId }: { readonly name: string; readonly caId: string },
   { parsed, artefact }: Read,
-): void {
+): readonly Pending[] {
   const issuers = authorities.of(caId, parsed.issuer.der);
   const { signatures } = proofs;
   signatures.checked += artefact.signatures.length;
   if (issuers.length === 0) {
     signatures.violated(`${name}: no key of its CA is known.`);
-    return;
+    return [];
   }
   const named = issuers.filter(({ subject }) => isSame(subject, parsed.issuer.der));
   if (named.length === 0) signatures.violated(`${name} names another issuer than its CA.`);
-  for (const [at, signature] of artefact.signatures.entries()) {
-    const good = issuers.some((issuer) => {
-      const spki = at === 0 ? issuer.spki : issuer.alternative;
-      return spki !== undefined && keys.verifies(spki, signature);
-    });
-    if (!good) {
-      const which = at === 0 ? "signature" : "alternative signature";
-      signatures.violated(`${name}: its ${which} does not verify under its CA.`);
-    }
-  }
   const [issuer] = named;
   if (issuer?.alternative !== undefined && artefact.signatures.length < 2) {
     signatures.violated(`${name} lacks the alternative signature of its hybrid CA.`);
   }
+  return artefact.signatures.map((signature, at) => {
+    const which = at === 0 ? "signature" : "alternative signature";
+    const otherwise = `${name}: its ${which} does not verify under its CA.`;
+    return { good: verifiesUnderAny(keys, candidatesAt(issuers, at), signature), otherwise };
+  });
 }
+
+async function verifiesUnderAny(
+  keys: Look["keys"],
+  candidates: readonly Uint8Array[],
+  signature: ArtefactSignature,
+): Promise<boolean> {
+  for (const spki of candidates) {
+    if (await keys.verifiesElsewhere(spki, signature)) return true;
+  }
+  return false;
+}
+
+/** Keys of the first signature, and of the alternative one after it. */
+const candidatesAt = (issuers: readonly Authority[], at: number): readonly Uint8Array[] =>
+  issuers.flatMap(({ spki, alternative }) => {
+    const key = at === 0 ? spki : alternative;
+    return key === undefined ? [] : [key];
+  });
 
 /** One for each signature, by the key that verifies it, as the ledger must have them. */
 function pairsOf(
   { authorities, keys }: Pick<Look, "authorities" | "keys">,
-  row: Pick<CertificateRow, "caId" | "serial" | "kind" | "der">,
-  { signatures }: ReadArtefact,
+  row: Pick<CertificateRow, "caId" | "serial" | "kind">,
+  { parsed, artefact }: Read,
 ): readonly string[] {
   const purpose = purposes.get(row.kind) ?? "certificate";
-  const { issuer } = parseCertificate(row.der);
-  return signatures.map((signature, at) => {
-    const signer = signerOf(keys, authorities.of(row.caId, issuer.der), signature, at);
-    const signerFingerprint = signer === undefined ? "" : fingerprint(signer);
+  const issuers = authorities.of(row.caId, parsed.issuer.der);
+  return artefact.signatures.map((signature, at) => {
+    const signer = signerOf(keys, candidatesAt(issuers, at), signature);
+    const signerFingerprint = signer === undefined ? "" : keys.fingerprintOf(signer);
     const by = { purpose, caId: row.caId, artifact: row.serial, signerFingerprint };
     return pairOfSignature(by, signature);
   });
@@ -206,14 +239,9 @@ function pairsOf(
 /** Of one candidate, nearly always the only one, nothing is verified again. */
 function signerOf(
   keys: Look["keys"],
-  issuers: readonly Authority[],
+  candidates: readonly Uint8Array[],
   signature: ArtefactSignature,
-  at: number,
 ): Uint8Array | undefined {
-  const candidates = issuers.flatMap(({ spki, alternative }) => {
-    const key = at === 0 ? spki : alternative;
-    return key === undefined ? [] : [key];
-  });
   if (candidates.length < 2) return candidates[0];
   return candidates.find((spki) => keys.verifies(spki, signature));
 }
@@ -288,16 +316,17 @@ function faultOfSerial(serial: string): string | undefined {
 
 function readCertificate(der: Uint8Array): Read | string {
   try {
-    return { parsed: parseCertificate(der), artefact: certificateArtefact(der) };
+    const parsed = parseCertificate(der);
+    return { parsed, artefact: parsedArtefact(der, parsed) };
   } catch (error) {
     // Strangers' octets in a row of ours: what the reader says is what is told.
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-const readable = (der: Uint8Array): ReadArtefact | undefined => {
+const readable = (der: Uint8Array): Read | undefined => {
   const read = readCertificate(der);
-  return typeof read === "string" ? undefined : read.artefact;
+  return typeof read === "string" ? undefined : read;
 };
 
 type Stamps = ReadonlyMap<string, number>;

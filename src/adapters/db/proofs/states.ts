@@ -13,19 +13,19 @@ import { promisingTables, rowRules } from "#adapters/db/tables/row-rules.ts";
 import type { Look } from "./look.ts";
 import { asked, textOf } from "./look-rows.ts";
 
-/** Pages and indexes of a SQLite file, then what the rows of every table promise. */
-export async function proveStates(look: Look): Promise<void> {
+/** Pages, indexes and types of a SQLite file unless it is `fresh`, then what the rows promise. */
+export async function proveStates(look: Look, fresh: boolean): Promise<void> {
   const { connection } = look;
   const { schema } = look.proofs;
   await migrated(look);
   if (connection.dialect === "sqlite") {
-    for (const [line] of await asked(connection, "pragma integrity_check(20)")) {
+    for (const [line] of fresh ? [] : await asked(connection, "pragma integrity_check(20)")) {
       if (line !== "ok") schema.violated(`SQLite finds the file damaged: ${textOf(line)}.`);
     }
     for (const [table] of await asked(connection, "pragma foreign_key_check")) {
       schema.violated(`A row of ${textOf(table)} refers to none.`);
     }
-    await typed(look);
+    if (!fresh) await typed(look);
   } else {
     const unproven = "select conname from pg_constraint where not convalidated";
     for (const [name] of await asked(connection, unproven)) {

@@ -1,4 +1,4 @@
-/** `pkid db check --deep` counts the rows that break what their tables promise, in either database. */
+/** `pkid db check --deep` counts rows that break what their tables promise, in either database. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
