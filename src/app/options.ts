@@ -25,7 +25,7 @@ export interface AppOptions {
   readonly keepRootPassword: (password: string) => void;
   /** The main module, which runs `runThread` when it finds itself in a thread. */
   readonly workerUrl?: string;
-  /** How long keys that are away are waited for before anything else (PRC-1); not at all without. */
+  /** How long keys that are away are waited for at the start (PRC-1); not at all without. */
   readonly keyPatienceMs?: number;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;

@@ -92,6 +92,23 @@ export class Client {
     return rowOf(await this.#answer(name, members));
   }
 
+  /**
+   * As `ask`, of what was parked before as `approval`: answers what came of it, and parks nothing
+   * again.
+   */
+  async askOf<Name extends OperationName, M extends Members<Name>>(
+    approval: string,
+    name: Name,
+    members: Only<Name, M>,
+  ): Promise<Answer<Name>> {
+    const { method, path, body: json } = askedOf(this.#rowOf(name), members);
+    const body = json && { type: "application/json", content: JSON.stringify(json) };
+    const reach = await this.#reached();
+    const named = { [approvalHeader]: approval };
+    const answered = this.#patiently(reach.send(method, path, body, named));
+    return rowOf(await jsonOf(await accepted(await answered)));
+  }
+
   /** As `ask`, for as long as it takes. */
   async askLong<Name extends OperationName, M extends Members<Name>>(
     name: Name,

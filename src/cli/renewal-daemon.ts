@@ -1,9 +1,12 @@
 /** `pkid cert renew --daemon`: keeps a certificate file fresh for as long as the process runs. */
 
+import type { KeyObject } from "node:crypto";
+
 import { instant, timestamp } from "#core/time.ts";
 import type { ParsedCertificate } from "#core/x509/certificate.ts";
 
 import { certificateOf } from "./certificate-reference.ts";
+import type { Answer } from "./client.ts";
 import type { Invocation } from "./command.ts";
 import { Failure, Refusal, UsageError } from "./failure.ts";
 import { newKey, renewalRequest, subscriberKeyTypeOf } from "./new-request.ts";
@@ -120,6 +123,8 @@ class Looks {
   readonly #watched: Watched;
   /** A renewal that nobody has been told of by the hook yet. */
   #isHookOwed = false;
+  /** What was asked for and waits for people: it is asked about again, and not for another key. */
+  #parked: ParkedRenewal | undefined;
 
   constructor(invocation: Daemon, watched: Watched) {
     this.#invocation = invocation;
@@ -162,12 +167,14 @@ class Looks {
     const { files } = this.#watched;
     settlePair(old, files);
     const write = openPair(files);
-    const key = files.key === undefined ? undefined : newKey(subscriberKeyTypeOf(old));
-    const csr = key && renewalRequest(key, old);
+    const parked = this.#parked?.serial === old.serial ? this.#parked : undefined;
+    const fresh = files.key === undefined ? undefined : newKey(subscriberKeyTypeOf(old));
+    const key = parked === undefined ? fresh : parked.key;
+    const csr = parked === undefined ? key && renewalRequest(key, old) : parked.csr;
     const reference = { ca: given.ca, given: files.certificate };
     const { id, serial } = await certificateOf(client, io, reference);
-    const validity_days = given["validity-days"];
-    const issued = await client.ask("cert.renew", { id, serial, csr, validity_days });
+    const asked = { id, serial, csr, validity_days: given["validity-days"] };
+    const issued = await this.#asked(asked, parked, { serial: old.serial, key, csr });
     const pem = textAt(issued, count > 1 ? "chain" : "certificate");
     const renewed = certificateIn(pem, "the answer");
     if (Buffer.compare(renewed.spki, key === undefined ? old.spki : spkiOf(key)) !== 0) {
@@ -175,6 +182,28 @@ class Looks {
     }
     write(pem, key);
     return renewed;
+  }
+
+  /** Of what is parked the answer is wanted, and of what was rejected no other is parked. */
+  async #asked(
+    members: Renewal,
+    parked: ParkedRenewal | undefined,
+    request: Omit<ParkedRenewal, "approval">,
+  ): Promise<Answer<"cert.renew">> {
+    const { client } = this.#invocation;
+    try {
+      const issued =
+        parked === undefined
+          ? await client.ask("cert.renew", members)
+          : await client.askOf(parked.approval, "cert.renew", members);
+      this.#parked = undefined;
+      return issued;
+    } catch (error) {
+      const approval = parkedAs(error);
+      if (approval !== undefined) this.#parked = { ...request, approval };
+      else if (isOver(error)) this.#parked = undefined;
+      throw error;
+    }
   }
 
   #failed(error: Failure | Refusal): Outcome {
@@ -205,6 +234,33 @@ class Looks {
     return false;
   }
 }
+
+/** A renewal that people have to approve: of which certificate, and for which key. */
+interface ParkedRenewal {
+  readonly approval: string;
+  readonly serial: ParsedCertificate["serial"];
+  readonly key: KeyObject | undefined;
+  readonly csr: string | undefined;
+}
+
+/** What is asked for. */
+interface Renewal {
+  readonly id: string;
+  readonly serial: string;
+  readonly csr: string | undefined;
+  readonly validity_days: number | undefined;
+}
+
+/** The request that an answer says is parked. */
+function parkedAs(error: unknown): string | undefined {
+  if (!(error instanceof Failure) || error.code !== "approval_pending") return undefined;
+  const { approval_id } = error.facts;
+  return typeof approval_id === "string" ? approval_id : undefined;
+}
+
+/** True where nobody will decide any more about what was parked: the next look asks anew. */
+const isOver = (error: unknown): boolean =>
+  error instanceof Refusal && ["approval_expired", "not_found"].includes(String(error.body.code));
 
 /** What a look came to, for people and programs. */
 interface Decision {

@@ -85,6 +85,14 @@ const refused = (status: string): Answers =>
 const daemon = (cert: string, ...flags: string[]) =>
   ["cert", "renew", cert, "--ca", id, "--daemon"].concat(flags);
 
+/** Ends every pause of a daemon, as SIGHUP does, until what is waited for is so. */
+async function hastily(done: () => boolean): Promise<void> {
+  while (!done()) {
+    process.emit("SIGHUP");
+    await Bun.sleep(10);
+  }
+}
+
 describe("the pause between looks", () => {
   const pause = (failures: number, everySeconds = 43_200, chance = 0) =>
     pauseMs({ everySeconds, failures, chance }) / 1000;
@@ -209,6 +217,55 @@ describe("a renewal", () => {
       const json = await shell(daemon(cert, "--json", ...flags), { answers });
       expect(JSON.parse(json.stderr)).toMatchObject({ code: "not_renewable", status });
     }
+  });
+
+  test("that people have to approve is asked for once, and its answer is for the key it was asked with", async () => {
+    const { folder, cert, key } = duePair();
+    const asked: (readonly [string | undefined, string])[] = [];
+    let decided = false;
+    const waits = () =>
+      Response.json({ error: "It waits.", approval_id: "apr_1" }, { status: 202 });
+    const answers: Answers = ({ path, body, approval }) => {
+      if (path.endsWith("/certificate")) return new Response(new Uint8Array(ca.der));
+      const { csr } = rowOf<{ csr: string }>(body);
+      asked.push([approval, String(csr)]);
+      return decided ? issued(parseCsr(String(csr)).spki) : waits();
+    };
+    const line = daemon(cert, "--key", key, "--every", "1s");
+    const ended = shell(line, { answers });
+    await hastily(() => asked.length >= 3);
+    decided = true;
+    const before = readFileSync(cert, "utf8");
+    await hastily(() => readFileSync(cert, "utf8") !== before);
+    process.emit("SIGTERM");
+    const { stderr } = await ended;
+    const [first] = asked;
+    expect(asked[0]?.[0]).toBeUndefined();
+    for (const [approval, csr] of asked.slice(1)) {
+      expect([approval, csr]).toEqual(["apr_1", first?.[1] ?? ""]);
+    }
+    expect(stderr).toContain("waits for approval apr_1. (approval_pending)");
+    expect(certificateOf(cert).spki).toEqual(keyOf(key));
+    expect(readdirSync(folder).sort()).toEqual(["d.key", "d.pem"]);
+  });
+
+  test.each([
+    ["was rejected is not asked for again", "approval_rejected", [false, true, true, true]],
+    ["nobody decided is asked for again", "approval_expired", [false, true, false, true]],
+  ] as const)("that %s", async (_, code, named) => {
+    const { cert } = duePair();
+    const asked: boolean[] = [];
+    const answers: Answers = ({ path, approval }) => {
+      if (path.endsWith("/certificate")) return new Response(new Uint8Array(ca.der));
+      asked.push(approval !== undefined);
+      if (approval !== undefined) return Response.json({ error: "No.", code }, { status: 409 });
+      return Response.json({ error: "It waits.", approval_id: "apr_1" }, { status: 202 });
+    };
+    const ended = shell(daemon(cert, "--every", "1s"), { answers });
+    await hastily(() => asked.length >= named.length);
+    process.emit("SIGTERM");
+    await ended;
+    expect(asked.slice(0, named.length)).toEqual([...named]);
   });
 
   test("owes a hook that fails, and runs it again without another renewal", async () => {

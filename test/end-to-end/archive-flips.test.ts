@@ -1,6 +1,6 @@
 /**
- * RES-1, by the binary: whichever bit of an archive is another, outside or inside of its encryption,
- * a restore says why it takes none of it, and nothing is there after.
+ * RES-1, by the binary: whichever bit of an archive is another, outside or inside its encryption, a
+ * restore says why it takes none of it, and nothing is there after.
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";

@@ -86,10 +86,9 @@ export class SignerClient implements Keys {
   }
 
   /**
-   * Starts the first signer, and others while the device is away, for so long; after that they are
-   * started all the same, and whoever asks is refused (PRC-1). Throws a `configuration` fault, so
-   * that a wrong setting stops the start (V-11, V-12), and a `source` fault, which then names the
-   * source (SEC-3).
+   * Starts signers for so long while the device is away; after that it goes on, and whoever asks is
+   * refused (PRC-1). Throws a `configuration` fault, so that a wrong setting stops the start (V-11,
+   * V-12), and a `source` fault, which then names the source (SEC-3).
    */
   async start(patienceMs = 0): Promise<void> {
     const until = performance.now() + patienceMs;
@@ -98,7 +97,7 @@ export class SignerClient implements Keys {
       const leftMs = until - performance.now();
       if (fault?.kind !== "device" || this.#state !== "down" || leftMs <= 0) break;
       clearTimeout(this.#relaunch);
-      await Bun.sleep(Math.min(leftMs, startAgainMs));
+      await Bun.sleep(Math.min(leftMs, longestDelayMs / 4));
       fault = await this.#launch(false);
     }
     if (fault?.kind !== "configuration" && fault?.kind !== "source") return;
@@ -485,8 +484,6 @@ const lossesHealedAtOnce = 2;
 const barredSeconds = 60;
 const refusedPinsFile = "refused-pins";
 const firstDelayMs = 100;
-/** Between attempts of a start that waits. */
-const startAgainMs = 500;
 const longestDelayMs = 2000;
 /** Between attempts at a server that keeps a PIN; some lock out who asks in vain too often. */
 const sourceDelayMs = 10_000;

@@ -15,6 +15,8 @@ export interface Asked {
   readonly path: string;
   readonly body: unknown;
   readonly actor: string;
+  /** The parked request it names. */
+  readonly approval?: string | undefined;
 }
 
 /** How a command line ended. */
@@ -79,6 +81,7 @@ export async function shell(
           path: url.pathname + url.search,
           actor: local,
           body: text === "" ? undefined : parsed(text),
+          approval: request.headers.get("x-pki-approval-id") ?? undefined,
         };
         asked.push(one);
         const answer = options.answers?.(one) ?? {};
