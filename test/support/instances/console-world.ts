@@ -41,13 +41,19 @@ export class ConsoleWorld {
   static async start(
     config: Readonly<Record<string, unknown>> = {},
     home: string = newHome(),
+    env: Readonly<Record<string, string>> = {},
   ): Promise<ConsoleWorld> {
     const settings = { root_user: { password: rootPassword }, ...config };
     const [instance, browser] = await Promise.all([
-      Instance.start({ home, config: settings }),
+      Instance.start({ home, config: settings, env }),
       openBrowser(),
     ]);
     return new ConsoleWorld(instance, browser);
+  }
+
+  /** Around an instance with root's password that runs already. */
+  static async around(instance: Instance): Promise<ConsoleWorld> {
+    return new ConsoleWorld(instance, await openBrowser());
   }
 
   async stop(): Promise<void> {
