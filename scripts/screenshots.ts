@@ -5,6 +5,7 @@
 
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { type Shown, shownWorld } from "#test/support/instances/shown.ts";
@@ -24,7 +25,7 @@ if (chromiumPath === undefined) {
 mkdirSync(folder, { recursive: true });
 const shown = await shownWorld();
 try {
-  for (const [name, path] of [...views(shown), ...further(shown)]) await pictures(name, path);
+  for (const view of [...views(shown), ...further(shown)]) await pictures(view);
 } finally {
   await shown.world.stop();
 }
@@ -44,16 +45,25 @@ function further({ ca, serial, approval }: Shown): readonly View[] {
     ["sign-in", undefined],
     ["certificates-panel", `/console/certificates/${ca}/${serial}?ca=${ca}`],
     ["approvals-request", `/console/approvals/${approval}?status=pending`],
+    [
+      "issue-preview",
+      `/console/issue?ca=${ca}`,
+      async (page) => {
+        await page.getByLabel("Names").fill("new.example.com,");
+        await page.getByText("It would be issued.").waitFor();
+      },
+    ],
   ];
 }
 
 /** All four at once: most of the time is spent waiting. */
-async function pictures(name: string, path: string | undefined): Promise<void> {
+async function pictures([name, path, act]: View): Promise<void> {
   const taken = looks.map(async (look) => {
     const { world } = shown;
     const { page, quiet, close } =
       path === undefined ? await world.stranger("/console/", look) : await world.root(path, look);
     await page.locator("h1").first().waitFor();
+    await act?.(page);
     await quiet();
     await page.screenshot({ path: join(folder, `${name}-${look.width}-${look.theme}.png`) });
     await close();
@@ -61,5 +71,5 @@ async function pictures(name: string, path: string | undefined): Promise<void> {
   await Promise.all(taken);
 }
 
-/** A name for its files, and an address; undefined is that of somebody who is out. */
-type View = readonly [name: string, path: string | undefined];
+/** A name for its files, an address, undefined for somebody who is out, and what is done there. */
+type View = readonly [name: string, path: string | undefined, act?: (page: Page) => Promise<void>];
