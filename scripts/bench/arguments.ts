@@ -25,6 +25,7 @@ export const scenarioNames = {
   crl: "CRLs of a million entries",
   backup: "backup and restore of a million certificates",
   starts: "starts with a million certificates",
+  console: "the console's first load beside a bare page, and a long list scrolled",
   inventory: "questions to a million certificates, SQLite",
   "inventory-postgres": "the same on PostgreSQL",
 } as const;
@@ -76,7 +77,8 @@ const declared = {
   rows: {
     type: "string",
     valueHint: "n",
-    description: "Certificates in `starts` and `inventory`, old orders in `acme`: 1000000.",
+    description:
+      "Certificates in `starts` and `inventory`, old orders in `acme`: 1000000; at most 100000 in `console`.",
   },
   json: { type: "boolean", description: "Print one JSON document and nothing else." },
   help: { type: "boolean", description: "Print this help." },

@@ -20,8 +20,13 @@ export const filledConfig = {
 };
 
 /** Starts one, stops it, fills the database of its issuing CA directly, and starts it again. */
-export async function filledInstance(binary: string, rows: number, revokedEvery = 1000) {
-  const config = filledConfig;
+export async function filledInstance(
+  binary: string,
+  rows: number,
+  revokedEvery = 1000,
+  more: Readonly<Record<string, unknown>> = {},
+) {
+  const config = { ...filledConfig, ...more };
   const first = await Instance.start({ binary, config });
   const chain = await createChain(first, "ecdsa-p256");
   const { certificate } = await first.admin<{ certificate: string }>(

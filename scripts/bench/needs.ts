@@ -17,6 +17,7 @@ const needs: readonly Need[] = [
   { command: "wrk", package: "wrk" },
   { command: "openssl", package: "openssl" },
   { command: "softhsm2-util", package: "softhsm2", of: ["softhsm", "memory", "ocsp"] },
+  { command: "chromium", package: "chromium", of: ["console"] },
   { command: "psql", package: "postgresql", of: ["postgres", "inventory-postgres"] },
 ];
 

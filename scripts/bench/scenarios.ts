@@ -8,6 +8,7 @@ import type { ScenarioName } from "./arguments.ts";
 import { backup } from "./backup.ts";
 import { bulk } from "./bulk.ts";
 import { bulkRevocation } from "./bulk-revocation.ts";
+import { consolePages } from "./console.ts";
 import { crls } from "./crl.ts";
 import { feed } from "./feed.ts";
 import { bareServer, rawCommits, rawSigning } from "./floors.ts";
@@ -56,6 +57,7 @@ export const scenarios: Readonly<Record<ScenarioName, Scenario>> = {
   crl: { byItself: true, run: (bench) => crls(bench) },
   backup: { byItself: false, run: backup },
   starts: { byItself: false, run: starts },
+  console: { byItself: false, run: consolePages },
   inventory: { byItself: true, run: (bench) => inventory(bench, "SQLite") },
   "inventory-postgres": { byItself: false, run: (bench) => inventory(bench, "PostgreSQL") },
 };

@@ -1,7 +1,7 @@
 /** The frame around every page: search, what is live, where one can go, and who one is. */
 
 import type { FunctionComponent } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
 import { ask, replied } from "#web/api.ts";
 import { type Console, ConsoleContext, type Tenant, useFeedState } from "#web/console.ts";
@@ -53,24 +53,31 @@ export function Frame({ caller, credential, feed, address, logOut }: FrameProps)
 function TopBar({ known: { caller, tenants, address, logOut } }: { readonly known: Console }) {
   const help = useKeyboard();
   return (
-    <header class="top">
-      <a class="mark" href={hrefOf([])}>
-        pkid
-      </a>
-      {tenants.length > 1 && <TenantChoice tenants={tenants} chosen={address.query.tenant} />}
-      <SearchBox />
-      <Live />
-      <Bell />
-      <LookSwitches />
-      <button type="button" class="button plain" aria-label="Keyboard help" onClick={help.show}>
-        ?
-      </button>
-      <span class="caller">{caller.name ?? caller.sub}</span>
-      <button type="button" class="button plain" onClick={logOut}>
-        Log out
-      </button>
+    <>
+      <header class="top">
+        <a class="mark" href={hrefOf([])}>
+          pkid
+        </a>
+        {tenants.length > 1 && <TenantChoice tenants={tenants} chosen={address.query.tenant} />}
+        <SearchBox />
+        <Live />
+        <Bell />
+        <LookSwitches />
+        <button
+          type="button"
+          class="button plain wide"
+          aria-label="Keyboard help"
+          onClick={help.show}
+        >
+          ?
+        </button>
+        <span class="caller">{caller.name ?? caller.sub}</span>
+        <button type="button" class="button plain" onClick={logOut}>
+          Log out
+        </button>
+      </header>
       {help.dialog}
-    </header>
+    </>
   );
 }
 
@@ -122,8 +129,15 @@ interface SideBarProps {
 }
 
 function SideBar({ current, tenant }: SideBarProps) {
+  const bar = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // In a narrow window it is a bar that shows a few pages at a time.
+    const link = bar.current?.querySelector<HTMLElement>("[aria-current]");
+    if (bar.current === null || link === null || link === undefined) return;
+    bar.current.scrollLeft = link.offsetLeft - (bar.current.clientWidth - link.offsetWidth) / 2;
+  }, [current]);
   return (
-    <nav class="side" aria-label="Pages">
+    <nav ref={bar} class="side" aria-label="Pages">
       {pages.map(({ segment, name }) => (
         <a
           key={segment}

@@ -41,7 +41,7 @@ export function LookSwitches() {
       </button>
       <button
         type="button"
-        class="button plain"
+        class="button plain wide"
         title={`Rows: ${density}. Change to ${nextDensity}.`}
         aria-label={`Rows: ${density}`}
         onClick={choose(() => rememberDensity(nextDensity))}

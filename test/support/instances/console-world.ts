@@ -6,7 +6,7 @@
 import { expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 
 import { expectGolden } from "#test/support/golden.ts";
 import { openBrowser } from "./browser.ts";
@@ -16,6 +16,8 @@ export interface Visit {
   readonly page: Page;
   /** Errors of scripts and what the policy kept out: empty at the end of every test. */
   readonly complaints: string[];
+  /** Until everything the page asked for has come, and it has asked for nothing more since. */
+  readonly quiet: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -47,6 +49,11 @@ export class ConsoleWorld {
       openBrowser(),
     ]);
     return new ConsoleWorld(instance, browser);
+  }
+
+  /** Around an instance with root's password that runs already. */
+  static async around(instance: Instance): Promise<ConsoleWorld> {
+    return new ConsoleWorld(instance, await openBrowser());
   }
 
   async stop(): Promise<void> {
@@ -114,9 +121,35 @@ export class ConsoleWorld {
         complaints.push(text);
       }
     });
+    const quiet = quietOf(page);
     await page.goto(this.origin + path);
-    return { page, complaints, close: () => context.close() };
+    return { page, complaints, quiet, close: () => context.close() };
   }
+}
+
+/** The feed stays open, and nothing waits for it. */
+function quietOf(page: Page): () => Promise<void> {
+  const open = new Set<Request>();
+  let moved = performance.now();
+  page.on("request", (request) => {
+    if (!request.url().includes("/api/events/stream")) open.add(request);
+    moved = performance.now();
+  });
+  const over = (request: Request) => {
+    open.delete(request);
+    moved = performance.now();
+  };
+  page.on("requestfinished", over);
+  page.on("requestfailed", over);
+  return async () => {
+    const begun = performance.now();
+    while (open.size > 0 || performance.now() - moved < 250) {
+      if (performance.now() - begun > 20_000) {
+        throw new Error(`still asking: ${[...open].map((request) => request.url()).join(", ")}`);
+      }
+      await Bun.sleep(25);
+    }
+  };
 }
 
 /** On the page of somebody who is out. */

@@ -90,6 +90,7 @@ export async function fourEyesWorld(
   // Whoever waits here waits to the end.
   const patience = { within: async <T>(_seconds: number, work: Promise<T>) => await work };
   const common = { store, clock, random, patience, settings, executions };
+  const everything = { enabled: true, guarded: approvalClasses };
   const fourEyes = new FourEyes({ ...common, envelopes });
   const refusals = new Refusals({ store, clock });
   const approvals = new Approvals({ ...common, fourEyes, refusals });
@@ -99,14 +100,7 @@ export async function fourEyesWorld(
     ...handlersBelow(parts),
     ...bulkHandlers({ bulk: new BulkIssue(world), itemGate: itemGate(gated) }),
     ...accessHandlers({ store, clock, apiTokens } as never), // What logins need is not asked.
-    ...approvalHandlers({
-      ...common,
-      keys: world.keys,
-      approvals,
-      fourEyes,
-      enabled: true,
-      guarded: approvalClasses,
-    }),
+    ...approvalHandlers({ ...common, ...everything, keys: world.keys, approvals, fourEyes }),
   };
   const mounted = mountedRows(handlers);
   const perform = openPipeline({ store, clock, gate, refusals });

@@ -19,7 +19,7 @@ interface PreviewProps {
 export function Preview({ reply, busy, missing }: PreviewProps) {
   const id = useId();
   return (
-    <section class="card preview" aria-labelledby={id} aria-busy={busy}>
+    <section class="card preview" aria-labelledby={id} aria-busy={busy && missing === undefined}>
       <h2 id={id}>Preview</h2>
       {missing !== undefined && <p class="quiet">{missing}</p>}
       {missing === undefined && reply === undefined && <p class="quiet">Asking…</p>}

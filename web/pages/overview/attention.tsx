@@ -6,7 +6,7 @@ import { hrefOf } from "#web/address.ts";
 import { ask, type Credential, replied } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { rightByRoles } from "#web/rights.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Status, type Tone } from "#web/ui/status.tsx";
 import { distance } from "#web/ui/time.tsx";
 
@@ -29,24 +29,29 @@ export function Attention() {
   const ready = useAsked("health.ready", {});
   const active = listed(cas.reply).filter(({ status }) => status !== "retired");
   const crls = useCrls(active);
+  const preflight = usePreflight();
   const matters = [
     ...notReady(ready.reply),
     ...active.flatMap(endingCa),
-    ...crls.flatMap(staleCrl),
+    ...(crls ?? []).flatMap(staleCrl),
     ...waiting(approvals.reply),
     ...expiringSoon(expiring.reply),
-    ...usePreflight(),
+    ...(preflight ?? []),
   ].sort((a, b) => rank(a) - rank(b));
+  const replies = [approvals.reply, expiring.reply, ready.reply, crls, preflight];
+  const known = replies.every((reply) => reply !== undefined);
   if (cas.reply === undefined) return null;
   if (active.length === 0) return <FirstCa />;
   return (
     <section class="card" aria-labelledby="attention">
       <h2 id="attention">Needs you</h2>
-      {matters.length === 0 ? (
+      {matters.length === 0 && !known && <Waiting />}
+      {matters.length === 0 && known && (
         <p>
           <Status word="nothing" tone="good" /> Authorities, CRLs, approvals and expiry are fine.
         </p>
-      ) : (
+      )}
+      {matters.length > 0 && (
         <ul class="bare">
           {matters.map(({ tone, word, sentence, href }) => (
             <li key={sentence}>
@@ -70,10 +75,10 @@ function FirstCa() {
   );
 }
 
-/** The status of the CRL of each, a few at a time and no more than can be looked at. */
-function useCrls(cas: readonly Ca[]): readonly { ca: Ca; crl: CrlStatus }[] {
+/** The status of the CRL of each, no more than can be looked at; undefined until all is told. */
+function useCrls(cas: readonly Ca[]): readonly { ca: Ca; crl: CrlStatus }[] | undefined {
   const { credential } = useConsole();
-  const [found, setFound] = useState<readonly { ca: Ca; crl: CrlStatus }[]>([]);
+  const [found, setFound] = useState<readonly { ca: Ca; crl: CrlStatus }[]>();
   const wanted = cas.filter(({ status }) => status !== "pending").slice(0, crlsMax);
   const key = wanted.map(({ id }) => id).join();
   useEffect(() => {
@@ -92,11 +97,12 @@ async function crlOf(ca: Ca, credential: Credential, signal: AbortSignal) {
   return reply.kind === "answered" ? [{ ca, crl: reply.answer }] : [];
 }
 
-/** Only who may run it is told: what it finds is about the host. */
-function usePreflight(): readonly Matter[] {
+/** Only who may run it is told: what it finds is about the host. Undefined until it is known. */
+function usePreflight(): readonly Matter[] | undefined {
   const known = useConsole();
   const may = rightByRoles(known, "preflight.run").allowed;
   const { reply } = useAsked("preflight.run", may ? { network: false } : undefined);
+  if (may && reply === undefined) return undefined;
   if (reply?.kind !== "answered") return [];
   return reply.answer.checks
     .filter(({ status }) => status === "fail" || status === "warn")
