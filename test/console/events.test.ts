@@ -98,9 +98,10 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
 
   test("are exported as a file that verifies elsewhere", async () => {
     const { page, complaints, close } = await world.root("/console/events?dialog=export");
-    const saved = page.waitForEvent("download");
+    await page.getByRole("cell", { name: "ca.init_root" }).first().waitFor();
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Export", exact: true }).click();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("dialog").getByRole("button", { name: "Export", exact: true }).click();
     const path = await (await saved).path();
     const { code, stdout } = await world.instance.cli("audit", "verify", "--from-file", path);
     expect({ code, stdout }).toMatchObject({ code: 0 });
