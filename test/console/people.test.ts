@@ -28,6 +28,7 @@ const asked = (secret: string) =>
 describe.skipIf(chromiumPath === undefined)("people in the console", () => {
   test("make an API token whose secret is shown once, and revoke it", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
+    await page.getByText("No API token yet.").waitFor();
     await expectTree(page, "people-tokens-empty");
     await page.getByRole("link", { name: "New API token" }).first().click();
     await page.getByLabel("Name", { exact: true }).fill("deploy bot");
@@ -41,6 +42,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByRole("link", { name: "I have it" }).click();
     await page.getByRole("complementary").getByRole("heading", { name: "deploy bot" }).waitFor();
     expect(await page.content()).not.toContain(secret);
+    await page.getByRole("link", { name: "deploy bot" }).waitFor();
     await expectTree(page, "people-token");
     await expectAccessible(page);
     await keepPicture(page, "people-token");
@@ -72,6 +74,8 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByRole("link", { name: "Suspend" }).click();
     await page.getByRole("button", { name: "Suspend acme" }).click();
     await page.getByRole("link", { name: "Let it issue again" }).waitFor();
+    await page.getByRole("cell", { name: "suspended" }).waitFor();
+    await page.getByText("Valid now: 0 of unlimited").waitFor();
     await expectTree(page, "people-tenant");
     expect(complaints).toEqual([]);
     await close();
