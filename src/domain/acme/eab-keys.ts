@@ -40,7 +40,9 @@ export class EabKeys {
   /** A new key of 32 octets, and the same sealed for its place; to be stored with `keepSealed`. */
   async make(id: string): Promise<{ readonly key: Uint8Array; readonly sealed: SealedValue }> {
     const { random, envelopes } = this.#deps;
-    const key = random.bytes(keyOctets);
+    let key = random.bytes(keyOctets);
+    // Clients take it as an argument, and some would take a hyphen in front for a flag.
+    while (keyText(key).startsWith("-")) key = random.bytes(keyOctets);
     return { key, sealed: await envelopes.seal(placeOf("eab", id), key) };
   }
 

@@ -26,6 +26,14 @@ const refusal = async (facts: Partial<CredentialRequest>) =>
   world.credentials.create(rootOrigin, await world.request(facts));
 
 describe("EAB-1: making one", () => {
+  test("gives no key with a hyphen in front, which clients would take for a flag", async () => {
+    const request = await world.request();
+    for (let n = 0; n < 400; n++) {
+      const { hmacKey } = await world.credentials.create(rootOrigin, request);
+      expect(hmacKey).not.toStartWith("-");
+    }
+  });
+
   test("gives a kid of 128 random bits and a key of 32 octets, which is kept sealed only", async () => {
     const { credential, hmacKey } = await world.credentials.create(
       rootOrigin,
