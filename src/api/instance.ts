@@ -1,11 +1,21 @@
 /** How this instance is set up and what runs by itself in it, for those who run it. */
 
-import { anything, flag, type Json, many, optional, otherwise, shape, words } from "#core/shape.ts";
+import {
+  anything,
+  decimal,
+  flag,
+  type Json,
+  many,
+  optional,
+  otherwise,
+  shape,
+  words,
+} from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
 import type { JobLook } from "#domain/preflight/part.ts";
 import type { OperationName } from "#operations";
-import { count, present, time, timeText } from "./shapes.ts";
+import { present, time, timeText } from "./shapes.ts";
 
 /** One key of the configuration as it is in force; what is secret is never in it. */
 export interface Setting {
@@ -53,7 +63,7 @@ const settingShape = shape({
 
 const jobShape = shape({
   name: words(),
-  every_seconds: count,
+  every_seconds: decimal(),
   last_success_at: optional(time),
   last_failure_at: optional(time),
   last_failure: optional(words()),
