@@ -8,7 +8,8 @@ import { shownAt } from "#config/show.ts";
 
 /**
  * Every key that has a value, in the order of the declaration. `read` reads the configuration as it
- * is written now: its origins are told, and a value that differs from the one in force waits.
+ * is written now: its origins are told, and a value that differs from the one in force waits. Where
+ * it cannot be read now, that is what every origin says.
  */
 export async function settingsInForce(
   config: Config,
@@ -24,9 +25,11 @@ export async function settingsInForce(
       {
         path: leaf.path,
         value: shown,
-        origin: written?.origins.get(leaf.path) ?? "default",
+        origin: written === undefined ? unreadable : (written.origins.get(leaf.path) ?? "default"),
         waits: written !== undefined && JSON.stringify(later) !== JSON.stringify(shown),
       },
     ];
   });
 }
+
+const unreadable = "unknown: the configuration cannot be read now";

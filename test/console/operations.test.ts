@@ -1,6 +1,8 @@
 /** Overview and operations in the console: what needs a person, and all that is looked at. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
@@ -92,6 +94,25 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();
+  }, 60_000);
+
+  test("still show what is in force when the configuration cannot be read any more", async () => {
+    const file = join(world.instance.home, "pkid.yaml");
+    const kept = readFileSync(file);
+    writeFileSync(file, "log: [\n");
+    const found = await world.instance.admin<{ settings: { path: string; origin: string }[] }>(
+      "GET",
+      "/api/config",
+    );
+    writeFileSync(file, kept);
+    expect(found.settings).toContainEqual(
+      expect.objectContaining({
+        path: "log.format",
+        value: "json",
+        origin: "unknown: the configuration cannot be read now",
+        waits: false,
+      }),
+    );
   }, 60_000);
 
   test("are of those who manage CAs everywhere", async () => {
