@@ -1,12 +1,15 @@
 /** The live feed of audit events, as server-sent events (WHATWG HTML §9.2). */
 
 import type { AuditEvent } from "#core/audit/chain.ts";
+import { parseCertificate } from "#core/x509/certificate.ts";
 import { integer, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { Stream } from "#domain/access/outcome.ts";
 import { anyScope } from "#domain/access/targets.ts";
 import type { EventFeed } from "#domain/audit/feed/feed.ts";
+import type { Reading } from "#domain/audit/feed/reader.ts";
 import type { Told } from "#domain/audit/feed/told.ts";
+import type { Origin } from "#domain/actor.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { actionField, eventJson } from "./audit.ts";
@@ -37,7 +40,8 @@ export function eventStreamHandlers({ store, feed }: EventStreamDeps) {
           filter: { reach, action: input.action, tenant },
           after: input.last_event_id,
           subject: origin.principal.subject,
-          session: origin.session,
+          session: origin.session?.digest,
+          ...(await proofOf(origin, store)),
           standing,
           heartbeatSeconds: input.heartbeat_seconds,
         });
@@ -45,6 +49,22 @@ export function eventStreamHandlers({ store, feed }: EventStreamDeps) {
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
+}
+
+/** How long what the caller showed is good, and what ends it sooner. */
+async function proofOf(
+  { principal, session, until }: Origin,
+  { read }: Pick<Store, "read">,
+): Promise<Pick<Reading, "shown" | "until">> {
+  const { evidence, mechanism, subject } = principal;
+  if (evidence?.kind === "certificate") {
+    const shown = evidence.chain.map((der) => parseCertificate(Uint8Array.fromBase64(der)));
+    const ends = shown.slice(0, 1).map(({ notAfter }) => notAfter);
+    return { shown: shown.map(({ serial }) => serial), until: ends[0] };
+  }
+  if (mechanism !== "token") return { shown: [], until: session?.expiresAt ?? until };
+  const token = await read.access.apiTokenById(subject.slice("token:".length));
+  return { shown: [], until: token?.expiresAt };
 }
 
 /** The number of an event, in digits or as it is. */

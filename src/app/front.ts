@@ -80,6 +80,7 @@ export function frontDoor(deps: FrontDeps) {
     refusals: deps.refusals,
     stays: stays({
       store,
+      clock,
       sessions: access.sessions,
       grants: access.grants,
       now: access.principalNow,

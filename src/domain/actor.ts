@@ -12,6 +12,8 @@ export interface Origin {
   readonly principal: Principal;
   /** The session that proved it, when a cookie did. */
   readonly session?: Session;
+  /** When what proved the principal runs out, where a token of a provider says so itself. */
+  readonly until?: Instant;
   /** Client address, empty on the admin socket. */
   readonly ip: string;
   readonly requestId: string;

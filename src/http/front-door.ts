@@ -323,9 +323,8 @@ export class FrontDoor {
     if (authenticated === undefined) return undefined;
     const { principal, session } = authenticated;
     exchange.subject = principal.subject;
-    if (session === undefined) return { principal, ip, requestId };
-    requireCsrfToken(exchange.request, session.csrfToken);
-    return { principal, session, ip, requestId };
+    if (session !== undefined) requireCsrfToken(exchange.request, session.csrfToken);
+    return { ...authenticated, ip, requestId };
   }
 
   #refuse(exchange: Exchange, problem: Problem): Response {

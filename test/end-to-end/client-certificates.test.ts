@@ -13,6 +13,8 @@ import { OutsideCa, savedClient } from "#test/support/tls/client-certificates.ts
 import { type Chain, command, createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
 import { said } from "#test/support/instances/preflight.ts";
+import { hear } from "#test/support/instances/feed-client.ts";
+import { until } from "#test/support/until.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
 
 const day = 86_400_000;
@@ -279,6 +281,9 @@ describe("a certificate of this instance", () => {
     expect([await ask(), await whoIs(fleet)]).toEqual([401, 401]);
     await instance.admin("POST", `${path}:release`, {});
     expect([await ask(), await whoIs(fleet)]).toEqual(["fleet", "fleet"]);
+    const base = instance.url.replace("127.0.0.1", "localhost");
+    const heard = await hear((at, init) => fetch(`${base}${at}`, { ...init, tls }), {});
+    await until(() => heard.text !== "");
     await command(instance, [
       "revoke",
       "cert",
@@ -289,6 +294,8 @@ describe("a certificate of this instance", () => {
       "keyCompromise",
     ]);
     expect([await ask(), await whoIs(fleet)]).toEqual([401, 401]);
+    await until(() => heard.over);
+    expect([heard.ends, heard.actions]).toEqual([["forbidden"], []]);
   }, 30_000);
 });
 

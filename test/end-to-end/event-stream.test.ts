@@ -74,6 +74,15 @@ describe("ends at once", () => {
     expect(other.over).toBe(false);
   });
 
+  test("with the time of the token", async () => {
+    const expires_at = new Date(Date.now() + 2500).toISOString();
+    const { secret } = await mint({ roles: ["auditor"], expires_at });
+    const heard = await follow(bearer(secret));
+    await until(() => heard.text !== "");
+    await until(() => heard.over);
+    expect([heard.ends, heard.actions]).toEqual([["forbidden"], []]);
+  });
+
   test("with the session, whoever ends it", async () => {
     const [own, ended] = [await logIn(instance, password), await logIn(instance, password)];
     const heard = [await follow(own), await follow(ended)];

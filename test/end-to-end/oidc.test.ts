@@ -15,6 +15,8 @@ import {
   startIdentityProvider,
 } from "#test/support/servers/identity-provider.ts";
 import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { hear } from "#test/support/instances/feed-client.ts";
+import { until } from "#test/support/until.ts";
 import { signedToken } from "#test/support/encodings/jwt.ts";
 
 const redirectUrl = "https://pkid.test/auth/callback";
@@ -396,6 +398,18 @@ describe("a bearer token of the provider", () => {
     });
     expect(out.status).toBe(403);
     expect(await out.json()).toMatchObject({ code: "forbidden" });
+  });
+
+  test("is heard no longer than it is good, also by whom it has begun to follow the events", async () => {
+    const mail = { email: "alice@x.test", email_verified: true };
+    // Clocks may differ by a minute.
+    const exp = Math.floor(Date.now() / 1000) - 56;
+    const headers = { authorization: `Bearer ${idp.token(claims({ ...mail, exp }))}` };
+    const heard = await hear((path, init) => instance.fetch(path, init), headers);
+    await until(() => heard.text !== "");
+    expect(heard.status).toBe(200);
+    await until(() => heard.over);
+    expect(heard.ends).toEqual(["forbidden"]);
   });
 
   test("with anything wrong is invalid_token, and never falls through to a session", async () => {

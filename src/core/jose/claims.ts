@@ -5,7 +5,7 @@
 
 import type { Identity } from "#core/access/assignments.ts";
 import { isSubject, isVisible } from "#core/access/subject.ts";
-import type { Instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 import type { Jws } from "./jws.ts";
 
 /** What a token must say to be accepted. */
@@ -82,6 +82,10 @@ function audienceFits({ aud, azp }: Claims, { audience, use }: Expected): boolea
   if (use === "bearer") return true;
   return azp === undefined ? audiences.length === 1 : azp === audience;
 }
+
+/** Until when a verified token is taken, with what clocks may differ. */
+export const expiryOf = ({ exp }: Claims): Instant =>
+  instant(isTime(exp) ? (exp + leewaySeconds) * 1000 : 0);
 
 function timesFit({ exp, iat, nbf }: Claims, { now, use }: Expected): boolean {
   const seconds = now / 1000;

@@ -3,6 +3,7 @@
 import { localPerson } from "#core/access/person.ts";
 import type { Principal } from "#core/access/principal.ts";
 import { refuse } from "#core/problems.ts";
+import type { Instant } from "#core/time.ts";
 import type { ClientCheck } from "./client-certificates.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import type { Presented } from "./presented.ts";
@@ -27,6 +28,8 @@ export interface Authenticated {
   readonly principal: Principal;
   /** The session behind the principal, when a cookie proved it. */
   readonly session?: Session;
+  /** When what was presented runs out, where it says so itself. */
+  readonly until?: Instant;
 }
 
 /**
@@ -49,7 +52,7 @@ export type Mechanism = Authenticate;
  * Who a bearer token of an identity provider stands for; refuses `invalid_token` and
  * `oidc_unavailable`.
  */
-export type BearerCheck = (token: string) => Promise<Principal>;
+export type BearerCheck = (token: string) => Promise<Authenticated>;
 
 /**
  * Who a name and password of the directory stand for; refuses `invalid_credentials`, `no_access`
@@ -156,7 +159,7 @@ function bearerToken({ bearer }: MechanismDeps): Mechanism {
     if (authorization?.kind === "malformed") throw refuse("invalid_token");
     if (authorization?.kind !== "bearer") return undefined;
     if (bearer === undefined) throw refuse("invalid_token");
-    return { principal: await bearer(authorization.token) };
+    return await bearer(authorization.token);
   };
 }
 

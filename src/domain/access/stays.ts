@@ -13,7 +13,8 @@ import type { Sessions } from "./sessions.ts";
 
 /**
  * Where the capability is held by now, nowhere for none; undefined once the session that asked has
- * ended, whoever it proved would not come in any more, or the capability is held nowhere.
+ * ended or its token has run out, once whoever it proved would not come in any more, and where the
+ * capability is held nowhere.
  */
 export type Stays = (
   origin: Origin,
@@ -23,12 +24,14 @@ export type Stays = (
 /** Builds it. */
 export function stays(deps: {
   readonly store: Store;
+  readonly clock: Clock;
   readonly sessions: Pick<Sessions, "byDigest">;
   readonly grants: GrantSource;
   readonly now: PrincipalNow;
 }): Stays {
-  const { store, sessions, grants: source, now } = deps;
-  return async ({ principal: then, session }, capability) => {
+  const { store, clock, sessions, grants: source, now } = deps;
+  return async ({ principal: then, session, until }, capability) => {
+    if (until !== undefined && clock.now() >= until) return undefined;
     if (session !== undefined && sessions.byDigest(session.digest) === undefined) return undefined;
     const principal = await now(then);
     if (principal === undefined) return undefined;

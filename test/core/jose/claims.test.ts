@@ -6,7 +6,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
-import { claimsValid, identityOf } from "#core/jose/claims.ts";
+import { claimsValid, expiryOf, identityOf } from "#core/jose/claims.ts";
 import { instant } from "#core/time.ts";
 
 const now = instant(1_800_000_000_000);
@@ -158,4 +158,11 @@ describe("an identity", () => {
       }),
     );
   });
+});
+
+test("a token is good until it has run out, with the minute that clocks may differ", () => {
+  expect(expiryOf(good)).toBe(instant((good.exp + 60) * 1000));
+  expect(holds({ exp: seconds - 59 })).toBe(true);
+  expect(expiryOf({ ...good, exp: seconds - 60 })).toBe(now);
+  expect(holds({ exp: seconds - 60 })).toBe(false);
 });

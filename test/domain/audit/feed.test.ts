@@ -5,7 +5,7 @@ import fc from "fast-check";
 
 import type { Reach } from "#core/access/principal.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
-import { caId, tenantId } from "#core/ids.ts";
+import { caId, parseSerial, tenantId } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
 import { fits } from "#domain/audit/event-filter.ts";
 import type { EventFilter } from "#domain/audit/store.ts";
@@ -160,9 +160,9 @@ describe("whoever may not read any more", () => {
   test("is told so when the session ends, by its owner, an admin or the clock", async () => {
     const { commit, read, clock, pass } = feedWorld();
     const { rights, standing } = movingRights("platform");
-    const expiresAt = addSeconds(clock.now(), 10);
-    const ended = follow(await read({ standing, session: { digest: "a", expiresAt } }));
-    const expires = follow(await read({ standing, session: { digest: "b", expiresAt } }));
+    const endsAt = addSeconds(clock.now(), 10);
+    const ended = follow(await read({ standing, session: "a", until: endsAt }));
+    const expires = follow(await read({ standing, session: "b", until: endsAt }));
     rights.reach = undefined;
     await commit({ action: "auth.logout", target: "a" });
     await until(() => ended.over);
@@ -172,6 +172,26 @@ describe("whoever may not read any more", () => {
     for (const { told } of [ended, expires]) {
       expect(told.at(-1)).toEqual({ kind: "end", code: "forbidden" });
     }
+  });
+
+  test("is told so when a certificate it showed is revoked or suspended, and others are not asked", async () => {
+    const { commit, read } = feedWorld();
+    const { rights, standing } = movingRights("platform");
+    const [own, issuer] = [parseSerial("6101"), parseSerial("702")];
+    const [first, second] = [
+      follow(await read({ standing, shown: [own, issuer] })),
+      follow(await read({ standing, shown: [own, issuer] })),
+    ];
+    const third = follow(await read({ shown: [parseSerial("61016101")] }));
+    await commit({ action: "cert.revoke", result: "denied", serial: own }, { serial: own });
+    await until(() => third.events.length === 2);
+    expect(rights.asked).toBe(0);
+    rights.reach = undefined;
+    await commit({ action: "cert.suspend", serial: issuer });
+    await until(() => first.over && second.over);
+    await commit({ action: "cert.revoke", serial: own });
+    await until(() => third.events.length === 4);
+    expect([first.events.length, second.events.length, third.over]).toEqual([2, 2, false]);
   });
 
   test("is looked at within a minute, whatever took the right away", async () => {

@@ -67,6 +67,8 @@ export function feedOver<S extends Store>(store: S): FeedWorld<S> {
         after: undefined,
         subject: "root",
         session: undefined,
+        shown: [],
+        until: undefined,
         standing: async () => reading.filter?.reach ?? "platform",
         heartbeatSeconds: 15,
         ...reading,

@@ -1,6 +1,6 @@
 /** Tokens of an identity provider as credentials of API calls. */
 
-import { identityOf, type IdentityClaims } from "#core/jose/claims.ts";
+import { expiryOf, identityOf, type IdentityClaims } from "#core/jose/claims.ts";
 import { refuse } from "#core/problems.ts";
 import type { BearerCheck } from "#domain/access/authenticate.ts";
 import type { Logins } from "#domain/access/logins.ts";
@@ -31,6 +31,7 @@ export function bearerCheck(deps: BearerDeps): BearerCheck {
     if (judged.verdict !== "good") throw refuse("invalid_token");
     const identity = identityOf(judged.claims, deps.names);
     if (identity === undefined) throw refuse("invalid_token");
-    return deps.principalOf(deps.mapped ? "oidc" : undefined, identity, "bearer");
+    const principal = await deps.principalOf(deps.mapped ? "oidc" : undefined, identity, "bearer");
+    return { principal, until: expiryOf(judged.claims) };
   };
 }

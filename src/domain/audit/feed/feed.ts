@@ -111,12 +111,14 @@ export class EventFeed {
     this.#seen = last.seq;
   }
 
-  #doubtAfter({ action, result, target }: AuditEvent): void {
+  #doubtAfter({ action, result, target, serial }: AuditEvent): void {
     if (result !== "success") return;
     if (action === "token.revoke" || action === "auth.logout") {
       for (const reader of this.#readers) {
         if (reader.subject === `token:${target}` || reader.session === target) reader.doubt();
       }
+    } else if (serial !== undefined && endsCertificates.has(action)) {
+      for (const reader of this.#readers) if (reader.hasShown(serial)) reader.doubt();
     } else if (movesScopes.test(action)) {
       for (const reader of this.#readers) if (!reader.everywhere) reader.doubt();
     }
@@ -158,6 +160,8 @@ function keyOf({ reach, ...filter }: EventFilter): string {
   return JSON.stringify([scopes, filter]);
 }
 
+/** After which a certificate proves nothing any more. */
+const endsCertificates: ReadonlySet<string> = new Set(["cert.revoke", "cert.suspend"]);
 /** What changes on which CAs and tenants somebody holds what: grants reach whole trees of CAs. */
 const movesScopes = /^(resource|tenant|ca)\./;
 /** A connection takes memory and a descriptor. */

@@ -17,8 +17,12 @@ export interface Reading {
   /** The last event it has seen; undefined begins with what comes. */
   readonly after: number | undefined;
   readonly subject: string;
-  /** The session that asks, which ends at this time at the latest. */
-  readonly session: { readonly digest: string; readonly expiresAt: Instant } | undefined;
+  /** Digest of the session that asks. */
+  readonly session: string | undefined;
+  /** Serials of the certificates that the client showed. */
+  readonly shown: readonly string[];
+  /** When what it showed runs out; undefined where it does not. */
+  readonly until: Instant | undefined;
   /** Where it may read by now; undefined when it may not any more. */
   readonly standing: () => Promise<Reach | undefined>;
   readonly heartbeatSeconds: number;
@@ -85,7 +89,12 @@ export class FeedReader {
   }
 
   get session(): string | undefined {
-    return this.#reading.session?.digest;
+    return this.#reading.session;
+  }
+
+  /** True for one who came in with this certificate. */
+  hasShown(serial: string): boolean {
+    return this.#reading.shown.includes(serial);
   }
 
   /** True for one whom roles give everything, whatever becomes of CAs, grants and tenants. */
@@ -154,8 +163,8 @@ export class FeedReader {
   look(): boolean {
     const now = this.#ground.stopwatch.elapsedMs();
     if (this.#busySince !== undefined && now - this.#busySince >= stalledMs) return false;
-    const { session, heartbeatSeconds } = this.#reading;
-    const expired = session !== undefined && this.#ground.clock.now() >= session.expiresAt;
+    const { until, heartbeatSeconds } = this.#reading;
+    const expired = until !== undefined && this.#ground.clock.now() >= until;
     if (now - this.#lookedAt >= lookedEveryMs || expired) this.doubt();
     if (now - this.#beatAt >= heartbeatSeconds * 1000 - earlyMs) {
       this.#beatAt = now;
