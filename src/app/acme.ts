@@ -1,6 +1,7 @@
 /** ACME over this instance's network, secrets and domain. */
 
 import type { Place } from "#adapters/network/acme/addresses.ts";
+import { ThreadValidators } from "#adapters/network/acme/thread.ts";
 import { NetworkValidators } from "#adapters/network/acme/validators.ts";
 import { systemLater, systemPatience } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -8,10 +9,12 @@ import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
 import { refuse } from "#core/problems.ts";
 import { type Acme, type AcmeDeps, openAcme } from "#domain/acme/open.ts";
+import type { Validators } from "#domain/acme/validators.ts";
 import type { ConfiguredKeys } from "#domain/acme/eab-keys.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Instant } from "#core/time.ts";
 import type { Mounts } from "#http/router.ts";
+import type { Closing } from "./closing.ts";
 import { describe } from "./describe.ts";
 
 /** What the root has beside what the domain asks for. */
@@ -33,21 +36,16 @@ export interface AcmeParts
   readonly metrics: Pick<Metrics, "count">;
   /** Where this server listens, once it does. */
   readonly ownListeners: () => readonly Place[];
+  readonly workerUrl: string | undefined;
+  readonly closing: Closing;
 }
 
 /** Builds it; nothing happens before somebody asks. */
 export function acmeParts(deps: AcmeParts): Acme {
-  const { inForce, secrets, log, metrics, clock, random } = deps;
-  const validators = new NetworkValidators({
-    random,
-    clock,
-    log,
-    settings: () => inForce().acme,
-    ownListeners: deps.ownListeners,
-  });
+  const { inForce, secrets, log, metrics, clock } = deps;
   return openAcme({
     ...deps,
-    validators,
+    validators: validatorsOf(deps),
     config: inForce,
     patience: systemPatience,
     later: systemLater,
@@ -59,6 +57,16 @@ export function acmeParts(deps: AcmeParts): Acme {
     },
     eabKeys: configuredKeys(deps, clock.now()),
   });
+}
+
+/** Off the thread that serves wherever there can be another. */
+function validatorsOf({ inForce, log, random, clock, ...deps }: AcmeParts): Validators {
+  const { ownListeners, workerUrl, closing } = deps;
+  const asked = { log, settings: () => inForce().acme, ownListeners };
+  if (workerUrl === undefined) return new NetworkValidators({ ...asked, random, clock });
+  const thread = new ThreadValidators({ ...asked, workerUrl });
+  closing.push(() => thread.close());
+  return thread;
 }
 
 function configuredKeys({ inForce, secrets }: AcmeParts, since: Instant): ConfiguredKeys {

@@ -106,6 +106,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     paths,
     hasRoom: () => space.enough,
     onProbe: probeCounter(metrics),
+    workerUrl,
+    closing,
     metrics,
     ownListeners: () => schedules.ownListeners?.() ?? [],
     // Who comes in is put together from what this check is for: it is built when it is first asked.

@@ -7,6 +7,7 @@ import type { Metrics } from "#adapters/telemetry/families.ts";
 import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
 import { acmeParts } from "./acme.ts";
+import type { Closing } from "./closing.ts";
 import { describe } from "./describe.ts";
 import type { Place } from "#adapters/network/acme/addresses.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
@@ -86,6 +87,9 @@ export interface PartsDeps {
   readonly metrics: Pick<Metrics, "count">;
   /** Where this server listens, once it does. */
   readonly ownListeners: () => readonly Place[];
+  /** The main module, for threads of its own; undefined where there are none. */
+  readonly workerUrl: string | undefined;
+  readonly closing: Closing;
 }
 
 export interface Parts {

@@ -6,6 +6,7 @@ import { isArchiveJob, isOpeningJob } from "#app/backup/thread-data.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
+import { isValidationJob } from "#adapters/network/acme/thread-data.ts";
 import { isPathJob } from "#adapters/paths/thread-data.ts";
 import { isYamlJob } from "./yaml-thread-data.ts";
 
@@ -35,6 +36,10 @@ export async function runThread(): Promise<void> {
   } else if (isPathJob(workerData)) {
     const { runPathJob } = await import("#adapters/paths/job.ts");
     runPathJob();
+  } else if (isValidationJob(workerData)) {
+    const { systemClock, systemRandom } = await import("#adapters/system.ts");
+    const { runValidationJob } = await import("#adapters/network/acme/job.ts");
+    runValidationJob({ random: systemRandom, clock: systemClock });
   } else {
     const { runSignerWorker } = await import("#adapters/keys/signer/worker.ts");
     await runSignerWorker();
