@@ -8,6 +8,7 @@ import { encodeExtensions, subjectAltName } from "#core/x509/extensions.ts";
 import { encodeName } from "#core/x509/names.ts";
 import { newKey, type SigningKey, signed } from "#test/support/acme/keys.ts";
 import type { BenchWorld } from "./acme-world.ts";
+import type { IssueRequest } from "./issue-request.ts";
 
 /** One account, which sends one request after the other. */
 export class BenchClient {
@@ -41,7 +42,7 @@ export class BenchClient {
   async order(lookAfterMs: number): Promise<number> {
     const world = this.#world;
     const name = world.name();
-    const csr = this.#csr(name);
+    const csr = this.#csr(name).toString("base64url");
     const begun = performance.now();
     const identifiers = [{ type: "dns", value: name }];
     const { body: order, location } = await this.#post("/new-order", { identifiers });
@@ -53,6 +54,25 @@ export class BenchClient {
     const took = performance.now() - begun;
     world.forget(name);
     return took;
+  }
+
+  /** A plain issue for a request of its own, as an issuer asks for it; gives its milliseconds. */
+  async issue({ url, headers }: Pick<IssueRequest, "url" | "headers">): Promise<number> {
+    const name = this.#world.name();
+    const text = this.#csr(name).toString("base64");
+    const lines = text.match(/.{1,64}/g) ?? [];
+    const csr = `-----BEGIN CERTIFICATE REQUEST-----\n${lines.join("\n")}\n-----END CERTIFICATE REQUEST-----\n`;
+    const begun = performance.now();
+    const answer = await Bun.fetch(url, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ csr, profile: "server" }),
+      tls: { rejectUnauthorized: false },
+    });
+    const told = await answer.text();
+    if (!answer.ok) throw new Error(`${url}: ${answer.status} ${told}`);
+    this.#world.forget(name);
+    return performance.now() - begun;
   }
 
   async #prove(authorization: string): Promise<void> {
@@ -100,8 +120,8 @@ export class BenchClient {
     return answer.headers.get("replay-nonce") ?? "";
   }
 
-  /** RFC 2986, base64url. */
-  #csr(name: string): string {
+  /** RFC 2986. */
+  #csr(name: string): Buffer {
     const { publicKey, privateKey } = this.#subscriber.pair;
     const extensions = [subjectAltName([{ kind: "dns", value: name }], false)];
     const wanted = sequence(oid(oids.extensionRequest), setOf([encodeExtensions(extensions)]));
@@ -109,12 +129,12 @@ export class BenchClient {
     const request = sequence(integer(0), encodeName([]).der, spki, element(0xa0, wanted));
     const algorithm = sequence(oid(ecdsaWithSha256));
     const signature = new Uint8Array(sign("sha256", request, privateKey));
-    return Buffer.from(sequence(request, algorithm, bitString(signature))).toString("base64url");
+    return Buffer.from(sequence(request, algorithm, bitString(signature)));
   }
 }
 
-/** What was asked of clients at the same time. */
-export interface Orders {
+/** What clients asked for at the same time. */
+export interface Asked {
   readonly perSecond: number;
   /** Milliseconds of each. */
   readonly took: readonly number[];
@@ -124,17 +144,30 @@ export interface Orders {
  * So many clients order for some seconds, one order after the other each, and look at each so long
  * after its proof was fetched.
  */
-export async function ordering(
+export const ordering = (
   clients: readonly BenchClient[],
   seconds: number,
   lookAfterMs: number,
-): Promise<Orders> {
+): Promise<Asked> => asking(clients, seconds, (client) => client.order(lookAfterMs));
+
+/** The same clients have plain certificates issued, one after the other each. */
+export const issuing = (
+  clients: readonly BenchClient[],
+  seconds: number,
+  request: IssueRequest,
+): Promise<Asked> => asking(clients, seconds, (client) => client.issue(request));
+
+async function asking(
+  clients: readonly BenchClient[],
+  seconds: number,
+  ask: (client: BenchClient) => Promise<number>,
+): Promise<Asked> {
   const took: number[] = [];
   const begun = performance.now();
   const end = begun + seconds * 1000;
   await Promise.all(
     clients.map(async (client) => {
-      while (performance.now() < end) took.push(await client.order(lookAfterMs));
+      while (performance.now() < end) took.push(await ask(client));
     }),
   );
   return { perSecond: took.length / ((performance.now() - begun) / 1000), took };
