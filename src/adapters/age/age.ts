@@ -4,6 +4,7 @@ import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } fro
 
 import { ArchiveUnfit, type Opener, type Protection } from "#core/backup/archive.ts";
 import { sha256Hex } from "#core/crypto.ts";
+import { openedPayload } from "./payload.ts";
 
 /** A key pair for archives: the identity opens what is encrypted to the recipient. */
 export async function newIdentity(): Promise<{ identity: string; recipient: string }> {
@@ -58,9 +59,9 @@ export async function* decrypted(
   const decrypter = new Decrypter();
   if ("passphrase" in opener) decrypter.addPassphrase(opener.passphrase);
   else for (const identity of opener.identities) added(decrypter, identity);
-  const plain = await opened(decrypter, cipher, opener);
+  const { fileKey, payload } = await opened(decrypter, cipher, opener);
   try {
-    yield* piecesOf(plain);
+    yield* openedPayload(fileKey, payload);
   } catch (error) {
     throw error instanceof ArchiveUnfit ? error : damaged();
   }
@@ -86,8 +87,8 @@ async function opened(
   decrypter: Decrypter,
   cipher: AsyncIterable<Uint8Array>,
   opener: Opener,
-): Promise<ReadableStream<Uint8Array>> {
-  const { header, whole } = await looked(cipher);
+): Promise<{ fileKey: Uint8Array; payload: AsyncIterable<Uint8Array> }> {
+  const { header, octets, payload } = await looked(cipher);
   const word = /^-> (\S+)/m.exec(header)?.[1];
   if (word === "scrypt" && !("passphrase" in opener)) {
     throw new ArchiveUnfit("The archive is encrypted with a passphrase; give that.");
@@ -96,7 +97,7 @@ async function opened(
     throw new ArchiveUnfit("The archive is encrypted to recipients; give an identity.");
   }
   try {
-    return await decrypter.decrypt(streamOf(whole));
+    return { fileKey: await decrypter.decryptHeader(octets), payload };
   } catch (error) {
     if (error instanceof ArchiveUnfit) throw error;
     const why = error instanceof Error ? error.message : "";
@@ -109,42 +110,50 @@ async function opened(
   }
 }
 
+interface Looked {
+  /** As text, up to its last line. */
+  readonly header: string;
+  /** With its last line. */
+  readonly octets: Uint8Array;
+  /** What follows. */
+  readonly payload: AsyncIterable<Uint8Array>;
+}
+
 /**
  * The header, looked at before the library reads it: it would gather a line of any length, and
  * spend any effort a passphrase stanza asks for.
  */
-async function looked(
-  cipher: AsyncIterable<Uint8Array>,
-): Promise<{ header: string; whole: AsyncIterable<Uint8Array> }> {
+async function looked(cipher: AsyncIterable<Uint8Array>): Promise<Looked> {
   const source = cipher[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
-  let end = -1;
+  let [last, end] = [-1, -1];
   while (end === -1 && head.length < headerMax) {
     const next = await source.next();
     if (next.done === true) break;
     head = Buffer.concat([head, next.value]);
-    end = head.indexOf(headerEnd);
+    last = head.indexOf(lastLine);
+    end = last === -1 ? -1 : head.indexOf("\n", last + lastLine.length);
   }
   if (!head.subarray(0, magic.length).equals(Buffer.from(magic))) {
     throw new ArchiveUnfit("This is no archive of the age format.");
   }
   if (end === -1 || end > headerMax) throw damaged();
-  const header = head.subarray(0, end).toString("latin1");
+  const header = head.subarray(0, last).toString("latin1");
   const effort = Number(/^-> scrypt \S+ (\d{1,3})$/m.exec(header)?.[1] ?? 0);
   if (effort > scryptMax) {
     throw new ArchiveUnfit(
       `The archive asks for a scrypt effort of ${effort}; at most ${scryptMax} is done.`,
     );
   }
-  const whole = async function* () {
-    yield head;
+  const payload = async function* () {
+    yield head.subarray(end + 1);
     for (;;) {
       const next = await source.next();
       if (next.done === true) return;
       yield next.value;
     }
   };
-  return { header, whole: whole() };
+  return { header, octets: head.subarray(0, end + 1), payload: payload() };
 }
 
 function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
@@ -183,7 +192,7 @@ const damaged = () =>
 
 const notRecipient = "must be a recipient of the age format, such as age1…";
 const magic = "age-encryption.org/v1\n";
-const headerEnd = "\n---";
+const lastLine = "\n---";
 const headerMax = 65_536;
 /** What pkid writes is 18; age itself does at most 22. */
 const scryptMax = 20;
