@@ -4,7 +4,8 @@ import { Decrypter, Encrypter, generateX25519Identity, identityToRecipient } fro
 
 import { ArchiveUnfit, type Opener, type Protection } from "#core/backup/archive.ts";
 import { sha256Hex } from "#core/crypto.ts";
-import { openedPayload } from "./payload.ts";
+import { assert } from "#core/problems.ts";
+import { emptyPayloadOctets, openedPayload, sealedPayload } from "./payload.ts";
 
 /** A key pair for archives: the identity opens what is encrypted to the recipient. */
 export async function newIdentity(): Promise<{ identity: string; recipient: string }> {
@@ -42,9 +43,34 @@ export async function* encrypted(
   plain: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   const encrypter = new Encrypter();
-  if ("passphrase" in protection) encrypter.setPassphrase(protection.passphrase);
-  else for (const recipient of protection.recipients) encrypter.addRecipient(recipient);
-  yield* piecesOf(await encrypter.encrypt(streamOf(plain)));
+  if ("passphrase" in protection) {
+    encrypter.setPassphrase(protection.passphrase);
+    yield* piecesOf(await encrypter.encrypt(streamOf(plain)));
+    return;
+  }
+  for (const recipient of protection.recipients) encrypter.addRecipient(recipient);
+  const { header, fileKey } = await headerOf(encrypter);
+  yield header;
+  yield* sealedPayload(fileKey, plain);
+}
+
+/**
+ * The header that the library writes for its recipients, and the key of the file behind it, which
+ * a recipient more is told that adds no line of its own.
+ */
+async function headerOf(
+  encrypter: Encrypter,
+): Promise<{ readonly header: Uint8Array; readonly fileKey: Uint8Array }> {
+  let fileKey: Uint8Array | undefined;
+  encrypter.addRecipient({
+    wrapFileKey: (key) => {
+      fileKey = new Uint8Array(key);
+      return [];
+    },
+  });
+  const whole = await encrypter.encrypt(new Uint8Array());
+  assert(fileKey !== undefined, "the library wraps the key for every recipient");
+  return { header: whole.subarray(0, -emptyPayloadOctets), fileKey };
 }
 
 /**

@@ -19,7 +19,7 @@ export async function* openedPayload(
     const chunks = new Chunks(source);
     const { octets: salt } = await chunks.next(saltOctets);
     if (salt.length < saltOctets) throw new PayloadDamaged();
-    const key = await payloadKey(fileKey, salt);
+    const key = await payloadKey(fileKey, salt, "decrypt");
     const ahead: Promise<Uint8Array>[] = [];
     let [number, isLast] = [0, false];
     while (!isLast || ahead.length > 0) {
@@ -37,6 +37,36 @@ export async function* openedPayload(
   }
 }
 
+/** The payload of what comes, under a salt of its own; the threads of the runtime encrypt it. */
+export async function* sealedPayload(
+  fileKey: Uint8Array,
+  plain: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const source = plain[Symbol.asyncIterator]();
+  try {
+    const salt = crypto.getRandomValues(new Uint8Array(saltOctets));
+    yield salt;
+    const key = await payloadKey(fileKey, salt, "encrypt");
+    const chunks = new Chunks(source);
+    const ahead: Promise<Uint8Array>[] = [];
+    let [number, isLast] = [0, false];
+    while (!isLast || ahead.length > 0) {
+      while (!isLast && ahead.length < chunksAhead) {
+        const chunk = await chunks.next(chunkOctets);
+        ({ isLast } = chunk);
+        const iv = nonceOf(number, isLast);
+        const sealing = crypto.subtle.encrypt({ name: algorithm, iv }, key, chunk.octets);
+        ahead.push(handled(sealing.then((sealed) => new Uint8Array(sealed))));
+        number += 1;
+      }
+      const sealed = await ahead.shift();
+      if (sealed !== undefined) yield sealed;
+    }
+  } finally {
+    await source.return?.();
+  }
+}
+
 class PayloadDamaged extends Error {
   override readonly name = "PayloadDamaged";
 }
@@ -47,11 +77,15 @@ interface Chunk {
   readonly isLast: boolean;
 }
 
-async function payloadKey(fileKey: Uint8Array, salt: Uint8Array): Promise<CryptoKey> {
+async function payloadKey(
+  fileKey: Uint8Array,
+  salt: Uint8Array,
+  use: "encrypt" | "decrypt",
+): Promise<CryptoKey> {
   const octets = hkdfSync("sha256", fileKey, salt, "payload", 32);
   // Measured: the runtime has the cipher, and calls its keys by a name that its types lack.
   const format = "raw-secret" as "raw";
-  return await crypto.subtle.importKey(format, octets, algorithm, false, ["decrypt"]);
+  return await crypto.subtle.importKey(format, octets, algorithm, false, [use]);
 }
 
 function openedChunk(
@@ -59,14 +93,22 @@ function openedChunk(
   number: number,
   { octets, isLast }: Chunk,
 ): Promise<Uint8Array> {
-  const nonce = new Uint8Array(12);
-  // Eleven octets count, of which a file never needs more than seven.
-  new DataView(nonce.buffer).setBigUint64(3, BigInt(number));
-  if (isLast) nonce[11] = 1;
   // Only what is empty as a whole has an empty piece.
   if (number > 0 && octets.length <= tagOctets) return refused();
-  const opening = crypto.subtle.decrypt({ name: algorithm, iv: nonce }, key, octets);
+  const opening = crypto.subtle.decrypt(
+    { name: algorithm, iv: nonceOf(number, isLast) },
+    key,
+    octets,
+  );
   return handled(opening.then((plain) => new Uint8Array(plain)));
+}
+
+/** Eleven octets count, of which a file never needs more than seven; the twelfth marks the end. */
+function nonceOf(number: number, isLast: boolean): Uint8Array<ArrayBuffer> {
+  const nonce = new Uint8Array(12);
+  new DataView(nonce.buffer).setBigUint64(3, BigInt(number));
+  nonce[11] = isLast ? 1 : 0;
+  return nonce;
 }
 
 const refused = (): Promise<never> => handled(Promise.reject(new PayloadDamaged()));
@@ -114,4 +156,6 @@ const algorithm = "ChaCha20-Poly1305";
 const saltOctets = 16;
 const chunkOctets = 65_536;
 const tagOctets = 16;
+/** Of a payload that holds nothing. */
+export const emptyPayloadOctets = saltOctets + tagOctets;
 const chunksAhead = 4;

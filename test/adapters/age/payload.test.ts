@@ -2,6 +2,8 @@
 
 import { expect, test } from "bun:test";
 
+import { Decrypter } from "age-encryption";
+
 import { decrypted, encrypted, newIdentity } from "#adapters/age/age.ts";
 
 const { identity, recipient } = await newIdentity();
@@ -17,6 +19,21 @@ for (const length of [0, 1, chunk - 1, chunk, chunk + 1, 2 * chunk, 5 * chunk + 
     expect(await openedOf(inPieces(sealed, sealedChunk))).toEqual(plain);
   });
 }
+
+test("the library opens what the runtime's cipher has sealed, for each recipient", async () => {
+  const other = await newIdentity();
+  for (const length of [0, 1, chunk, 2 * chunk, 3 * chunk + 7]) {
+    const plain = octetsOf(length);
+    const pieces = inPieces(plain, 1000);
+    const recipients = [recipient, other.recipient];
+    const sealed = await joined(encrypted({ recipients }, streamed(pieces)));
+    for (const one of [identity, other.identity]) {
+      const decrypter = new Decrypter();
+      decrypter.addIdentity(one);
+      expect(await decrypter.decrypt(sealed)).toEqual(plain);
+    }
+  }
+});
 
 test("pieces that are cut off, changed, swapped or added are refused, wherever they stand", async () => {
   const sealed = await sealedOf(octetsOf(3 * chunk));
