@@ -8,18 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { type Outcome, type Plan, planned, runPlan } from "./lib/test-plan.ts";
+import { type Outcome, planned, runPlan } from "./lib/test-plan.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     processes: { type: "string", default: "2" },
+    waiting: { type: "string", default: "1" },
     "limit-minutes": { type: "string", default: "40" },
   },
 });
 
 const root = join(import.meta.dir, "..");
 const plan = planned(await testFiles(positionals));
+const groups = plan.working.length + plan.waiting.length;
 // Short, because the paths of Unix sockets below it may have 107 octets.
 const scratch = mkdtempSync(join(tmpdir(), "pkid-t"));
 const ends = new AbortController();
@@ -30,8 +32,9 @@ try {
     root,
     scratch,
     processes: Number(values.processes),
+    waiting: Number(values.waiting),
     end: ends.signal,
-    ended: (outcome, place) => tell(outcome, place, plan),
+    ended: (outcome, place) => tell(outcome, place),
   });
   report(outcomes);
 } finally {
@@ -48,8 +51,8 @@ async function testFiles(words: readonly string[]): Promise<string[]> {
   return asked.sort();
 }
 
-function tell(outcome: Outcome, place: number, { length }: Plan): void {
-  const { files, passed, failed, skipped, missing, seconds, output } = outcome;
+function tell(outcome: Outcome, place: number): void {
+  const { files, passed, failed, skipped, missing, seconds, processorSeconds, output } = outcome;
   if (failed > 0 || missing.length > 0) process.stderr.write(output);
   const what = files.length === 1 ? files[0] : `${files[0]} and ${files.length - 1} more`;
   const counts = [
@@ -58,9 +61,8 @@ function tell(outcome: Outcome, place: number, { length }: Plan): void {
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
     ...(missing.length > 0 ? [`${missing.length} files WITHOUT RESULT`] : []),
   ];
-  process.stderr.write(
-    `[${place}/${length}] ${what}: ${counts.join(", ")} (${seconds.toFixed(1)} s)\n`,
-  );
+  const took = `${seconds.toFixed(1)} s, ${processorSeconds.toFixed(1)} s of the processor`;
+  process.stderr.write(`[${place}/${groups}] ${what}: ${counts.join(", ")} (${took})\n`);
 }
 
 /**

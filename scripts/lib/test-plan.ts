@@ -4,7 +4,15 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path";
 
 /** Groups of files; each group is one process of the test runner. */
-export type Plan = readonly (readonly string[])[];
+export type Groups = readonly (readonly string[])[];
+
+/** In the order in which they start. */
+export interface Plan {
+  /** Each keeps a core busy. */
+  readonly working: Groups;
+  /** Each leaves its core idle most of the time. */
+  readonly waiting: Groups;
+}
 
 /** What one process left behind. */
 export interface Outcome {
@@ -19,6 +27,8 @@ export interface Outcome {
   /** Files that have no result: the process was ended, or died, before it wrote one. */
   readonly missing: readonly string[];
   readonly seconds: number;
+  /** Of the processor, by all its processes that have ended: much less is a file that waits. */
+  readonly processorSeconds: number;
   /** Everything it printed. */
   readonly output: string;
 }
@@ -27,16 +37,17 @@ export interface RunOptions {
   readonly root: string;
   /** Folder for reports and for what the tests write; each process has one of its own in it. */
   readonly scratch: string;
+  /** How many run at once, and how many more of those that wait. */
   readonly processes: number;
+  readonly waiting: number;
   /** Nothing is started after it, and what runs is killed. */
   readonly end: AbortSignal;
   ended(outcome: Outcome, place: number): void;
 }
 
 /**
- * Files that start servers have a process each and come first, because they take longest: before
- * all others one that mostly waits. The others share one by folder, up to twelve, so that what they
- * import is read once.
+ * Files that start servers have a process each and come first, because they take longest. The
+ * others share one by folder, up to twelve, so that what they import is read once.
  */
 export function planned(files: readonly string[]): Plan {
   const alone = files.filter((file) => folders.some((folder) => file.startsWith(folder)));
@@ -45,37 +56,50 @@ export function planned(files: readonly string[]): Plan {
     files.filter((file) => !alone.includes(file)),
     (file) => file.split("/").slice(0, 2).join("/"),
   );
-  return [
+  const groups = [
     ...alone.map((file) => [file]),
     ...[...shared.values()].flatMap((group) => inGroups(group, togetherMax)),
   ];
+  const waits = ([first = ""]: readonly string[]) =>
+    waitingPlaces.findIndex((place) => first.startsWith(place));
+  return {
+    working: groups.filter((group) => waits(group) < 0),
+    waiting: groups.filter((group) => waits(group) >= 0).sort((a, b) => waits(a) - waits(b)),
+  };
 }
 
 /**
- * Runs every group, as many at once as asked. Groups the end came before have an outcome too: all
- * files missing.
+ * Runs every group, as many at once as asked: those that wait beside those that work, so that no
+ * core is idle, and afterwards whatever is left. Groups the end came before have an outcome too:
+ * all files missing.
  */
 export async function runPlan(plan: Plan, options: RunOptions): Promise<readonly Outcome[]> {
-  const waiting = plan.entries();
+  const { processes, waiting: besides, end } = options;
   const outcomes: Outcome[] = [];
-  const worker = async () => {
-    for (const [index, files] of waiting) {
-      const outcome = options.end.aborted ? notRun(files) : await runGroup(files, index, options);
+  const working = plan.working.entries();
+  const waiting = plan.waiting.entries();
+  const worker = async (kind: keyof Plan) => {
+    for (const [index, files] of kind === "working" ? working : waiting) {
+      const name = `${kind}-${index}`;
+      const outcome = end.aborted ? notRun(files) : await runGroup(files, name, options);
       outcomes.push(outcome);
       options.ended(outcome, outcomes.length);
     }
   };
-  await Promise.all(Array.from({ length: options.processes }, worker));
+  await Promise.all([
+    ...Array.from({ length: processes }, () => worker("working").then(() => worker("waiting"))),
+    ...Array.from({ length: besides }, () => worker("waiting")),
+  ]);
   return outcomes;
 }
 
 async function runGroup(
   files: readonly string[],
-  index: number,
+  name: string,
   { root, scratch, end }: RunOptions,
 ): Promise<Outcome> {
   const started = performance.now();
-  const own = join(scratch, String(index));
+  const own = join(scratch, name);
   mkdirSync(own);
   // Servers that refuse to run as root run as another user and must be able to pass through.
   for (const folder of [scratch, own]) chmodSync(folder, 0o711);
@@ -109,7 +133,8 @@ async function runGroup(
   const text = existsSync(report) ? readFileSync(report, "utf8") : "";
   const outcome = outcomeOf(files, text, status, (file) => readFileSync(join(root, file), "utf8"));
   rmSync(own, { recursive: true, force: true });
-  return { ...outcome, seconds, output: stdout + stderr };
+  const processorSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
+  return { ...outcome, seconds, processorSeconds, output: stdout + stderr };
 }
 
 /**
@@ -121,7 +146,7 @@ function outcomeOf(
   report: string,
   status: number,
   source: (file: string) => string,
-): Omit<Outcome, "seconds" | "output"> {
+): Omit<Outcome, "seconds" | "processorSeconds" | "output"> {
   const totals = /<testsuites [^>]*>/.exec(report)?.[0];
   if (totals === undefined) {
     return { files, passed: 0, failed: 0, skipped: 0, failures: [], skips: [], missing: files };
@@ -184,6 +209,7 @@ const notRun = (files: readonly string[]): Outcome => ({
   skips: [],
   missing: files,
   seconds: 0,
+  processorSeconds: 0,
   output: "",
 });
 
@@ -201,11 +227,34 @@ function inGroups<T>(items: readonly T[], size: number): T[][] {
   );
 }
 
-const rank = (file: string) =>
-  file === longest ? -1 : folders.findIndex((folder) => file.startsWith(folder));
+const rank = (file: string) => folders.findIndex((folder) => file.startsWith(folder));
 
-/** Its clients are given two minutes. */
-const longest = "test/end-to-end/acme-replacement.test.ts";
+/**
+ * Files, and folders of files that share a process, that wait for clients, clocks and silences at
+ * least as long as they work, as `scripts/run-tests.ts` tells; longest first.
+ */
+export const waitingPlaces: readonly string[] = [
+  "test/end-to-end/acme-replacement.test.ts",
+  "test/end-to-end/softhsm.test.ts",
+  "test/http/",
+  "test/end-to-end/secret-sources.test.ts",
+  "test/adapters/postgres-silence.test.ts",
+  "test/end-to-end/post-quantum.test.ts",
+  "test/end-to-end/acme-acmetool.test.ts",
+  "test/end-to-end/acme-lego.test.ts",
+  "test/adapters/keys/pkcs11/locked-token.test.ts",
+  "test/end-to-end/event-stream.test.ts",
+  "test/end-to-end/silent-database.test.ts",
+  "test/end-to-end/acme-deadline.test.ts",
+  "test/end-to-end/ocsp.test.ts",
+  "test/contracts/secret-sources.test.ts",
+  "test/security/wire.test.ts",
+  "test/end-to-end/acme-pace.test.ts",
+  "test/end-to-end/acme-crash.test.ts",
+  "test/end-to-end/outputs.test.ts",
+  "test/end-to-end/audit-export.test.ts",
+  "test/end-to-end/certificate-files.test.ts",
+];
 
 /** In the order in which they start. */
 const folders = [

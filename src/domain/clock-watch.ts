@@ -195,8 +195,10 @@ export class ClockWatch {
 
   /** Takes up the pause in the store when somebody else has changed it. */
   async #adopt(): Promise<void> {
+    const before = this.#kept;
     const stored = (await this.#deps.store.read.instance.value(pauseName)) ?? "";
-    if (stored === this.#kept) return;
+    // What this process has kept since the read began, an acceptance above all, is newer.
+    if (this.#kept !== before || stored === before) return;
     this.#kept = stored;
     this.#pause = parsePause(stored);
     this.#judge(this.#deps.clock.now(), false, undefined);

@@ -189,6 +189,27 @@ describe("the confirmation", () => {
     expect(written(opened)).toBe(before);
   });
 
+  test("holds against what a watch under way has read before it", async () => {
+    const opened = await world();
+    opened.clock.step(365 * 86_400);
+    const { watch } = await restarted(opened);
+    const { instance } = opened.store.read;
+    const read = instance.value;
+    const goOn = Promise.withResolvers<void>();
+    instance.value = async (name) => {
+      instance.value = read;
+      const before = await read(name);
+      await goOn.promise;
+      return before;
+    };
+    const under = watch.watch();
+    await watch.accept(rootOrigin);
+    goOn.resolve();
+    await under;
+    expect(watch.pause.ahead).toBeUndefined();
+    expect((await restarted(opened)).watch.pause.ahead).toBeUndefined();
+  });
+
   test("of a pause that cannot be recorded resumes nothing", async () => {
     const opened = await world();
     opened.clock.step(-3600);

@@ -1,12 +1,19 @@
 /** The runner of the tests keeps what ran, and names what failed or never ended. */
 
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
-import { type Outcome, planned, runPlan } from "#scripts/lib/test-plan.ts";
+import {
+  type Groups,
+  type Outcome,
+  type Plan,
+  planned,
+  runPlan,
+  waitingPlaces,
+} from "#scripts/lib/test-plan.ts";
 
 let root = "";
 let scratch = "";
@@ -24,18 +31,34 @@ beforeAll(() => {
   );
   file("bad.test.ts", 'test("a < b & \\"c\\"", () => expect(1).toBe(2)); test("fine", () => {});');
   file("hangs.test.ts", 'test("for ever", () => { for (;;) {} });');
+  // Each of the two ends only while the other runs.
+  const meets = (own: string, other: string) =>
+    `import { existsSync, writeFileSync } from "node:fs";
+test("meets", async () => {
+  writeFileSync(${JSON.stringify(join(root, own))}, "");
+  while (!existsSync(${JSON.stringify(join(root, other))})) await Bun.sleep(5);
+}, 30_000);`;
+  file("works.test.ts", meets("worker", "waiter"));
+  file("waits.test.ts", meets("waiter", "worker"));
   file("dies.test.ts", 'test("ends the process", () => process.exit(0));');
 });
 
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function run(plan: readonly (readonly string[])[], processes: number, endAfter?: number) {
+const run = (working: Groups, processes: number, endAfter?: number) =>
+  runWhole({ working, waiting: [] }, { processes, waiting: 0 }, endAfter);
+
+async function runWhole(
+  plan: Plan,
+  places: { readonly processes: number; readonly waiting: number },
+  endAfter?: number,
+) {
   const end = new AbortController();
   const ended: Outcome[] = [];
   const outcomes = await runPlan(plan, {
     root,
     scratch,
-    processes,
+    ...places,
     end: end.signal,
     ended: (outcome, place) => {
       ended.push(outcome);
@@ -73,12 +96,36 @@ test("a file that ends the runner has no result, though the status says success"
   expect(outcome).toMatchObject({ passed: 0, missing: ["dies.test.ts"] });
 });
 
-test("files that start servers run alone and first, the others together by folder", () => {
+test("what waits has places of its own, and those of what works when they are free", async () => {
+  const plan = { working: [["works.test.ts"]], waiting: [["waits.test.ts"]] };
+  const beside = await runWhole(plan, { processes: 1, waiting: 1 });
+  expect(beside.map(({ passed, missing }) => [passed, missing])).toEqual([
+    [1, []],
+    [1, []],
+  ]);
+  const afterwards = { working: [["good.test.ts"]], waiting: [["lacks.test.ts"]] };
+  const [first, second] = await runWhole(afterwards, { processes: 1, waiting: 0 });
+  expect([first?.files, second?.files]).toEqual([["good.test.ts"], ["lacks.test.ts"]]);
+});
+
+test("of an outcome is told how long it took, and for how much of that it worked", async () => {
+  const [outcome] = await run([["good.test.ts"]], 1);
+  expect(outcome?.processorSeconds).toBeGreaterThan(0);
+  expect(outcome?.seconds).toBeGreaterThan(0);
+});
+
+test("files that start servers run alone and first, the others together by folder, and those that wait beside", () => {
   const core = Array.from({ length: 14 }, (_, index) => `test/core/${index}.test.ts`);
-  const waits = "test/end-to-end/acme-replacement.test.ts";
-  const others = ["test/security/x.test.ts", "test/end-to-end/a.test.ts", waits];
-  const plan = planned([...core, ...others]);
-  const first = [[waits], ["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]];
-  expect(plan.slice(0, 3)).toEqual(first);
-  expect(plan.slice(3).map((group) => group.length)).toEqual([12, 2]);
+  const [waits = ""] = waitingPlaces;
+  const others = ["test/security/x.test.ts", "test/end-to-end/a.test.ts", "test/http/y.test.ts"];
+  const { working, waiting } = planned([...core, ...others, waits]);
+  expect(waiting).toEqual([[waits], ["test/http/y.test.ts"]]);
+  expect(working.slice(0, 2)).toEqual([["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]]);
+  expect(working.slice(2).map((group) => group.length)).toEqual([12, 2]);
+});
+
+test("every place that is said to wait is there, and said once", () => {
+  const project = join(import.meta.dir, "..", "..");
+  expect(waitingPlaces.filter((place) => !existsSync(join(project, place)))).toEqual([]);
+  expect(new Set(waitingPlaces).size).toBe(waitingPlaces.length);
 });
