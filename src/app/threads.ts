@@ -2,7 +2,7 @@
 
 import { workerData } from "node:worker_threads";
 
-import { isArchiveJob, isOpeningJob } from "#app/backup/thread-data.ts";
+import { isArchiveJob } from "#app/backup/thread-data.ts";
 import { isAheadJob } from "#app/restore/ahead-thread-data.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
@@ -28,9 +28,6 @@ export async function runThread(): Promise<void> {
   } else if (isArchiveJob(workerData)) {
     const { runArchiveJob } = await import("#app/backup/job.ts");
     await runArchiveJob(workerData);
-  } else if (isOpeningJob(workerData)) {
-    const { runOpeningJob } = await import("#app/backup/job.ts");
-    await runOpeningJob(workerData);
   } else if (isAheadJob(workerData)) {
     const { runAheadJob } = await import("#app/restore/ahead-job.ts");
     await runAheadJob(workerData);

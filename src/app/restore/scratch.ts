@@ -3,7 +3,7 @@
 import { closeSync, fstatSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import { opened } from "#app/backup/archiver.ts";
+import { decrypted } from "#adapters/age/age.ts";
 import { readArchive, type ReadArchive } from "#core/backup/reading.ts";
 import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { openStore } from "#adapters/db/open.ts";
@@ -44,7 +44,7 @@ export class Scratch {
 
   /**
    * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
-   * the thread that decrypts.
+   * threads that verify.
    */
   constructor(root: string, workerUrl: string | undefined) {
     this.#root = root;
@@ -123,7 +123,7 @@ export class Scratch {
     mkdirSync(this.keystore, { mode: 0o700 });
     const stores: ScratchStore[] = [];
     const files = new Map<string, Uint8Array>();
-    const plain = opened(archive, opener, this.#workerUrl);
+    const plain = decrypted(opener, Bun.file(archive).stream());
     const url = this.#workerUrl;
     const ahead = url === undefined ? undefined : new SignaturesAhead({ archive, opener }, url);
     try {

@@ -3,7 +3,7 @@
  * sides of a proof must have in common, for millions of rows.
  */
 
-import { sha256 } from "#core/crypto.ts";
+import { sha256Into } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 
 /**
@@ -13,6 +13,8 @@ import { assert } from "#core/problems.ts";
 export class KeySet {
   readonly #salt: Uint8Array;
   readonly #prefix: string;
+  readonly #hash = new Uint8Array(32);
+  readonly #hashWords = new BigUint64Array(this.#hash.buffer);
   #keys = new BigUint64Array(1024);
   #marks = new Uint8Array(0);
   #length = 0;
@@ -145,8 +147,8 @@ export class KeySet {
 
   /** What a text is known by in each set of this salt. */
   keyOf(text: string): bigint {
-    const octets = sha256(Buffer.from(this.#prefix + text, "utf8"));
-    return new DataView(octets.buffer, octets.byteOffset, 8).getBigUint64(0);
+    sha256Into(this.#prefix + text, this.#hash);
+    return this.#hashWords[0] ?? 0n;
   }
 }
 

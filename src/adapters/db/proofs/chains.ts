@@ -7,8 +7,8 @@ import { EventWalk } from "#core/proofs/event-walk.ts";
 import type { KeySet } from "#core/proofs/key-set.ts";
 import { LedgerWalk } from "#core/proofs/ledger-walk.ts";
 import type { Heads } from "#adapters/db/engine/journal.ts";
-import { auditReads } from "#adapters/db/stores/audit.ts";
 
+import { eventRows, ledgerRows } from "./chain-rows.ts";
 import type { Lists } from "./lists.ts";
 import type { Look } from "./look.ts";
 import { asked, textOf } from "./look-rows.ts";
@@ -58,7 +58,10 @@ async function proveLedger(look: Look, { lists, heads, pairs }: ChainSides): Pro
     },
     isKnownCa: (ca) => authorities.byId.has(ca),
   });
-  for await (const page of entries(look)) for (const one of page) walk.take(one);
+  for await (const page of ledgerRows(look, from.entry.number)) {
+    for (const one of page) walk.take(one);
+    look.advanced(page.length);
+  }
   const open = await asked(
     connection,
     "select number, op_id from open_intents where number is not null",
@@ -92,7 +95,7 @@ async function proveCounts({ connection, proofs: found, from }: Look, walk: Ledg
 
 async function nameRepeated(look: Look, opIds: KeySet): Promise<void> {
   const seen = new Set<string>();
-  for await (const page of entries(look)) {
+  for await (const page of ledgerRows(look, look.from.entry.number)) {
     for (const { kind, opId, number: at } of page) {
       if (kind !== "intent" || !opIds.isRepeated(opId)) continue;
       if (seen.has(opId))
@@ -102,33 +105,11 @@ async function nameRepeated(look: Look, opIds: KeySet): Promise<void> {
   }
 }
 
-async function* entries({ connection, from, advanced }: Look) {
-  const audit = auditReads(connection, 0);
-  for (let after = from.entry.number; ; ) {
-    const page = await audit.ledgerAfter(after, chainRows);
-    if (page.length === 0) return;
-    yield page.map(texted);
-    advanced(page.length);
-    after = page.at(-1)?.number ?? after;
-  }
-}
-
-/** What SQLite holds in place of a text is one whose hash is another. */
-function texted<T extends object>(row: T): T {
-  // Nearly every row has nothing of the kind, and there are millions.
-  for (const name in row) {
-    if (typeof row[name] !== "object") continue;
-    const odd = Object.entries(row).filter(([, value]) => typeof value === "object");
-    return { ...row, ...Object.fromEntries(odd.map(([own, value]) => [own, textOf(value)])) };
-  }
-  return row;
-}
-
 async function proveEvents(
   look: Look,
   { lists, changes, heads, certificates }: ChainSides,
 ): Promise<EventWalk> {
-  const { connection, proofs: found, pruned, from, advanced } = look;
+  const { proofs: found, pruned, from } = look;
   const walk = new EventWalk({
     proofs: found,
     before: from.event,
@@ -137,13 +118,9 @@ async function proveEvents(
     changes,
     listDigest: (ca, scope, number) => lists.named(ca, scope, number)?.sha256,
   });
-  const audit = auditReads(connection, 0);
-  for (let after = from.event.seq; ; ) {
-    const page = await audit.eventsAfter(after, chainRows);
-    if (page.length === 0) break;
-    for (const one of page) walk.take(texted(one));
-    advanced(page.length);
-    after = page.at(-1)?.seq ?? after;
+  for await (const page of eventRows(look, from.event.seq)) {
+    for (const one of page) walk.take(one);
+    look.advanced(page.length);
   }
   walk.finish();
   const { seq, hash } = walk.end;
@@ -178,5 +155,3 @@ async function proveSequence(
     found.revocations.violated(`The last change of CA ${ca} is kept nowhere.`);
   }
 }
-
-const chainRows = 500;

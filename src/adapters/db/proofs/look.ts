@@ -39,4 +39,4 @@ export function collecting(tell: (rows: number) => void): (rows: number) => void
   };
 }
 
-const rowsPerCollection = 25_000;
+const rowsPerCollection = 50_000;
