@@ -2,9 +2,11 @@
 
 import { workerData } from "node:worker_threads";
 
-import { isArchiveJob, isOpeningJob } from "#app/backup/thread-data.ts";
+import { isArchiveJob } from "#app/backup/thread-data.ts";
+import { isAheadJob } from "#app/restore/ahead-thread-data.ts";
 import { isAccessLogJob } from "#adapters/db/stores/access-log-thread-data.ts";
 import { isCheckpointJob } from "#adapters/db/engine/checkpoint-thread-data.ts";
+import { isCertificatesJob } from "#adapters/db/proofs/certificates-thread-data.ts";
 import { isIntegrityJob } from "#adapters/db/engine/integrity-thread.ts";
 import { isValidationJob } from "#adapters/network/acme/thread-data.ts";
 import { isPathJob } from "#adapters/paths/thread-data.ts";
@@ -27,9 +29,12 @@ export async function runThread(): Promise<void> {
   } else if (isArchiveJob(workerData)) {
     const { runArchiveJob } = await import("#app/backup/job.ts");
     await runArchiveJob(workerData);
-  } else if (isOpeningJob(workerData)) {
-    const { runOpeningJob } = await import("#app/backup/job.ts");
-    await runOpeningJob(workerData);
+  } else if (isAheadJob(workerData)) {
+    const { runAheadJob } = await import("#app/restore/ahead-job.ts");
+    await runAheadJob(workerData);
+  } else if (isCertificatesJob(workerData)) {
+    const { runCertificatesJob } = await import("#adapters/db/proofs/certificates-job.ts");
+    await runCertificatesJob(workerData);
   } else if (isYamlJob(workerData)) {
     const { runYamlJob } = await import("./yaml-job.ts");
     runYamlJob(workerData);

@@ -20,6 +20,11 @@ export const digest = (name: HashName, bytes: Uint8Array): Uint8Array =>
 /** One-shot SHA-256. */
 export const sha256 = (bytes: Uint8Array): Uint8Array => Bun.SHA256.hash(bytes) as Uint8Array;
 
+/** The same of the UTF-8 octets of a text, into 32 octets that are used again. */
+export function sha256Into(text: string, into: Uint8Array<ArrayBuffer>): void {
+  Bun.SHA256.hash(text, into);
+}
+
 /** One-shot SHA-256 in lower hex. */
 export const sha256Hex = (bytes: Uint8Array): string => Bun.SHA256.hash(bytes, "hex");
 

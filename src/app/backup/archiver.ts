@@ -2,11 +2,11 @@
 
 import { Worker } from "node:worker_threads";
 
-import { ArchiveUnfit, type Opener, type Protection } from "#core/backup/archive.ts";
+import { ArchiveUnfit, type Protection } from "#core/backup/archive.ts";
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
-import { decrypted, encrypted } from "#adapters/age/age.ts";
+import { encrypted } from "#adapters/age/age.ts";
 import { gathered } from "./gathered.ts";
-import type { ArchiveJob, FromArchive, OpeningJob, ToArchive } from "./thread-data.ts";
+import type { ArchiveJob, FromArchive, ToArchive } from "./thread-data.ts";
 import { type ArchiveOrder, archiveOf } from "./write.ts";
 
 /**
@@ -22,26 +22,9 @@ export function archived(
   return gathered(encrypted(protection, archiveOf(archive, host)));
 }
 
-/** What is in an archive, piece by piece, as `decrypted` gives it. */
-export function opened(
-  file: string,
-  opener: Opener,
-  workerUrl: string | undefined,
-): AsyncGenerator<Uint8Array> {
-  if (workerUrl === undefined) return decrypted(opener, Bun.file(file).stream());
-  return said(workerUrl, { opened: file, opener }, undefined);
-}
-
 /** What a thread of its own makes of the job. */
-export const fromThread = (job: ArchiveJob, host: ArchiveHost): AsyncGenerator<Uint8Array> =>
-  said(job.workerUrl, job, host);
-
-async function* said(
-  workerUrl: string,
-  job: ArchiveJob | OpeningJob,
-  host: ArchiveHost | undefined,
-): AsyncGenerator<Uint8Array> {
-  const worker = new Worker(new URL(workerUrl), { workerData: job });
+export async function* fromThread(job: ArchiveJob, host: ArchiveHost): AsyncGenerator<Uint8Array> {
+  const worker = new Worker(new URL(job.workerUrl), { workerData: job });
   const tell = (message: ToArchive) => worker.postMessage(message);
   const inbox = new Inbox(worker);
   try {
@@ -54,10 +37,8 @@ async function* said(
       if ("piece" in message) {
         yield message.piece;
         tell({ taken: true });
-      } else if (host !== undefined) {
-        if ("begun" in message) host.begun(message.begun);
-        else await answered(message, host, tell);
-      }
+      } else if ("begun" in message) host.begun(message.begun);
+      else await answered(message, host, tell);
     }
   } finally {
     tell({ stop: true });

@@ -1,11 +1,11 @@
-/** Runs in a thread: writes or opens an archive, hands it over piece by piece, and ends. */
+/** Runs in a thread: writes an archive, hands it over piece by piece, and ends. */
 
 import { parentPort } from "node:worker_threads";
 
-import { decrypted, encrypted } from "#adapters/age/age.ts";
+import { encrypted } from "#adapters/age/age.ts";
 import { gathered } from "./gathered.ts";
 import { ArchiveUnfit, type Manifest, type Vouched } from "#core/backup/archive.ts";
-import type { ArchiveJob, FromArchive, OpeningJob, ToArchive } from "./thread-data.ts";
+import type { ArchiveJob, FromArchive, ToArchive } from "./thread-data.ts";
 import type { ArchiveHost, DataKeysGiven } from "#domain/backup/archiving.ts";
 import { fromThread } from "./archiver.ts";
 import { archiveOf } from "./write.ts";
@@ -26,11 +26,6 @@ export async function runArchiveJob(job: ArchiveJob): Promise<void> {
       sign: async (octets: Uint8Array) => (await ask({ ask: "sign", octets })) as Vouched,
     }),
   );
-}
-
-/** Opens an archive and hands over what is in it, in the same way. */
-export async function runOpeningJob({ opened, opener }: OpeningJob): Promise<void> {
-  await speaking().hand(decrypted(opener, Bun.file(opened).stream()));
 }
 
 function speaking() {

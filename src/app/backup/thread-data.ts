@@ -1,6 +1,6 @@
 /** What a thread that writes an archive is started with, and what it and its server say. */
 
-import type { Manifest, Opener, Protection, Vouched } from "#core/backup/archive.ts";
+import type { Manifest, Protection, Vouched } from "#core/backup/archive.ts";
 import type { DataKeysAsked, DataKeysGiven } from "#domain/backup/archiving.ts";
 import type { ArchiveOrder } from "./write.ts";
 
@@ -15,13 +15,6 @@ export interface ArchiveJob {
   readonly protection: Protection | undefined;
   /** The main module. */
   readonly workerUrl: string;
-}
-
-/** What a thread that opens an archive is started with. */
-export interface OpeningJob {
-  /** File of the archive. */
-  readonly opened: string;
-  readonly opener: Opener;
 }
 
 /** What the thread says. */
@@ -42,9 +35,5 @@ export type ToArchive =
   | { readonly stop: true };
 
 /** True for the data a thread of this kind is started with. */
-export const isOpeningJob = (job: unknown): job is OpeningJob =>
-  typeof job === "object" && job !== null && "opened" in job;
-
-/** The same for one that writes. */
 export const isArchiveJob = (job: unknown): job is ArchiveJob =>
   typeof job === "object" && job !== null && "archive" in job;

@@ -72,7 +72,13 @@ async function provenIn(
     busy_timeout_ms: 5000,
   });
   try {
-    return await prove(engine, { ...asked, fresh: true, random: systemRandom });
+    return await prove(engine, {
+      ...asked,
+      fresh: true,
+      verified: scratch.verified,
+      aside: scratch.aside,
+      random: systemRandom,
+    });
   } finally {
     await engine.close();
   }

@@ -3,10 +3,11 @@
 import { closeSync, fstatSync, mkdirSync, openSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
-import { opened } from "#app/backup/archiver.ts";
+import { decrypted } from "#adapters/age/age.ts";
 import { readArchive, type ReadArchive } from "#core/backup/reading.ts";
 import { ScratchStore } from "#adapters/db/archive/scratch-store.ts";
 import { openStore } from "#adapters/db/open.ts";
+import type { ProofRequest } from "#adapters/db/proofs/prove.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openApp } from "#app";
@@ -24,6 +25,8 @@ import { fingerprintOf } from "#core/x509/public-keys.ts";
 import type { Recovery } from "#domain/envelopes/recovery.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
+import type { KeySet } from "#core/proofs/key-set.ts";
+import { SignaturesAhead } from "./signatures-ahead.ts";
 
 /** What an archive is unpacked with. */
 export interface RestoreWays {
@@ -37,10 +40,11 @@ export class Scratch {
   readonly #root: string;
   readonly #workerUrl: string | undefined;
   #dataKeys: DataKeys | undefined;
+  #verified: KeySet | undefined;
 
   /**
    * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
-   * the thread that decrypts.
+   * threads that verify.
    */
   constructor(root: string, workerUrl: string | undefined) {
     this.#root = root;
@@ -76,6 +80,17 @@ export class Scratch {
     throw new ArchiveUnfit(`The archive has no ${memberNames.dataKeys}.`);
   }
 
+  /** `verifiedText` of signatures in the archive that were verified while it was loaded. */
+  get verified(): KeySet | undefined {
+    return this.#verified;
+  }
+
+  /** By what other threads may look at its database, which nobody changes while it is proven. */
+  get aside(): ProofRequest["aside"] {
+    const [path, workerUrl] = [this.database, this.#workerUrl];
+    return workerUrl === undefined ? undefined : { path, workerUrl };
+  }
+
   /** `config`, with this place for its own. */
   configured(config: Config): Config {
     const { key_provider, database } = config;
@@ -108,7 +123,9 @@ export class Scratch {
     mkdirSync(this.keystore, { mode: 0o700 });
     const stores: ScratchStore[] = [];
     const files = new Map<string, Uint8Array>();
-    const plain = opened(archive, opener, this.#workerUrl);
+    const plain = decrypted(opener, Bun.file(archive).stream());
+    const url = this.#workerUrl;
+    const ahead = url === undefined ? undefined : new SignaturesAhead({ archive, opener }, url);
     try {
       const read = await readArchive(plain, {
         manifest: async (manifest) => {
@@ -127,12 +144,14 @@ export class Scratch {
         configuration: (octets) => void files.set(this.configuration, octets),
       });
       await stores[0]?.finish();
+      this.#verified = await ahead?.end();
       for (const [path, octets] of files) writeDurably(path, octets);
       this.#identify(read.manifest.instance_id);
       await this.#mustBeVouchedFor(read.signedBy, ledgerKey);
       return read;
     } catch (error) {
       stores[0]?.abandon();
+      await ahead?.end();
       throw error;
     }
   }

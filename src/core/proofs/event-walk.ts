@@ -25,7 +25,7 @@ export interface EventPremises {
   /** The event before the first one; sequence 0 for the whole chain. */
   readonly before: { readonly seq: number; readonly hash: string };
   /** `certificateText` of each certificate. */
-  readonly certificates: KeySet;
+  readonly certificates: Pick<KeySet, "mark">;
   /** `prunedText` of each certificate that retention has left a tombstone of. */
   readonly pruned: KeySet;
   /** `entryText` and `releaseText` of each change that the store remembers. */

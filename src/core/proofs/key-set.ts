@@ -3,14 +3,18 @@
  * sides of a proof must have in common, for millions of rows.
  */
 
-import { sha256 } from "#core/crypto.ts";
+import { sha256Into } from "#core/crypto.ts";
+import { assert } from "#core/problems.ts";
 
 /**
  * Texts are known by 64 bits of a salted hash. Nobody who chose rows knows the salt of a run, so a
  * text that is missing passes for another one in one of 2^40 runs over ten million rows.
  */
 export class KeySet {
-  readonly #salt: string;
+  readonly #salt: Uint8Array;
+  readonly #prefix: string;
+  readonly #hash = new Uint8Array(32);
+  readonly #hashWords = new BigUint64Array(this.#hash.buffer);
   #keys = new BigUint64Array(1024);
   #marks = new Uint8Array(0);
   #length = 0;
@@ -19,7 +23,22 @@ export class KeySet {
 
   /** `salt` is random, and drawn anew for each run. */
   constructor(salt: Uint8Array) {
-    this.#salt = salt.toHex();
+    this.#salt = salt;
+    this.#prefix = `${salt.toHex()}\0`;
+  }
+
+  /** The same set in another thread, with nothing ticked off. */
+  static of({ salt, keys }: KeySetParts): KeySet {
+    const set = new KeySet(salt);
+    set.#keys = keys;
+    set.#length = keys.length;
+    set.#sorted = false;
+    return set;
+  }
+
+  /** What `of` makes it from. */
+  get parts(): KeySetParts {
+    return { salt: this.#salt, keys: this.#keys.slice(0, this.#length) };
   }
 
   get size(): number {
@@ -38,14 +57,36 @@ export class KeySet {
       wider.set(this.#keys);
       this.#keys = wider;
     }
-    this.#keys[this.#length] = this.#hash(text);
+    this.#keys[this.#length] = this.keyOf(text);
     this.#length += 1;
     this.#sorted = false;
   }
 
+  /** Adds what another set of this salt has; nothing is ticked off after that. */
+  take({ salt, keys }: KeySetParts): void {
+    assert(Buffer.from(salt).equals(this.#salt), "sets of a run have one salt");
+    const all = new BigUint64Array(this.#length + keys.length);
+    all.set(this.#keys.subarray(0, this.#length));
+    all.set(keys, this.#length);
+    this.#keys = all;
+    this.#length = all.length;
+    this.#marked = 0;
+    this.#sorted = false;
+  }
+
+  /** Nothing is ticked off after that. */
+  forget(): void {
+    this.#marks.fill(0);
+    this.#marked = 0;
+  }
+
   /** Ticks a text off: `again` when that was done before as often as it was added. */
-  mark(text: string): "absent" | "first" | "again" {
-    const hash = this.#hash(text);
+  mark(text: string): Mark {
+    return this.markKey(this.keyOf(text));
+  }
+
+  /** The same by what `keyOf` gives. */
+  markKey(hash: bigint): Mark {
     const first = this.#find(hash);
     if (first === undefined) return "absent";
     for (let at = first; at < this.#length && this.#keys[at] === hash; at++) {
@@ -59,12 +100,12 @@ export class KeySet {
 
   /** True for a text that was added and never ticked off. */
   isUnmarked(text: string): boolean {
-    const first = this.#find(this.#hash(text));
+    const first = this.#find(this.keyOf(text));
     return first !== undefined && this.#marks[first] === 0;
   }
 
   has(text: string): boolean {
-    return this.#find(this.#hash(text)) !== undefined;
+    return this.#find(this.keyOf(text)) !== undefined;
   }
 
   /** How many texts were added more than once, each counted as often as it is one too many. */
@@ -79,7 +120,7 @@ export class KeySet {
 
   /** True for a text that was added more than once. */
   isRepeated(text: string): boolean {
-    const hash = this.#hash(text);
+    const hash = this.keyOf(text);
     const first = this.#find(hash);
     return first !== undefined && first + 1 < this.#length && this.#keys[first + 1] === hash;
   }
@@ -104,8 +145,18 @@ export class KeySet {
     this.#sorted = true;
   }
 
-  #hash(text: string): bigint {
-    const octets = sha256(Buffer.from(`${this.#salt}\0${text}`, "utf8"));
-    return new DataView(octets.buffer, octets.byteOffset, 8).getBigUint64(0);
+  /** What a text is known by in each set of this salt. */
+  keyOf(text: string): bigint {
+    sha256Into(this.#prefix + text, this.#hash);
+    return this.#hashWords[0] ?? 0n;
   }
+}
+
+/** What is said of a text that is ticked off. */
+export type Mark = "absent" | "first" | "again";
+
+/** A set as it is handed to another thread. */
+export interface KeySetParts {
+  readonly salt: Uint8Array;
+  readonly keys: BigUint64Array<ArrayBuffer>;
 }

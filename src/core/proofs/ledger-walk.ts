@@ -11,7 +11,7 @@ import { parseTimestamp } from "#core/time.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 
 import type { KeySet } from "./key-set.ts";
-import { pairOfEntry } from "./pair.ts";
+import { certificatePurposes, pairOfEntry } from "./pair.ts";
 import type { Proofs } from "./proofs.ts";
 import type { SignatureKeys } from "./signature-keys.ts";
 import { prunedText } from "./told-texts.ts";
@@ -21,7 +21,7 @@ export interface LedgerPremises {
   readonly proofs: Proofs;
   readonly keys: SignatureKeys;
   /** Every signature on what is stored. */
-  readonly pairs: KeySet;
+  readonly pairs: Pick<KeySet, "mark">;
   /** Takes the op_id of each intent. */
   readonly opIds: KeySet;
   /** The entry before the first one; number 0 for the whole ledger. */
@@ -170,7 +170,7 @@ export class LedgerWalk {
   #missing(entry: LedgerEntry): void {
     const { proofs, newestList, isStoredList, isKnownCa, pruned } = this.#premises;
     const { caId, artifact, purpose } = entry;
-    if (ofCertificates.has(purpose) && pruned.has(prunedText(caId, artifact))) {
+    if (certificatePurposes.has(purpose) && pruned.has(prunedText(caId, artifact))) {
       proofs.artefacts.noted("pruned certificates, unproven");
       return;
     }
@@ -235,22 +235,5 @@ const absentText = ({ number, purpose, caId, artifact }: LedgerEntry): string =>
 
 const announcing: ReadonlySet<string> = new Set(["generate", "import", "find"]);
 /** Purposes whose artefacts are stored. */
-const paired: ReadonlySet<string> = new Set([
-  "certificate",
-  "precertificate",
-  "ca_certificate",
-  "cross_certificate",
-  "responder_certificate",
-  "crl",
-  "delta_crl",
-  "csr",
-]);
-/** Purposes whose artefact a tombstone may have been. */
-const ofCertificates: ReadonlySet<string> = new Set([
-  "certificate",
-  "precertificate",
-  "ca_certificate",
-  "cross_certificate",
-  "responder_certificate",
-]);
+const paired: ReadonlySet<string> = new Set([...certificatePurposes, "crl", "delta_crl", "csr"]);
 const absentMax = 10_000;

@@ -61,12 +61,35 @@ export class Proof {
     this.#notes.set(what, (this.#notes.get(what) ?? 0) + count);
   }
 
+  /** Adds what was found elsewhere. */
+  take({ checked, violations, first, notes }: ProofFindings): void {
+    this.checked += checked;
+    this.violations += violations;
+    this.#first.push(...first.slice(0, firstMax - this.#first.length));
+    for (const [what, count] of notes) this.noted(what, count);
+  }
+
+  /** What `take` adds to another. */
+  get findings(): ProofFindings {
+    const { name, checked, violations } = this;
+    return { name, checked, violations, first: this.#first, notes: [...this.#notes] };
+  }
+
   get result(): ProofResult {
     const { says, counts } = proofs[this.name];
     const { name, checked, violations } = this;
     const notes = [...this.#notes].map(([what, count]) => `${count} ${what}`);
     return { name, says, checked, counts, violations, first: this.#first, notes };
   }
+}
+
+/** What a proof found, as it is handed to another thread. */
+export interface ProofFindings {
+  readonly name: ProofName;
+  readonly checked: number;
+  readonly violations: number;
+  readonly first: readonly string[];
+  readonly notes: readonly (readonly [what: string, count: number])[];
 }
 
 export type Proofs = Readonly<Record<ProofName, Proof>>;

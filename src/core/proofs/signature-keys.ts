@@ -15,9 +15,25 @@ import {
   signatureFits,
 } from "#core/x509/public-keys.ts";
 
+import type { KeySet } from "./key-set.ts";
+import { verifiedText } from "./pair.ts";
+
 /** As many as there are CAs. */
 export class SignatureKeys {
   readonly #keys = new Map<string, Known>();
+  readonly #met = new WeakMap<Uint8Array, Known>();
+  readonly #verified: KeySet | undefined;
+
+  /** `verified` has the `verifiedText` of signatures that were verified before. */
+  constructor(verified?: KeySet) {
+    this.#verified = verified;
+  }
+
+  /** True for a signature, as `signedText` has it, that was verified under this key before. */
+  hasVerified(spki: Uint8Array, signed: string): boolean {
+    const { key, fingerprint: name } = this.#known(spki);
+    return key !== undefined && this.#verified?.has(verifiedText(name, signed)) === true;
+  }
 
   /** True when the signature verifies under the SubjectPublicKeyInfo by an algorithm that fits. */
   verifies(spki: Uint8Array, { covered, value, algorithm }: ArtefactSignature): boolean {
@@ -44,9 +60,12 @@ export class SignatureKeys {
   }
 
   #known(spki: Uint8Array): Known {
+    const met = this.#met.get(spki);
+    if (met !== undefined) return met;
     const name = spki.toHex();
     const known = this.#keys.get(name) ?? { key: read(spki), fingerprint: fingerprint(spki) };
     this.#keys.set(name, known);
+    this.#met.set(spki, known);
     return known;
   }
 }

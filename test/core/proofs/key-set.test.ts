@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
+import { AwaitedSet } from "#core/proofs/awaited-set.ts";
 import { KeySet } from "#core/proofs/key-set.ts";
 import { Proof } from "#core/proofs/proofs.ts";
 
@@ -67,4 +68,37 @@ test("a proof names the first twenty violations and counts the others", () => {
     "Row 20 is wrong.",
     ["3 left open"],
   ]);
+});
+
+test("a set goes to another thread with what it has, and is joined with others there", () => {
+  const there = KeySet.of(newSet(["a", "b"]).parts);
+  expect([there.mark("a"), there.mark("a"), there.mark("c")]).toEqual(["first", "again", "absent"]);
+  there.take(newSet(["c", "a"]).parts);
+  expect(there.unmarked).toBe(4);
+  expect(["a", "a", "a", "c", "d"].map((text) => there.mark(text))).toEqual([
+    "first",
+    "first",
+    "again",
+    "first",
+    "absent",
+  ]);
+  there.forget();
+  expect([there.unmarked, there.mark("c")]).toEqual([4, "first"]);
+  expect(() => there.take(newSet([], 2).parts)).toThrow("one salt");
+});
+
+test("what may come is taken to be there, and what came otherwise voids what was said", () => {
+  const isMore = (text: string) => text.startsWith("more");
+  const said = (texts: readonly string[], came: readonly string[]) => {
+    const set = newSet(["a"]);
+    const awaited = new AwaitedSet(set, isMore);
+    const marks = texts.map((text) => awaited.mark(text));
+    set.take(newSet(came).parts);
+    return { marks, settled: awaited.settle(set), left: set.unmarked };
+  };
+  const all = said(["a", "a", "b", "more"], ["more"]);
+  expect(all).toEqual({ marks: ["first", "again", "absent", "first"], settled: true, left: 0 });
+  expect(said(["more", "a"], ["more", "more 2"])).toMatchObject({ settled: true, left: 1 });
+  expect(said(["more", "more"], ["more"]).settled).toBe(false);
+  expect(said(["more"], []).settled).toBe(false);
 });

@@ -139,8 +139,11 @@ function typedValue(
   if (type === "integer" && typeof value === "number") return value;
   if (type === "text" && typeof value === "string") return value;
   if (type !== "blob" || typeof value !== "string") throw damagedPiece(table);
-  if (!/^(?:[0-9A-Fa-f]{2})*$/.test(value)) throw damagedPiece(table);
-  return Uint8Array.fromHex(value);
+  try {
+    return Uint8Array.fromHex(value);
+  } catch {
+    throw damagedPiece(table); // No pairs of hexadecimal digits.
+  }
 }
 
 /** What the schema refuses is the archive's fault. */

@@ -9,7 +9,7 @@ import {
   type ReadArtefact,
 } from "#core/audit/ledger-verification-artefacts.ts";
 import { sha256Hex } from "#core/crypto.ts";
-import { pairOfSignature } from "#core/proofs/pair.ts";
+import { pairOf, signedText } from "#core/proofs/pair.ts";
 import type { Proofs } from "#core/proofs/proofs.ts";
 import { certificateText, prunedText } from "#core/proofs/told-texts.ts";
 import { oids } from "#core/asn1/oids.ts";
@@ -174,13 +174,15 @@ async function provePrecertificates(look: Look): Promise<void> {
 interface Read {
   readonly parsed: ParsedCertificate;
   readonly artefact: ReadArtefact;
+  /** `signedText` of each signature. */
+  readonly signed: readonly string[];
 }
 
 /** Has every signature it carries, native and alternative, held against the keys of its CA. */
 function verified(
   { proofs, authorities, keys }: Look,
   { name, caId }: { readonly name: string; readonly caId: string },
-  { parsed, artefact }: Read,
+  { parsed, artefact, signed }: Read,
 ): readonly Pending[] {
   const issuers = authorities.of(caId, parsed.issuer.der);
   const { signatures } = proofs;
@@ -195,10 +197,13 @@ function verified(
   if (issuer?.alternative !== undefined && artefact.signatures.length < 2) {
     signatures.violated(`${name} lacks the alternative signature of its hybrid CA.`);
   }
-  return artefact.signatures.map((signature, at) => {
+  return artefact.signatures.flatMap((signature, at) => {
+    const candidates = candidatesAt(issuers, at);
+    const text = signed[at] ?? "";
+    if (candidates.some((spki) => keys.hasVerified(spki, text))) return [];
     const which = at === 0 ? "signature" : "alternative signature";
     const otherwise = `${name}: its ${which} does not verify under its CA.`;
-    return { good: verifiesUnderAny(keys, candidatesAt(issuers, at), signature), otherwise };
+    return [{ good: verifiesUnderAny(keys, candidates, signature), otherwise }];
   });
 }
 
@@ -224,7 +229,7 @@ const candidatesAt = (issuers: readonly Authority[], at: number): readonly Uint8
 function pairsOf(
   { authorities, keys }: Pick<Look, "authorities" | "keys">,
   row: Pick<CertificateRow, "caId" | "serial" | "kind">,
-  { parsed, artefact }: Read,
+  { parsed, artefact, signed }: Read,
 ): readonly string[] {
   const purpose = purposes.get(row.kind) ?? "certificate";
   const issuers = authorities.of(row.caId, parsed.issuer.der);
@@ -232,7 +237,7 @@ function pairsOf(
     const signer = signerOf(keys, candidatesAt(issuers, at), signature);
     const signerFingerprint = signer === undefined ? "" : keys.fingerprintOf(signer);
     const by = { purpose, caId: row.caId, artifact: row.serial, signerFingerprint };
-    return pairOfSignature(by, signature);
+    return pairOf(by, signed[at] ?? "");
   });
 }
 
@@ -317,7 +322,8 @@ function faultOfSerial(serial: string): string | undefined {
 function readCertificate(der: Uint8Array): Read | string {
   try {
     const parsed = parseCertificate(der);
-    return { parsed, artefact: parsedArtefact(der, parsed) };
+    const artefact = parsedArtefact(der, parsed);
+    return { parsed, artefact, signed: artefact.signatures.map(signedText) };
   } catch (error) {
     // Strangers' octets in a row of ours: what the reader says is what is told.
     return error instanceof Error ? error.message : String(error);

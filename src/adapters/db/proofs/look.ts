@@ -26,3 +26,17 @@ export interface Look {
   /** Tells that so many rows were looked at. */
   readonly advanced: (rows: number) => void;
 }
+
+/** Tells on, and has garbage collected: else it piles up to hundreds of megabytes. */
+export function collecting(tell: (rows: number) => void): (rows: number) => void {
+  let rows = 0;
+  return (more) => {
+    if (Math.floor((rows + more) / rowsPerCollection) > Math.floor(rows / rowsPerCollection)) {
+      Bun.gc(true);
+    }
+    rows += more;
+    tell(more);
+  };
+}
+
+const rowsPerCollection = 50_000;

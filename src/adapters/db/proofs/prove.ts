@@ -8,10 +8,9 @@ import {
   type ArtefactSignature,
   requestArtefact,
 } from "#core/audit/ledger-verification-artefacts.ts";
-import { EventWalk } from "#core/proofs/event-walk.ts";
+import { AwaitedSet } from "#core/proofs/awaited-set.ts";
 import { KeySet } from "#core/proofs/key-set.ts";
-import { LedgerWalk } from "#core/proofs/ledger-walk.ts";
-import { pairOfSignature } from "#core/proofs/pair.ts";
+import { isPairOfCertificate, pairOfSignature } from "#core/proofs/pair.ts";
 import { emptyProofs, type ProofName, type ProofResult, proofs } from "#core/proofs/proofs.ts";
 import { SignatureKeys } from "#core/proofs/signature-keys.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
@@ -19,16 +18,18 @@ import type { Random } from "#domain/ports.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
 import type { Heads } from "#adapters/db/engine/journal.ts";
-import { auditReads, storedHeads } from "#adapters/db/stores/audit.ts";
+import { storedHeads } from "#adapters/db/stores/audit.ts";
 
 import { proveApprovals } from "./approvals.ts";
 import { Authorities } from "./authorities.ts";
 import { proveAuthorities } from "./authority-rows.ts";
 import { beginning } from "./beginning.ts";
 import { nameUntold, proveCertificates } from "./certificates.ts";
+import { CertificatesAside, provenAside } from "./certificates-aside.ts";
+import { type Chains, type ChainSides, proveChains } from "./chains.ts";
 import { Lists, nameUntoldLists, proveLists } from "./lists.ts";
-import type { Look } from "./look.ts";
-import { asked, numberOf, textOf } from "./look-rows.ts";
+import { collecting, type Look } from "./look.ts";
+import { asked, numberOf } from "./look-rows.ts";
 import { nameUntoldChanges, proveRevocations } from "./revocations.ts";
 import { proveRights } from "./rights.ts";
 import { proveSealed } from "./sealed.ts";
@@ -41,6 +42,10 @@ export interface ProofRequest {
   readonly since: number;
   /** True for a file that this process has just loaded: its pages and types are sound. */
   readonly fresh?: boolean;
+  /** `verifiedText` of signatures that the caller has verified itself; they are not again. */
+  readonly verified?: KeySet | undefined;
+  /** A SQLite file that nobody changes, and the main module: other threads may look at it too. */
+  readonly aside?: { readonly path: string; readonly workerUrl: string } | undefined;
   readonly random: Pick<Random, "bytes">;
   /** Told now and then how many rows were looked at, of about how many. */
   readonly onProgress?: (rows: number, of: number) => void;
@@ -73,24 +78,24 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
     proofs: emptyProofs(),
     from,
     authorities: await Authorities.read(connection),
-    keys: new SignatureKeys(),
+    keys: new SignatureKeys(request.verified),
     pairs: newSet(),
     certificates: newSet(),
     pruned: newSet(),
     newSet,
     advanced: counting(await rowsToLookAt(connection, heads, from), request.onProgress),
   };
+  const aside = asideOf(look, request, salt);
   await proveStates(look, request.fresh ?? false);
-  await proveCertificates(look);
+  if (aside === undefined) await proveCertificates(look);
   await proveSerials(look);
   proveRequests(look);
   const lists = await Lists.read(look);
   await proveLists(look, lists);
   const changes = newSet();
   await proveRevocations(look, lists, changes);
-  const ledger = await proveLedger(look, lists, heads);
+  const { ledger, events } = await provenChains(look, { lists, changes, heads }, aside);
   await proveAuthorities(look, ledger.announcedKeys);
-  const events = await proveEvents(look, { lists, changes, heads });
   if (look.pairs.unmarked > 0 || look.certificates.unmarked > 0) await nameUntold(look);
   await nameUntoldLists(look, lists, events.lists);
   await nameUntoldChanges(look, changes, from.whole ? 0 : events.leastChange);
@@ -104,6 +109,47 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
   const names = Object.keys(proofs) as ProofName[]; // Its own keys.
   const offline = names.filter((name) => name !== "running" && name !== "archive");
   return { results: offline.map((name) => look.proofs[name].result), heads };
+}
+
+/** Another thread that looks at the certificates, where there can be one. */
+function asideOf(
+  { from }: Look,
+  { aside, verified }: ProofRequest,
+  salt: Uint8Array,
+): CertificatesAside | undefined {
+  if (aside === undefined || !from.whole) return undefined;
+  const { path, workerUrl } = aside;
+  const job = { path, salt, verified: verified?.parts };
+  return new CertificatesAside({ certificates: job }, workerUrl);
+}
+
+/**
+ * With `aside` they are walked while the certificates are looked at, as if all of those were fine;
+ * where that was wrong, they are walked anew.
+ */
+async function provenChains(
+  look: Look,
+  sides: Pick<ChainSides, "lists" | "changes" | "heads">,
+  aside: CertificatesAside | undefined,
+): Promise<Chains> {
+  const { pairs, certificates, newSet } = look;
+  if (aside === undefined) return await proveChains(look, { ...sides, pairs, certificates });
+  const early: Look = { ...look, proofs: emptyProofs() };
+  const awaited = {
+    pairs: new AwaitedSet(pairs, isPairOfCertificate),
+    certificates: new AwaitedSet(newSet(), () => true),
+  };
+  const chains = await proveChains(early, { ...sides, ...awaited });
+  await provenAside(look, aside);
+  for (const set of [pairs, certificates]) set.forget();
+  if (awaited.pairs.settle(pairs) && awaited.certificates.settle(certificates)) {
+    for (const { findings } of Object.values(early.proofs)) {
+      look.proofs[findings.name].take(findings);
+    }
+    return chains;
+  }
+  for (const set of [pairs, certificates, sides.changes]) set.forget();
+  return await proveChains(look, { ...sides, pairs, certificates });
 }
 
 /** Requests of CAs that others were to certify. */
@@ -130,149 +176,6 @@ function signatureOn(csr: Uint8Array): ArtefactSignature | undefined {
   }
 }
 
-async function proveLedger(look: Look, lists: Lists, heads: Readonly<Heads>): Promise<LedgerWalk> {
-  const { connection, proofs: found, keys, pairs, from, authorities, newSet } = look;
-  const opIds = newSet();
-  const earlier =
-    "select distinct signer_fingerprint from ledger where kind = 'key' and number <= %1";
-  const announced = from.whole ? [] : await asked(connection, earlier, [from.entry.number]);
-  const walk = new LedgerWalk({
-    proofs: found,
-    keys,
-    pairs,
-    opIds,
-    before: from.entry,
-    announced: announced.map(([key]) => textOf(key)),
-    since: from.at,
-    pruned: look.pruned,
-    newestList: (ca, scope) => lists.newest(ca, scope),
-    isStoredList: (ca, artifact) => {
-      const at = artifact.lastIndexOf("#");
-      return lists.named(ca, artifact.slice(0, at), Number(artifact.slice(at + 1))) !== undefined;
-    },
-    isKnownCa: (ca) => authorities.byId.has(ca),
-  });
-  for await (const page of entries(look)) for (const one of page) walk.take(one);
-  const open = await asked(
-    connection,
-    "select number, op_id from open_intents where number is not null",
-  );
-  walk.finish(new Map(open.map(([number, opId]) => [Number(number), textOf(opId)])));
-  const { number, hash } = walk.end;
-  if (number !== heads.ledgerNumber || hash !== heads.ledgerHash) {
-    found.ledger.violated(
-      `The ledger ends with ${number}, and its head is ${heads.ledgerNumber} (V1).`,
-    );
-  }
-  await proveCounts(look, walk);
-  if (opIds.repeated > 0) await nameRepeated(look, opIds);
-  return walk;
-}
-
-/** What is counted on is what was counted; an export without a count since needs none. */
-async function proveCounts({ connection, proofs: found, from }: Look, walk: LedgerWalk) {
-  const names = "select name, value from instance where name like 'signatures/%'";
-  const totals = new Map(
-    (await asked(connection, names)).map(([name, value]) => [textOf(name), Number(value)]),
-  );
-  for (const [key, total] of walk.totals) {
-    if (totals.get(`signatures/${key}`) === total) continue;
-    found.ledger.violated(`The total of key ${key} is not that of its last entry (V7).`);
-  }
-  if (from.whole && totals.size !== walk.totals.size) {
-    found.ledger.violated("There are totals of keys that no entry counts (V7).");
-  }
-}
-
-async function nameRepeated(look: Look, opIds: KeySet): Promise<void> {
-  const seen = new Set<string>();
-  for await (const page of entries(look)) {
-    for (const { kind, opId, number: at } of page) {
-      if (kind !== "intent" || !opIds.isRepeated(opId)) continue;
-      if (seen.has(opId))
-        look.proofs.ledger.violated(`Entry ${at}: an earlier intent has its op_id (V3).`);
-      seen.add(opId);
-    }
-  }
-}
-
-async function* entries({ connection, from, advanced }: Look) {
-  const audit = auditReads(connection, 0);
-  for (let after = from.entry.number; ; ) {
-    const page = await audit.ledgerAfter(after, chainRows);
-    if (page.length === 0) return;
-    yield page.map(texted);
-    advanced(page.length);
-    after = page.at(-1)?.number ?? after;
-  }
-}
-
-/** What SQLite holds in place of a text is one whose hash is another. */
-function texted<T extends object>(row: T): T {
-  // Nearly every row has nothing of the kind, and there are millions.
-  for (const name in row) {
-    if (typeof row[name] !== "object") continue;
-    const odd = Object.entries(row).filter(([, value]) => typeof value === "object");
-    return { ...row, ...Object.fromEntries(odd.map(([own, value]) => [own, textOf(value)])) };
-  }
-  return row;
-}
-
-async function proveEvents(
-  look: Look,
-  { lists, changes, heads }: { lists: Lists; changes: KeySet; heads: Readonly<Heads> },
-): Promise<EventWalk> {
-  const { connection, proofs: found, certificates, pruned, from, advanced } = look;
-  const walk = new EventWalk({
-    proofs: found,
-    before: from.event,
-    certificates,
-    pruned,
-    changes,
-    listDigest: (ca, scope, number) => lists.named(ca, scope, number)?.sha256,
-  });
-  const audit = auditReads(connection, 0);
-  for (let after = from.event.seq; ; ) {
-    const page = await audit.eventsAfter(after, chainRows);
-    if (page.length === 0) break;
-    for (const one of page) walk.take(texted(one));
-    advanced(page.length);
-    after = page.at(-1)?.seq ?? after;
-  }
-  walk.finish();
-  const { seq, hash } = walk.end;
-  if (seq !== heads.eventSeq || hash !== heads.eventHash) {
-    found.audit.violated(`The chain ends with event ${seq}, and its head is ${heads.eventSeq}.`);
-  }
-  await proveSequence(look, walk, heads.revocationSequence);
-  return walk;
-}
-
-/** Where the revocation sequence ends, in all and for each CA, is what the last event says. */
-async function proveSequence(
-  { connection, proofs: found, from }: Look,
-  walk: EventWalk,
-  last: number,
-): Promise<void> {
-  const { greatestChange, lastChanges } = walk;
-  const differs = from.whole ? greatestChange !== last : greatestChange > last;
-  if (differs)
-    found.revocations.violated(`Changes go to ${greatestChange}, the head says ${last}.`);
-  const rows = await asked(connection, "select ca_id, sequence from revocation_changes");
-  for (const [id, sequence] of rows) {
-    const ca = textOf(id);
-    const told = lastChanges.get(ca) ?? (from.whole ? 0 : Number(sequence));
-    if (told === Number(sequence)) continue;
-    found.revocations.violated(
-      `The last change of CA ${ca} is ${told}, and not what its row says.`,
-    );
-  }
-  for (const ca of lastChanges.keys()) {
-    if (rows.some(([id]) => id === ca)) continue;
-    found.revocations.violated(`The last change of CA ${ca} is kept nowhere.`);
-  }
-}
-
 async function rowsToLookAt(
   connection: Connection,
   heads: Readonly<Heads>,
@@ -287,15 +190,8 @@ async function rowsToLookAt(
 
 function counting(of: number, tell: ProofRequest["onProgress"]): (rows: number) => void {
   let rows = 0;
-  return (more) => {
-    // Else garbage piles up to hundreds of megabytes over a million rows.
-    if (Math.floor((rows + more) / rowsPerCollection) > Math.floor(rows / rowsPerCollection)) {
-      Bun.gc(true);
-    }
+  return collecting((more) => {
     rows += more;
     tell?.(Math.min(rows, of), of);
-  };
+  });
 }
-
-const chainRows = 500;
-const rowsPerCollection = 25_000;
