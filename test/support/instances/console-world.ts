@@ -196,6 +196,7 @@ const settled = (tree: string): string =>
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "…")
     .replace(/\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?( UTC)?/g, "…")
     .replace(/SHA256(:|%3A)([\w+/=-]|%2[BF]){43,44}/g, "…")
+    .replace(/SHA256:[\w+/]{12}…/g, "…")
     .replace(/\b([0-9a-f]{4} ){2,}[0-9a-f]{2,4}\b/g, "…")
     .replace(/\b[0-9a-f]{4} [0-9a-f]{4}…/g, "…")
     .replace(/\b\d{20,}\b/g, "…")
