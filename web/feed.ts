@@ -8,8 +8,11 @@ import { addressOf, type Credential, proof } from "./api.ts";
 
 export type FeedEvent = Answers["event.list"]["items"][number];
 
-/** `off`: this caller may not read events, so nothing moves by itself. */
-export type FeedState = "connecting" | "live" | "lost" | "off";
+/**
+ * `off`: this caller may not read events, so nothing moves by itself. `paused`: it goes on where it
+ * was when somebody looks again.
+ */
+export type FeedState = "connecting" | "live" | "lost" | "paused" | "off";
 
 export interface FeedListener {
   /** New events, oldest first, each once. */
@@ -26,6 +29,9 @@ export class Feed {
   readonly #stop = new AbortController();
   #state: FeedState = "connecting";
   #lastId: string | undefined;
+  /** Aborted while nobody looks, and another one from when somebody does. */
+  #looked = new AbortController();
+  #resumed: (() => void) | undefined;
 
   /** Goes on behind the event of this id, or begins with what comes. */
   constructor(credential: Credential, lastId?: string) {
@@ -50,16 +56,35 @@ export class Feed {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Lets its connection go until it is resumed: nobody looks. */
+  pause(): void {
+    this.#looked.abort();
+  }
+
+  /** Goes on behind what was told last. */
+  resume(): void {
+    if (!this.#looked.signal.aborted) return;
+    this.#looked = new AbortController();
+    this.#resumed?.();
+  }
+
   close(): void {
     this.#stop.abort();
     this.#listeners.clear();
+    this.#resumed?.();
   }
 
   async #run(): Promise<void> {
     for (let failures = 0; !this.#stop.signal.aborted; failures++) {
       const begun = performance.now();
-      const over = await this.#read().catch(() => false);
+      const { signal: looked } = this.#looked;
+      const over = await this.#read(looked).catch(() => false);
       if (over || this.#stop.signal.aborted) return;
+      if (looked.aborted) {
+        failures = -1;
+        await this.#resumption();
+        continue;
+      }
       this.#becomes("lost");
       // A stream that lived is asked for again at once; one that does not come, ever more slowly.
       if (performance.now() - begun > 10_000) failures = 0;
@@ -67,13 +92,26 @@ export class Feed {
     }
   }
 
+  async #resumption(): Promise<void> {
+    this.#becomes("paused");
+    await new Promise<void>((resolve) => {
+      this.#resumed = resolve;
+      // It may have been resumed or closed while the connection ended.
+      if (!this.#looked.signal.aborted || this.#stop.signal.aborted) resolve();
+    });
+    this.#resumed = undefined;
+    this.#becomes("connecting");
+    // Before anything was told there is no place to go on from.
+    if (this.#lastId === undefined) for (const { onGap } of this.#listeners) onGap?.();
+  }
+
   /** One connection until it ends; true when there is to be no other. */
-  async #read(): Promise<boolean> {
+  async #read(looked: AbortSignal): Promise<boolean> {
     const after = this.#lastId === undefined ? {} : { "last-event-id": this.#lastId };
     const response = await fetch(addressOf("event.stream"), {
       headers: { "x-requested-with": "pkid-console", ...proof(this.#credential, "GET"), ...after },
       credentials: this.#credential.kind === "session" ? "same-origin" : "omit",
-      signal: this.#stop.signal,
+      signal: AbortSignal.any([this.#stop.signal, looked]),
     });
     if (response.status === 401 && this.#credential.kind === "session") this.#credential.onEnd();
     if (response.status === 401 || response.status === 403 || response.status === 404) {

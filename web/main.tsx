@@ -4,8 +4,10 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
+import { showMarks } from "./drawn-text.ts";
 import { applyLook } from "#web/frame/look.tsx";
 
 applyLook();
+showMarks();
 const mount = document.getElementById("console");
 if (mount !== null) render(<App />, mount);

@@ -1,7 +1,7 @@
 /** The live feed in the browser: the header says how it is, and what was missed is told. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
 import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
 import { rootPassword, signIn } from "#test/support/instances/console-world.ts";
@@ -94,4 +94,68 @@ describe.skipIf(chromiumPath === undefined)("the feed of the console", () => {
     expect(complaints).toEqual([]);
     await page.context().close();
   }, 60_000);
+
+  test("is let go in a tab that nobody sees, and goes on without a gap or a second telling", async () => {
+    const { page, complaints, heard, shows } = await visit();
+    await signIn(page);
+    await shows("live");
+    const seqs = async () => (await heard()).map(([seq]) => Number(seq));
+    await instance.token(["issuer"]);
+    await until(async () => (await seqs()).length > 0);
+    await see(page, false);
+    await shows("paused");
+    const before = await seqs();
+    await instance.token(["issuer"]);
+    await instance.token(["auditor"]);
+    // What is not asked for is not told.
+    expect(await seqs()).toEqual(before);
+    await see(page, true);
+    await shows("live");
+    await until(async () => (await seqs()).length >= before.length + 2);
+    await instance.token(["issuer"]);
+    await until(async () => (await seqs()).length >= before.length + 3);
+    const first = before[0] ?? 0;
+    const told = await seqs();
+    expect(told).toEqual(told.map((_, n) => first + n));
+    // Who only looks away for a moment keeps the connection.
+    let asked = 0;
+    page.on("request", (request) => {
+      if (request.url().includes("/events/stream")) asked++;
+    });
+    await see(page, false);
+    await see(page, true);
+    await instance.token(["issuer"]);
+    await until(async () => (await seqs()).length > told.length);
+    expect(asked).toBe(0);
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  test("leaves connections for a seventh tab, where a browser has six", async () => {
+    const { page, complaints, shows } = await visit();
+    await signIn(page);
+    await shows("live");
+    const tabs = [page];
+    while (tabs.length < 7) {
+      const before = tabs.at(-1);
+      if (before !== undefined) await see(before, false);
+      const tab = await page.context().newPage();
+      await tab.goto(page.url());
+      await tab.getByRole("status").filter({ hasText: "live" }).waitFor();
+      tabs.push(tab);
+    }
+    await see(page, true);
+    await shows("live");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
 });
+
+/** Has the page believe that its tab is in front, or behind another; a test has no window. */
+async function see(page: Page, visible: boolean): Promise<void> {
+  await page.evaluate(`
+    Object.defineProperty(document, "visibilityState", {
+      value: "${visible ? "visible" : "hidden"}", configurable: true,
+    });
+    document.dispatchEvent(new Event("visibilitychange"));`);
+}

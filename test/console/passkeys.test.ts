@@ -4,8 +4,9 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, CDPSession, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
+import { type Authenticator, plugAuthenticator } from "#test/support/instances/authenticator.ts";
 import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { Instance } from "#test/support/instances/instance.ts";
@@ -39,28 +40,15 @@ afterAll(async () => {
   await instance?.dispose();
 });
 
-interface Visit {
+interface Visit extends Authenticator {
   readonly page: Page;
   readonly complaints: readonly string[];
-  readonly devices: CDPSession;
-  readonly authenticatorId: string;
 }
 
 /** A person at the console, with an authenticator that knows them. */
 async function visit(host = "localhost"): Promise<Visit> {
   const { page, complaints } = await freshPage(browser);
-  const devices = await page.context().newCDPSession(page);
-  await devices.send("WebAuthn.enable");
-  const { authenticatorId } = await devices.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  });
+  const { devices, authenticatorId } = await plugAuthenticator(page);
   await page.goto(`https://${host}:${new URL(instance.url).port}/console/people/passkeys`);
   await page.getByLabel("User name").fill("root");
   await page.getByLabel("Password", { exact: true }).fill(password);

@@ -120,6 +120,7 @@ const liveWords = {
   connecting: ["◌", "quiet", "connecting"],
   live: ["●", "good", "live"],
   lost: ["○", "bad", "connection lost"],
+  paused: ["◌", "quiet", "paused"],
   off: ["–", "quiet", "not live"],
 } as const;
 

@@ -1,5 +1,6 @@
 /** What whoever runs the instance looks at: checks, keys, publication, backups, jobs, settings. */
 
+import { BlockedPart } from "#web/pages/operations/blocked.tsx";
 import { BackupPart } from "#web/pages/operations/backup.tsx";
 import { JobsPart } from "#web/pages/operations/jobs.tsx";
 import { KeysPart } from "#web/pages/operations/keys.tsx";
@@ -11,12 +12,12 @@ import type { PageProps } from "#web/page.ts";
 import { Tabs } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `operations` names; preflight first. */
-export function OperationsPage({ rest: [part = "preflight"] }: PageProps) {
+export function OperationsPage({ rest: [part = "preflight", ...rest] }: PageProps) {
   const Part = parts.find(({ segment }) => segment === part)?.Part;
   return (
     <>
       <Tabs page="operations" tabs={parts} current={part} />
-      {Part === undefined ? <p>There is no such part.</p> : <Part />}
+      {Part === undefined ? <p>There is no such part.</p> : <Part rest={rest} />}
     </>
   );
 }
@@ -24,6 +25,7 @@ export function OperationsPage({ rest: [part = "preflight"] }: PageProps) {
 const parts = [
   { segment: "preflight", name: "Preflight", Part: PreflightPart },
   { segment: "keys", name: "Keys", Part: KeysPart },
+  { segment: "blocked", name: "Blocked keys", Part: BlockedPart },
   { segment: "ledger", name: "Sign ledger", Part: LedgerPart },
   { segment: "publication", name: "Publication", Part: PublicationPart },
   { segment: "backup", name: "Backup", Part: BackupPart },

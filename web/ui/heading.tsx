@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { plainText } from "./plain.ts";
 
 interface HeadingProps {
   readonly name: string;
@@ -14,7 +15,7 @@ interface HeadingProps {
 /** One on each page. */
 export function Heading({ name, above = [], children }: HeadingProps) {
   useEffect(() => {
-    document.title = `${name} · pkid`;
+    document.title = `${plainText(name)} · pkid`;
   }, [name]);
   return (
     <div class="heading">

@@ -7,9 +7,12 @@
 export const plainText = (text: string): string =>
   text.replace(
     /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu,
-    (character) =>
-      `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`,
+    written,
   );
+
+/** With the marks of direction alone written out, for texts that may have lines. */
+export const marksShown = (text: string): string =>
+  text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, written);
 
 /** The beginning of a text that may be of any length, for where there is room for a line. */
 export const shortText = (text: string): string => {
@@ -23,5 +26,8 @@ export function serialHex(serial: string): string {
   const hex = BigInt(serial).toString(16);
   return hex.length % 2 === 0 ? hex : `0${hex}`;
 }
+
+const written = (character: string): string =>
+  `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
 
 const shortMax = 80;

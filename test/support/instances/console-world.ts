@@ -16,7 +16,7 @@ export interface Visit {
   readonly page: Page;
   /** Errors of scripts and what the policy kept out: empty at the end of every test. */
   readonly complaints: string[];
-  /** Until everything the page asked for has come, and it has asked for nothing more since. */
+  /** Until everything the page asked for has come, and it asks for nothing more for a while. */
   readonly quiet: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -143,7 +143,7 @@ function quietOf(page: Page): () => Promise<void> {
   page.on("requestfailed", over);
   return async () => {
     const begun = performance.now();
-    while (open.size > 0 || performance.now() - moved < 250) {
+    while (open.size > 0 || performance.now() - Math.max(moved, begun) < 250) {
       if (performance.now() - begun > 20_000) {
         throw new Error(`still asking: ${[...open].map((request) => request.url()).join(", ")}`);
       }
@@ -196,6 +196,7 @@ const settled = (tree: string): string =>
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "…")
     .replace(/\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?( UTC)?/g, "…")
     .replace(/SHA256(:|%3A)([\w+/=-]|%2[BF]){43,44}/g, "…")
+    .replace(/SHA256:[\w+/]{12}…/g, "…")
     .replace(/\b([0-9a-f]{4} ){2,}[0-9a-f]{2,4}\b/g, "…")
     .replace(/\b[0-9a-f]{4} [0-9a-f]{4}…/g, "…")
     .replace(/\b\d{20,}\b/g, "…")

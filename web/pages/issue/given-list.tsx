@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
 import { Field } from "#web/ui/form.tsx";
-import { FileField } from "./file-field.tsx";
+import { FileField } from "#web/ui/file-field.tsx";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
 interface GivenListProps {

@@ -3,7 +3,7 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import type { Reply } from "#web/api.ts";
 import { Field } from "#web/ui/form.tsx";
-import { FileField } from "./file-field.tsx";
+import { FileField } from "#web/ui/file-field.tsx";
 
 interface GivenRequestProps {
   readonly text: string;

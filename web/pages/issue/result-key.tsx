@@ -5,7 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { useKeyring } from "#web/keyring.ts";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { spkiOf } from "./certificates.ts";
-import { FileField } from "./file-field.tsx";
+import { FileField } from "#web/ui/file-field.tsx";
 import { PageKey } from "./page-key.ts";
 import { KnownPassphrase } from "./passphrase.tsx";
 import { SavePkcs12 } from "./saving.tsx";

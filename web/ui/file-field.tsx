@@ -1,6 +1,6 @@
 /** A file that is picked, to be read in the page and sent nowhere as it is. */
 
-import { Field } from "#web/ui/form.tsx";
+import { Field } from "./form.tsx";
 
 interface FileFieldProps {
   readonly label: string;
