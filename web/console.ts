@@ -7,6 +7,7 @@ import type { Address } from "./address.ts";
 import type { Credential } from "./api.ts";
 import type { Feed, FeedEvent, FeedState } from "./feed.ts";
 import type { Caller } from "./login.ts";
+import type { StaleReads } from "./stale.ts";
 
 export type Tenant = Answers["tenant.list"]["items"][number];
 
@@ -17,6 +18,8 @@ export interface Console {
   readonly address: Address;
   /** Those the caller has a role in; empty until they are known. */
   readonly tenants: readonly Tenant[];
+  /** What is shown could not be read again. */
+  readonly stale: StaleReads;
   readonly logOut: () => void;
 }
 

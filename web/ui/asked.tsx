@@ -6,10 +6,14 @@ import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { actionsIn, useConsole, useLive } from "#web/console.ts";
+import { type Heard, heard } from "#web/stale.ts";
 import { Copy } from "./copy.tsx";
 
 export interface Asking<Name extends keyof Answers> {
-  /** What came last; it stays while the same or something else is asked, so that nothing jumps. */
+  /**
+   * What came last; it stays while the same or something else is asked, so that nothing jumps, and
+   * an answer stays where asking the same again fails: the frame says so.
+   */
   readonly reply: Reply<Answers[Name]> | undefined;
   readonly busy: boolean;
   readonly refresh: () => void;
@@ -24,8 +28,8 @@ export function useAsked<Name extends keyof Answers>(
   members: Questions[Name] | undefined,
   live: readonly string[] = [],
 ): Asking<Name> {
-  const { credential } = useConsole();
-  const [reply, setReply] = useState<Reply<Answers[Name]>>();
+  const { credential, stale } = useConsole();
+  const [known, setKnown] = useState<Heard<Answers[Name]>>();
   const [busy, setBusy] = useState(true);
   const [round, setRound] = useState(0);
   const refresh = useCallback(() => setRound((count) => count + 1), []);
@@ -37,13 +41,18 @@ export function useAsked<Name extends keyof Answers>(
     setBusy(true);
     void replied(ask(name, members, credential, stop.signal)).then((come) => {
       if (stop.signal.aborted) return;
-      setReply(come);
+      setKnown((before) => heard(before, key, come));
       setBusy(false);
     });
     return () => stop.abort();
     // `key` stands for the members: a caller builds a new object each time it draws.
   }, [name, key, credential, round]);
-  return { reply, busy, refresh };
+  const refusal = known?.stale;
+  useEffect(
+    () => (refusal === undefined ? undefined : stale.add({ refusal, again: refresh })),
+    [refusal, refresh, stale],
+  );
+  return { reply: known?.reply, busy, refresh };
 }
 
 interface AskedProps<Name extends keyof Answers> {
