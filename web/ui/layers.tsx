@@ -33,12 +33,13 @@ export function Panel({ title, closeHref, actions, children }: PanelProps) {
 
 interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Nothing but what it asks for ends a dialog without one. */
+  readonly onClose?: (() => void) | undefined;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** A modal window; `Esc` and the cross close it. */
+/** A modal window; `Esc` and the cross close it, where that is possible at all. */
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const window = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -58,14 +59,18 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        onClose?.();
       }}
+      // A browser closes it at the second `Esc`, whatever the first was told.
+      onClose={({ currentTarget }) => currentTarget.isConnected && currentTarget.showModal()}
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="button plain" aria-label="Close" onClick={onClose}>
-          <span aria-hidden="true">×</span>
-        </button>
+        {onClose && (
+          <button type="button" class="button plain" aria-label="Close" onClick={onClose}>
+            <span aria-hidden="true">×</span>
+          </button>
+        )}
       </header>
       {children}
     </dialog>
