@@ -38,7 +38,7 @@ export function hrefOf(path: readonly string[], query: QueryChange = {}): string
  * change itself says which page.
  */
 export function hrefWith({ path, query }: Address, change: QueryChange): string {
-  const { cursor: _cursor, page: _page, ...kept } = query;
+  const { cursor: _cursor, page: _page, earlier: _earlier, ...kept } = query;
   const stays = Object.keys(change).every((name) => panelMembers.has(name));
   return hrefOf(path, { ...(stays ? query : kept), ...change });
 }
@@ -91,5 +91,5 @@ function decoded(segment: string): string {
 }
 
 /** These say what stands over or beside a list, and leave the list where it is. */
-const panelMembers = new Set(["dialog", "tab", "panel", "cursor", "page"]);
+const panelMembers = new Set(["dialog", "tab", "panel", "cursor", "page", "earlier"]);
 const moved = "pkid-moved";

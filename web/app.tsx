@@ -32,14 +32,24 @@ export function App() {
       {/* Whoever comes back goes on with what was typed; somebody else begins anew. */}
       <Inside key={state.caller.sub} login={login} />
       {state.kind === "lost" && (
-        <Dialog title="Log in again" onClose={() => location.reload()}>
+        <Dialog title="Log in again">
           <p>Your session has ended. What you typed is still here.</p>
           <SignIn login={login} again />
+          <div class="buttons">
+            <button type="button" class="button plain" onClick={leaveAll}>
+              Leave without logging in
+            </button>
+          </div>
         </Dialog>
       )}
       {asking && <StepUpDialog asking={asking} credential={state.credential} />}
     </>
   );
+}
+
+/** For whoever is not the one whose session it was. */
+function leaveAll(): void {
+  if (confirm("What was typed here is lost for good. Leave?")) location.reload();
 }
 
 function Inside({ login: { state, logOut } }: { readonly login: Login }) {

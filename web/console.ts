@@ -7,6 +7,7 @@ import type { Address } from "./address.ts";
 import type { Credential } from "./api.ts";
 import type { Feed, FeedEvent, FeedState } from "./feed.ts";
 import type { Caller } from "./login.ts";
+import type { StaleReads } from "./stale.ts";
 
 export type Tenant = Answers["tenant.list"]["items"][number];
 
@@ -17,6 +18,8 @@ export interface Console {
   readonly address: Address;
   /** Those the caller has a role in; empty until they are known. */
   readonly tenants: readonly Tenant[];
+  /** What is shown could not be read again. */
+  readonly stale: StaleReads;
   readonly logOut: () => void;
 }
 
@@ -41,7 +44,8 @@ export function useFeedState(): FeedState {
 
 /**
  * Calls back when events come that `concerns`, when some may have been missed, and when this page
- * has changed something itself; many at a time are one call, at most twice a second.
+ * has changed something itself; many at a time are one call, at most twice a second. Whoever may
+ * not read events is called back from time to time, while the window is seen.
  */
 export function useLive(
   concerns: ((event: FeedEvent) => boolean) | undefined,
@@ -68,9 +72,16 @@ export function useLive(
     const own = () => {
       if (latest.current.concerns !== undefined) latest.current.onChange();
     };
+    const unfed = () => {
+      if (feed.state === "off" && !document.hidden) own();
+    };
+    const poll = setInterval(unfed, pollMs);
+    document.addEventListener("visibilitychange", unfed);
     addEventListener(changed, own);
     return () => {
       clearTimeout(timer);
+      clearInterval(poll);
+      document.removeEventListener("visibilitychange", unfed);
       removeEventListener(changed, own);
       leave();
     };
@@ -86,6 +97,8 @@ export function tellChange(): void {
 }
 
 const changed = "pkid-changed";
+/** Soon enough for whoever waits for a decision, and little beside what a page asks for itself. */
+const pollMs = 15_000;
 
 /** Events whose action is one of these or stands in one of these groups (`cert.*`). */
 export const actionsIn =

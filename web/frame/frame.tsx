@@ -7,6 +7,7 @@ import { ask, replied } from "#web/api.ts";
 import { type Console, ConsoleContext, type Tenant, useFeedState } from "#web/console.ts";
 import type { PageProps } from "#web/page.ts";
 import { type PageRow, pageOf, pages } from "#web/routes.tsx";
+import { StaleReads } from "#web/stale.ts";
 import { Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Bell } from "./bell.tsx";
@@ -14,8 +15,9 @@ import { Footer } from "./footer.tsx";
 import { useKeyboard } from "./keyboard.tsx";
 import { LookSwitches } from "./look.tsx";
 import { SearchBox } from "./search.tsx";
+import { StaleNotice } from "./stale-notice.tsx";
 
-type FrameProps = Omit<Console, "tenants">;
+type FrameProps = Omit<Console, "tenants" | "stale">;
 
 /** For a caller who is logged in. */
 export function Frame({ caller, credential, feed, address, logOut }: FrameProps) {
@@ -28,9 +30,10 @@ export function Frame({ caller, credential, feed, address, logOut }: FrameProps)
     });
     return () => stop.abort();
   }, [credential]);
+  const stale = useMemo(() => new StaleReads(), []);
   const known: Console = useMemo(
-    () => ({ caller, credential, feed, address, tenants, logOut }),
-    [caller, credential, feed, address, tenants, logOut],
+    () => ({ caller, credential, feed, address, tenants, stale, logOut }),
+    [caller, credential, feed, address, tenants, stale, logOut],
   );
   const page = pageOf(address);
   return (
@@ -42,6 +45,7 @@ export function Frame({ caller, credential, feed, address, logOut }: FrameProps)
       <div class="columns">
         <SideBar current={page} tenant={address.query.tenant} />
         <main id="main" tabIndex={-1}>
+          <StaleNotice />
           {page === undefined ? <NoPage /> : <Loaded page={page} rest={address.path.slice(1)} />}
         </main>
       </div>

@@ -34,7 +34,8 @@ export function SignIn({ login, again = false }: SignInProps) {
   const inside = (
     <>
       <Outcome reply={reply} />
-      {ways && <AtProvider ways={ways} />}
+      {ways && again && <AtProviderBeside ways={ways} onSession={login.opened} />}
+      {ways && !again && <AtProvider ways={ways} />}
       {ways && <ByPassword ways={ways} onSession={login.opened} />}
       <details>
         <summary>Use an API token</summary>
@@ -56,9 +57,8 @@ export function SignIn({ login, again = false }: SignInProps) {
  * A link and no request of our own: the browser goes to the provider and comes back with a cookie,
  * to where one was.
  */
-function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly ways: LoginWays }) {
-  if (!oidc_login_enabled) return null;
-  const provider = issuer_url !== undefined && URL.canParse(issuer_url) && new URL(issuer_url).host;
+function AtProvider({ ways }: { readonly ways: LoginWays }) {
+  if (!ways.oidc_login_enabled) return null;
   return (
     <p>
       <a
@@ -66,10 +66,69 @@ function AtProvider({ ways: { oidc_login_enabled, issuer_url } }: { readonly way
         href={addressOf("auth.login")}
         onClick={() => rememberReturn(location.pathname + location.search)}
       >
-        Log in with {provider || "your provider"}
+        Log in with {providerOf(ways)}
       </a>
     </p>
   );
+}
+
+interface AtProviderBesideProps {
+  readonly ways: LoginWays;
+  readonly onSession: (session: OpenedSession) => void;
+}
+
+/**
+ * The same in a window of its own, for what was typed and the keys made here go with this one. The
+ * provider cuts the windows apart, so only the server can tell that the session is there.
+ */
+function AtProviderBeside({ ways, onSession }: AtProviderBesideProps) {
+  const [waiting, setWaiting] = useState(false);
+  useEffect(() => {
+    if (!waiting) return;
+    const stop = new AbortController();
+    const look = async () => {
+      const reply = await replied(ask("auth.session", {}, undefined, stop.signal));
+      if (!stop.signal.aborted && reply.kind === "answered") onSession(reply.answer);
+    };
+    const timer = setInterval(() => void look(), lookAgainMs);
+    // A browser slows the clock of a window that nobody sees.
+    addEventListener("focus", look);
+    return () => {
+      clearInterval(timer);
+      removeEventListener("focus", look);
+      stop.abort();
+    };
+  }, [waiting, onSession]);
+  if (!ways.oidc_login_enabled) return null;
+  return (
+    <>
+      <p>
+        <a
+          class="button primary"
+          href={addressOf("auth.login")}
+          target="_blank"
+          rel="noopener"
+          onClick={() => setWaiting(true)}
+        >
+          Log in with {providerOf(ways)}
+          <span class="unseen"> in a new window</span>
+        </a>
+      </p>
+      {waiting && (
+        <p class="quiet" role="status">
+          Log in in the window that has opened, close it, and go on here.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Often enough to seem at once, and no more than a server takes from many that wait. */
+const lookAgainMs = 2_000;
+
+function providerOf({ issuer_url }: LoginWays): string {
+  if (issuer_url === undefined || !URL.canParse(issuer_url)) return "your provider";
+  return new URL(issuer_url).host || "your provider";
 }
 
 type PasswordLogin = "auth.login_ldap" | "auth.login_password";

@@ -1,22 +1,29 @@
 /** Asks an operation and shows what it answers: waiting, refused with the reason, or the answer. */
 
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
+import { type Operation, operations } from "#operations";
 import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { actionsIn, useConsole, useLive } from "#web/console.ts";
+import { rightByRoles } from "#web/rights.ts";
+import { type Heard, heard } from "#web/stale.ts";
 import { Copy } from "./copy.tsx";
 
 export interface Asking<Name extends keyof Answers> {
-  /** What came last; it stays while the same or something else is asked, so that nothing jumps. */
+  /**
+   * What came last; it stays while the same or something else is asked, so that nothing jumps, and
+   * an answer stays where asking the same again fails: the frame says so.
+   */
   readonly reply: Reply<Answers[Name]> | undefined;
   readonly busy: boolean;
   readonly refresh: () => void;
 }
 
 /**
- * Asks again when the members change, when `refresh` is called, and when one of the `live` actions
+ * Asks nothing that roles alone can allow and the caller's do not: that is known beforehand. Else
+ * asks again when the members change, when `refresh` is called, and when one of the `live` actions
  * is seen in the feed. Nothing is asked while `members` is undefined.
  */
 export function useAsked<Name extends keyof Answers>(
@@ -24,27 +31,53 @@ export function useAsked<Name extends keyof Answers>(
   members: Questions[Name] | undefined,
   live: readonly string[] = [],
 ): Asking<Name> {
-  const { credential } = useConsole();
-  const [reply, setReply] = useState<Reply<Answers[Name]>>();
+  const { credential, stale } = useConsole();
+  const [known, setKnown] = useState<Heard<Answers[Name]>>();
   const [busy, setBusy] = useState(true);
   const [round, setRound] = useState(0);
   const refresh = useCallback(() => setRound((count) => count + 1), []);
   useLive(live.length === 0 ? undefined : actionsIn(live), refresh);
   const key = JSON.stringify(members);
+  const withheld = useWithheld(name);
   useEffect(() => {
-    if (members === undefined) return;
+    if (members === undefined || withheld !== undefined) return;
     const stop = new AbortController();
     setBusy(true);
     void replied(ask(name, members, credential, stop.signal)).then((come) => {
       if (stop.signal.aborted) return;
-      setReply(come);
+      setKnown((before) => heard(before, key, come));
       setBusy(false);
     });
     return () => stop.abort();
     // `key` stands for the members: a caller builds a new object each time it draws.
-  }, [name, key, credential, round]);
-  return { reply, busy, refresh };
+  }, [name, key, credential, round, withheld]);
+  const refusal = known?.stale;
+  useEffect(
+    () => (refusal === undefined ? undefined : stale.add({ refusal, again: refresh })),
+    [refusal, refresh, stale],
+  );
+  if (withheld !== undefined) return { reply: withheld, busy: false, refresh };
+  return { reply: known?.reply, busy, refresh };
 }
+
+/**
+ * The refusal of what is of the whole platform, where no grant on a CA can give it; of anything
+ * else the server alone knows.
+ */
+function useWithheld(name: keyof Answers): Extract<Reply<never>, { kind: "refused" }> | undefined {
+  const { caller, tenants } = useConsole();
+  const row: Operation = operations[name];
+  const right = row.on === "platform" ? rightByRoles({ caller, tenants }, name) : undefined;
+  const reason = right === undefined || right.allowed ? undefined : right.reason;
+  return useMemo(() => {
+    if (reason === undefined) return undefined;
+    const refusal = { status: 403, code: unasked, sentence: reason, requestId: "", facts: {} };
+    return { kind: "refused", refusal };
+  }, [reason]);
+}
+
+/** The code of what was not asked for, as `no_answer` is that of what was not answered. */
+const unasked = "unasked";
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
@@ -78,6 +111,16 @@ export function Outcome({ reply }: { readonly reply: Reply<unknown> | undefined 
 /** A refusal as the server put it, with the id under which the log knows it. */
 export function Refused({ refusal }: { readonly refusal: Refusal }) {
   const { sentence, code, requestId, facts } = refusal;
+  if (code === unasked) {
+    return (
+      <p class="notice quiet">
+        <span>
+          <span aria-hidden="true">⊘ </span>
+          {sentence}
+        </span>
+      </p>
+    );
+  }
   const reason = typeof facts.reason === "string" ? ` ${facts.reason}` : "";
   return (
     <div class="notice bad" role="alert">
@@ -85,6 +128,7 @@ export function Refused({ refusal }: { readonly refusal: Refusal }) {
         <span aria-hidden="true">✕ </span>
         {sentence}
         {reason}
+        {typeof facts.capability === "string" && ` Needs ${facts.capability}.`}
         {typeof facts.field === "string" && <span> ({facts.field})</span>}
       </p>
       <p class="quiet small">

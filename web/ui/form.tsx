@@ -1,11 +1,12 @@
 /** Forms: fields with labels and their own faults, one thing sent at a time, nothing typed lost. */
 
 import type { ComponentChildren } from "preact";
-import { useCallback, useId, useState } from "preact/hooks";
+import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
 import { tellChange, useConsole } from "#web/console.ts";
 import { Outcome } from "./asked.tsx";
+import { isFocusLost } from "./focus.ts";
 
 export interface Sending<Name extends keyof Answers> {
   readonly reply: Reply<Answers[Name]> | undefined;
@@ -82,6 +83,11 @@ interface SendFormProps {
 /** A form with its outcome above the buttons. What destroys is never the default of a key. */
 export function SendForm(props: SendFormProps) {
   const { onSend, busy, reply, does, look = "primary", disabled = false, onCancel } = props;
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    // A browser takes the focus from a button that is disabled, here because it was pressed.
+    if (!busy && reply !== undefined && isFocusLost()) button.current?.focus();
+  }, [busy, reply]);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (look !== "danger" && !busy && !disabled) onSend();
@@ -97,6 +103,7 @@ export function SendForm(props: SendFormProps) {
           </button>
         )}
         <button
+          ref={button}
           type={look === "danger" ? "button" : "submit"}
           class={`button ${look}`}
           disabled={busy || disabled}

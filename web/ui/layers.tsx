@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { isFocusLost, isShown } from "./focus.ts";
 
 interface PanelProps {
   readonly title: ComponentChildren;
@@ -16,8 +17,18 @@ interface PanelProps {
 /** Beside the list, or a page of its own where there is no room; `Esc` closes it. */
 export function Panel({ title, closeHref, actions, children }: PanelProps) {
   const id = useId();
+  const panel = useRef<HTMLElement>(null);
+  const row = useRef<HTMLElement | undefined>(undefined);
+  useEffect(() => {
+    // Remembered while it is drawn: once the panel is closed no row is the current one.
+    row.current = document.querySelector<HTMLElement>(currentRow) ?? row.current;
+  });
+  useEffect(() => {
+    if (panel.current !== null) showTop(panel.current, row.current);
+    return () => requestAnimationFrame(() => isFocusLost() && row.current?.focus());
+  }, []);
   return (
-    <aside class="panel" aria-labelledby={id}>
+    <aside ref={panel} class="panel" aria-labelledby={id} tabIndex={-1}>
       <header>
         <h2 id={id}>{title}</h2>
         <a class="button plain" href={closeHref} data-escape="">
@@ -31,14 +42,24 @@ export function Panel({ title, closeHref, actions, children }: PanelProps) {
   );
 }
 
+/** Where there is little room the list is hidden, and with it the row that had the focus. */
+function showTop(panel: HTMLElement, row: HTMLElement | undefined): void {
+  if (document.querySelector("dialog[open]") !== null) return;
+  if (panel.getBoundingClientRect().top < 0) panel.scrollIntoView({ block: "start" });
+  if (row !== undefined && !isShown(row) && isFocusLost()) panel.focus({ preventScroll: true });
+}
+
+const currentRow = 'a.row[aria-current="true"]';
+
 interface DialogProps {
   readonly title: string;
-  readonly onClose: () => void;
+  /** Nothing but what it asks for ends a dialog without one. */
+  readonly onClose?: (() => void) | undefined;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** A modal window; `Esc` and the cross close it. */
+/** A modal window; `Esc` and the cross close it, where that is possible at all. */
 export function Dialog({ title, onClose, wide = false, children }: DialogProps) {
   const window = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -58,14 +79,18 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        onClose?.();
       }}
+      // A browser closes it at the second `Esc`, whatever the first was told.
+      onClose={({ currentTarget }) => currentTarget.isConnected && currentTarget.showModal()}
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="button plain" aria-label="Close" onClick={onClose}>
-          <span aria-hidden="true">×</span>
-        </button>
+        {onClose && (
+          <button type="button" class="button plain" aria-label="Close" onClick={onClose}>
+            <span aria-hidden="true">×</span>
+          </button>
+        )}
       </header>
       {children}
     </dialog>

@@ -8,6 +8,7 @@ import type { Answers, Questions } from "#api/answers.ts";
 import type { ListEnvelope } from "#api/pages.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { pageAfter, pageBefore } from "./paging.ts";
 import { Outcome, useAsked, Waiting } from "./asked.tsx";
 
 export interface Column<Row> {
@@ -137,18 +138,17 @@ interface PagerProps {
 
 /**
  * Cursors lead one way only, so the way back is the browser's own where one came from there, and
- * the first page where a link was opened in the middle.
+ * what the address keeps of the way where a link was opened in the middle.
  */
 function Pager({ answer, first, page }: PagerProps) {
   const address = useAddress();
   const { items, total, has_more, next_cursor } = answer;
-  const newest = hrefWith(address, { cursor: undefined, page: undefined });
   const back = () => {
     if (cameFrom(history.state) === page - 1 && page > 1) history.back();
-    else visit(newest);
+    else visit(hrefWith(address, pageBefore(address.query, page)));
   };
   const on = () => {
-    visit(hrefWith(address, { cursor: next_cursor, page: page + 1 }));
+    visit(hrefWith(address, pageAfter(address.query, page, next_cursor)));
     history.replaceState({ from: page }, "");
   };
   if (items.length === 0 && page === 1) return null;

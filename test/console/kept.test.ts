@@ -1,0 +1,81 @@
+/** What is typed stays: while a re-read fails, and when the session has ended. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import { ConsoleWorld, rootPassword } from "#test/support/instances/console-world.ts";
+import { makeCas } from "#test/support/instances/issue-page.ts";
+
+let world: ConsoleWorld;
+let ca: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start();
+  ca = await makeCas(world);
+}, 60_000);
+
+afterAll(() => world?.stop());
+
+/** As a page does that has changed something, and as the feed does. */
+const reread = `dispatchEvent(new Event("pkid-changed"))`;
+
+describe.skipIf(chromiumPath === undefined)("what is typed in the console", () => {
+  test("stays while the CAs cannot be read again, which is said, and tried again", async () => {
+    const { page, complaints, close } = await world.root(`/console/issue?ca=${ca}`);
+    const names = page.getByLabel("Names");
+    await names.fill("www.example.com");
+    await page.route(/\/api\/ca\?/, (route) => route.fulfill({ status: 503, json: {} }));
+    await page.evaluate(reread);
+    const notice = page.getByText("What is shown may be out of date");
+    await notice.waitFor();
+    expect(await names.inputValue()).toBe("www.example.com");
+    await page.unroute(/\/api\/ca\?/);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await notice.waitFor({ state: "detached" });
+    expect(await names.inputValue()).toBe("www.example.com");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("stays in the dialog of a CA that does not answer, and goes with one that is gone", async () => {
+    const address = `/console/authorities/${ca}?dialog=rotate`;
+    const { page, complaints, close } = await world.root(address);
+    const label = page.getByRole("dialog").getByLabel("Label");
+    await label.fill("typed-label");
+    await page.route(`**/api/ca/${ca}`, (route) => route.abort());
+    await page.evaluate(reread);
+    await page.getByText("What is shown may be out of date").waitFor();
+    expect(await label.inputValue()).toBe("typed-label");
+    await page.unroute(`**/api/ca/${ca}`);
+    await page.route(`**/api/ca/${ca}`, (route) => route.fulfill({ status: 404, json: {} }));
+    await page.evaluate(reread);
+    await label.waitFor({ state: "detached" });
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("stays under the login that a lost session asks for, whatever key is pressed", async () => {
+    const { page, complaints, close } = await world.root(`/console/issue?ca=${ca}`);
+    const names = page.getByLabel("Names");
+    await names.fill("www.example.com");
+    await page.context().clearCookies();
+    await page.evaluate(reread);
+    const dialog = page.getByRole("dialog", { name: "Log in again" });
+    await dialog.waitFor();
+    expect(await dialog.getByRole("button", { name: "Close" }).count()).toBe(0);
+    for (let pressed = 0; pressed < 3; pressed++) await page.keyboard.press("Escape");
+    // Nobody leaves without having been asked.
+    page.once("dialog", (asked) => asked.dismiss());
+    await dialog.getByRole("button", { name: "Leave without logging in" }).click();
+    await page.keyboard.press("Escape");
+    await dialog.getByLabel("User name").fill("root");
+    await dialog.getByLabel("Password", { exact: true }).fill(rootPassword);
+    await dialog.getByRole("button", { name: "Log in" }).first().click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await names.inputValue()).toBe("www.example.com");
+    await page.getByText("It would be issued.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+});

@@ -1,0 +1,83 @@
+/** A lost session that a provider gives back in a window beside the page, which stays as it is. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+
+import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+import {
+  clientSecret,
+  type IdentityProvider,
+  startIdentityProvider,
+} from "#test/support/servers/identity-provider.ts";
+
+let idp: IdentityProvider;
+let instance: Instance;
+let browser: Browser;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const home = newHome();
+  const port = await freePort();
+  const base = `https://localhost:${port}`;
+  idp = await startIdentityProvider(`${base}/auth/callback`, {
+    alice: { name: "Alice Example", groups: ["ops"] },
+  });
+  writeFileSync(join(home, "idp.pem"), idp.ca);
+  const roles = { role_mappings: [{ value: "ops", roles: ["admin"] }] };
+  const oidc = { enabled: true, client_secret: clientSecret, ...roles };
+  instance = await Instance.start({
+    home,
+    config: {
+      server: { port, public_url: base },
+      outbound: { ca_file: join(home, "idp.pem") },
+      oidc: { issuer_url: idp.issuer, client_id: "pkid" },
+      auth: { oidc },
+    },
+  });
+  browser = await openBrowser();
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await instance?.dispose();
+  idp?.stop();
+});
+
+async function atProvider(page: Page): Promise<void> {
+  await page.locator('input[name="login"]').fill("alice");
+  await page.locator('input[name="password"]').fill("any");
+  await page.locator('button[type="submit"]').click();
+  await page.locator('button[type="submit"]').click();
+  await page.getByText("Alice Example").waitFor();
+}
+
+describe.skipIf(chromiumPath === undefined)("a session of a provider that is lost", () => {
+  test("comes back from another window, and what was typed is still there", async () => {
+    const { page, complaints } = await freshPage(browser);
+    await page.goto(`https://localhost:${new URL(instance.url).port}/console/people/tokens`);
+    await page.getByRole("link", { name: "Log in with" }).click();
+    await atProvider(page);
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("kept over a login");
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Make the token" }).click();
+    const dialog = page.getByRole("dialog", { name: "Log in again" });
+    const opened = page.context().waitForEvent("page");
+    await dialog.getByRole("link", { name: "Log in with" }).click();
+    await dialog.getByRole("status").filter({ hasText: "go on here" }).waitFor();
+    const beside = await opened;
+    await atProvider(beside);
+    await beside.close();
+    await dialog.waitFor({ state: "detached" });
+    expect(await name.inputValue()).toBe("kept over a login");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByText("Nobody can show it again").waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 45_000);
+});
