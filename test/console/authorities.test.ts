@@ -101,6 +101,8 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await issue(issuing);
     const path = `/console/authorities/${issuing.id}`;
     const { page, complaints, close } = await world.root(path);
+    await page.getByText("It has signed 1 certificate.").waitFor();
+    expect(await page.getByRole("button", { name: "Delete rolling" }).isDisabled()).toBe(true);
     await tab(page, "Rollover").click();
     await page.getByRole("button", { name: "Retire the old key" }).waitFor();
     await page.getByText("No key of it is superseded.").waitFor();
@@ -111,6 +113,9 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await expectTree(page, "authorities-rotate", "dialog");
     await expectAccessible(page);
     await keepPicture(page, "authorities-rotate");
+    // What cannot be undone is not sent by a key.
+    await dialog(page).getByLabel("Label of the new one").press("Enter");
+    expect(await dialog(page).locator("button.danger").textContent()).toBe("Give rolling a new key");
     await dialog(page).getByRole("button", { name: "Give rolling a new key" }).click();
     await dialog(page).getByText("rolling is superseded.").waitFor();
     await expectAccessible(page);
