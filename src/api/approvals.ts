@@ -111,6 +111,8 @@ function approvalList({ store, enabled, guarded }: Deps) {
     input: {
       status: optional(oneOf(approvalStatuses)),
       class: optional(oneOf(approvalClasses)),
+      // Only what the caller has asked for.
+      mine: otherwise(flag(), false),
       tenant: optional(text({ max: 64 })),
       ...pageFields,
     },
@@ -124,6 +126,7 @@ function approvalList({ store, enabled, guarded }: Deps) {
       const { person } = call.origin.principal;
       const filter = {
         person,
+        mine: call.input.mine,
         status: call.input.status,
         operationClass: call.input.class,
         tenant: await readableTenant(store, call.input.tenant, reach),

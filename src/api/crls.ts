@@ -103,6 +103,8 @@ const crlMembers = {
   available: flag(),
   number: optional(count),
   this_update: optional(time),
+  // thisUpdate is set back, for clients whose clocks are behind; this is when it was signed.
+  published_at: optional(time),
   next_update: optional(time),
   expired: flag(),
   revoked_count: count,
@@ -131,6 +133,7 @@ function listJson(head: CrlHead | undefined, clock: Clock): ValueOf<typeof baseS
     number: head.number,
     this_update: timestamp(head.thisUpdate),
     next_update: timestamp(head.nextUpdate),
+    ...(head.publishedAt !== undefined && { published_at: timestamp(head.publishedAt) }),
   };
   return {
     available: head !== undefined && !expired,

@@ -29,6 +29,7 @@ import {
 import { type GeneralName, generalNameText } from "#core/x509/general-names.ts";
 import { encodeName, nameText } from "#core/x509/names.ts";
 import { type Preview, type PreviewRequest, previewedGates } from "#domain/certificates/preview.ts";
+import { quotaNames } from "#domain/tenants/quotas.ts";
 import { findingShape } from "./lint.ts";
 import { count, fingerprintText, time } from "./shapes.ts";
 
@@ -96,6 +97,7 @@ export const previewShape = shape({
       findings: optional(many(findingShape)),
     }),
   ),
+  quotas: many(shape({ quota: oneOf(quotaNames), limit: count, left: count })),
 });
 
 /** Preview; `requested` are the days asked for. */
@@ -131,6 +133,7 @@ export function previewJson(
       critical,
     })),
     gates,
+    quotas: preview.room,
   };
 }
 

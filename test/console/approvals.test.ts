@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
       width: 360,
     });
     await page.getByRole("link", { name: /narrow-root/ }).click();
-    await page.getByText(hack).first().waitFor();
+    await page.getByRole("complementary").getByText(hack).first().waitFor();
     await expectAccessible(page);
     await page.getByRole("link", { name: "Reject" }).click();
     await page.getByLabel("Comment").fill(hack);
@@ -102,6 +102,28 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     expect(await page.evaluate("window.hacked")).toBeUndefined();
     const found = await world.instance.admin<{ status: string }>("GET", `/api/approvals/${id}`);
     expect(found.status).toBe("rejected");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("tell apart what reads the same, and a filter that hides all from nothing at all", async () => {
+    await byOther("told-root", "Example One");
+    await byRoot("told-root");
+    const { page, complaints, close } = await world.root("/console/approvals?status=pending");
+    const rows = page.getByRole("row").filter({ hasText: "told-root" });
+    await rows.filter({ hasText: "Example One" }).waitFor();
+    expect(await rows.count()).toBe(2);
+    await page.getByRole("link", { name: "Mine" }).click();
+    await rows.filter({ hasText: "Example One" }).waitFor({ state: "detached" });
+    expect(await rows.count()).toBe(1);
+    await page.getByText("not needed").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "All", exact: true }).click();
+    await rows.filter({ hasText: "Example One" }).getByRole("link").click();
+    await page.getByRole("link", { name: "Approve", exact: true }).click();
+    await page.getByRole("dialog", { name: /^Approve: Example One: Make the root CA/ }).waitFor();
+    await page.goto(`${world.origin}/console/approvals?class=kek.rotate`);
+    await page.getByText("No request is as the filters say.").waitFor();
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -49,6 +49,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     const sent = sentBy(page);
     await page.getByLabel("Names").fill("www.example.com,192.0.2.7 ");
     await page.getByText("It would be issued.").waitFor();
+    await page.getByRole("row", { name: "Quota" }).getByText("no limit is set").waitFor();
     expect(
       await page.getByRole("row", { name: "Key", exact: false }).last().textContent(),
     ).toContain("pass");

@@ -170,6 +170,9 @@ export function approvalContract(given: () => { store: Store; home: string }): v
       first.id,
     ]);
     expect(await ids({})).toEqual([]);
+    const mine = { reach: "platform", mine: true };
+    expect(await ids({ ...mine, person: stranger.person })).toEqual([third.id]);
+    expect(await ids({ ...mine, status: "pending" })).toEqual([]);
     const lookalikes: readonly Person[] = [
       personNamed(`maker-${home} <${home}@x.test>`),
       personNamed(`${home}@x.test`),

@@ -1,11 +1,13 @@
 /** What waits for a second person: the inbox, one's own requests, and what was decided. */
 
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
-import { hrefOf, hrefWith } from "#web/address.ts";
+import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { RequestPanel } from "#web/pages/approvals/request.tsx";
+import { targetOf } from "#web/pages/approvals/target.ts";
 import type { PageProps } from "#web/page.ts";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
+import { plainText, shortText } from "#web/ui/plain.ts";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
@@ -15,18 +17,28 @@ import { Distance, Time } from "#web/ui/time.tsx";
 export function ApprovalsPage({ rest: [id] }: PageProps) {
   const address = useAddress();
   const { status, class: operationClass, tenant } = address.query;
-  const waiting = status === "pending";
+  const mine = address.query.mine === "true";
+  const part = mine ? "mine" : status === "pending" ? "inbox" : "all";
   return (
     <>
       <Heading name="Approvals" />
       <nav class="tabs" aria-label="Parts of the page">
         <a
           href={hrefOf(["approvals"], { status: "pending", tenant })}
-          aria-current={waiting ? "page" : undefined}
+          aria-current={part === "inbox" ? "page" : undefined}
         >
           Inbox
         </a>
-        <a href={hrefOf(["approvals"], { tenant })} aria-current={waiting ? undefined : "page"}>
+        <a
+          href={hrefOf(["approvals"], { mine: true, tenant })}
+          aria-current={part === "mine" ? "page" : undefined}
+        >
+          Mine
+        </a>
+        <a
+          href={hrefOf(["approvals"], { tenant })}
+          aria-current={part === "all" ? "page" : undefined}
+        >
           All
         </a>
       </nav>
@@ -34,7 +46,7 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
       <div class="beside">
         <List
           name="approval.list"
-          members={{ status, class: operationClass, tenant }}
+          members={{ status, class: operationClass, mine: mine || undefined, tenant }}
           caption="Requests for approval, newest first"
           columns={columns}
           keyOf={(row) => row.id}
@@ -48,16 +60,7 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
               </p>
             )
           }
-          empty={
-            <>
-              <p>
-                {waiting ? "Nothing waits for you or anybody else." : "No request was ever made."}
-              </p>
-              <a class="button plain" href={hrefWith(address, { status: undefined })}>
-                Show all requests
-              </a>
-            </>
-          }
+          empty={<NoRequests />}
         />
         {id !== undefined && (
           <RequestPanel id={id} closeHref={hrefOf(["approvals"], address.query)} />
@@ -67,8 +70,54 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
   );
 }
 
+/** A filter that hides all is no sign that there is nothing. */
+function NoRequests() {
+  const { query } = useAddress();
+  const { status, class: operationClass, mine, tenant } = query;
+  const filtered = operationClass !== undefined || tenant !== undefined;
+  if (status === "pending" && mine === undefined && !filtered) {
+    return (
+      <>
+        <p>Nothing waits for you or anybody else.</p>
+        <ShowAll />
+      </>
+    );
+  }
+  if (status === undefined && !filtered) {
+    return (
+      <>
+        <p>{mine === undefined ? "No request was ever made." : "You have asked for nothing."}</p>
+        {mine !== undefined && <ShowAll />}
+      </>
+    );
+  }
+  return (
+    <>
+      <p>No request is as the filters say.</p>
+      <ShowAll />
+    </>
+  );
+}
+
+const ShowAll = () => (
+  <a class="button plain" href={hrefOf(["approvals"])}>
+    Show all requests
+  </a>
+);
+
 const columns: readonly Column<RowOf<"approval.list">>[] = [
-  { name: "What", cell: ({ summary }) => summary },
+  {
+    name: "What",
+    cell: (approval) => {
+      const target = targetOf(approval);
+      return (
+        <>
+          {approval.summary}
+          {target !== undefined && <span class="quiet"> {plainText(target)}</span>}
+        </>
+      );
+    },
+  },
   { name: "State", cell: ({ status }) => <Status word={status} /> },
   {
     name: "Approved",
@@ -80,6 +129,11 @@ const columns: readonly Column<RowOf<"approval.list">>[] = [
     name: "By",
     wide: true,
     cell: ({ requested_by, requested_by_name }) => requested_by_name ?? requested_by,
+  },
+  {
+    name: "Said",
+    wide: true,
+    cell: ({ decisions }) => shortText(decisions.findLast(({ comment }) => comment)?.comment ?? ""),
   },
   { name: "Asked", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: "Lapses", wide: true, cell: ({ expires_at }) => <Distance at={expires_at} /> },

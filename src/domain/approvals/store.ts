@@ -100,6 +100,8 @@ export interface ApprovalFilter {
   readonly reach: Reach;
   /** Whose own requests are shown, wherever they are. */
   readonly person: Person;
+  /** Only those. */
+  readonly mine?: boolean | undefined;
   readonly status?: ApprovalStatus | undefined;
   readonly operationClass?: ApprovalClass | undefined;
   readonly tenant?: TenantId | undefined;

@@ -9,7 +9,7 @@ import { secondsPerDay } from "#core/time.ts";
 import type { GeneralName } from "#core/x509/general-names.ts";
 import type { Name } from "#core/x509/names.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import { type TenantVerdict, tenantVerdict } from "#domain/tenants/quotas.ts";
+import { type QuotaRoom, type TenantVerdict, tenantVerdict } from "#domain/tenants/quotas.ts";
 import type { Ceremony } from "./ceremony.ts";
 import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 
@@ -32,6 +32,8 @@ export interface Preview extends Planned {
   /** What an issue would be refused with; a missing key alone refuses nothing. */
   readonly refusal: Problem | undefined;
   readonly gates: readonly PreviewedGate[];
+  /** What is left of the tenant's quotas, those it has. */
+  readonly room: readonly QuotaRoom[];
 }
 
 /** The gates of a certificate, then those of its tenant. */
@@ -73,22 +75,20 @@ export async function preview(
   const accepted = gates.every(({ status }) => status !== "fail");
   const refusal = accepted ? undefined : refusalOf(decided, verdict);
   const parks = accepted && context.profile.requireApproval;
-  return { ...plan, keyProvided, gates, accepted, parks, refusal };
+  return { ...plan, keyProvided, gates, accepted, parks, refusal, room: verdict.room };
 }
 
 /** What comes behind the gates of the table (GATE-2), where the tenant has anything to say. */
-function tenantGate(verdict: TenantVerdict): readonly PreviewedGate[] {
-  if (verdict === "unlimited") return [];
-  if (verdict === "room") return [{ name: "quota", status: "pass" }];
-  if (verdict.code === "tenant_suspended") {
+function tenantGate({ refusal, room }: TenantVerdict): readonly PreviewedGate[] {
+  if (refusal === undefined) return room.length === 0 ? [] : [{ name: "quota", status: "pass" }];
+  if (refusal.code === "tenant_suspended") {
     return [{ name: "tenant", status: "fail", reason: "suspended" }];
   }
-  return [{ name: "quota", status: "fail", reason: String(verdict.facts.quota) }];
+  return [{ name: "quota", status: "fail", reason: String(refusal.facts.quota) }];
 }
 
 function refusalOf(decided: Clearance, verdict: TenantVerdict): Problem | undefined {
-  if (!decided.cleared) return decided.refusal;
-  return typeof verdict === "string" ? undefined : verdict;
+  return decided.cleared ? verdict.refusal : decided.refusal;
 }
 
 /** Nothing can be said of a key that is not there. */

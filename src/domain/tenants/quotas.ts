@@ -31,7 +31,22 @@ export async function requireTenant(tx: Unit, tenant: TenantId): Promise<void> {
 }
 
 /** What the tenant says to one leaf more, for a preview; reserves nothing. */
-export type TenantVerdict = "unlimited" | "room" | Problem;
+export interface TenantVerdict {
+  /** What an issue would be refused with. */
+  readonly refusal: Problem | undefined;
+  /** Quota by quota what is left; of a tenant without quotas none is counted. */
+  readonly room: readonly QuotaRoom[];
+}
+
+/** How much of one quota is left. */
+export interface QuotaRoom {
+  readonly quota: (typeof quotaNames)[number];
+  readonly limit: number;
+  readonly left: number;
+}
+
+/** The quotas that refuse certificates. */
+export const quotaNames = ["max_certs_per_day", "max_active_certs"] as const;
 
 /** What `requireActive` and `reserveLeaf` would say now. */
 export async function tenantVerdict(
@@ -40,11 +55,23 @@ export async function tenantVerdict(
   now: Instant,
 ): Promise<TenantVerdict> {
   const record = await tenants.named(tenant);
-  if (record?.status !== "active") return refuse("tenant_suspended");
+  if (record?.status !== "active") return { refusal: refuse("tenant_suspended"), room: [] };
   const { maxCertsPerDay, maxActiveCerts } = record.quotas;
-  if (maxCertsPerDay === 0 && maxActiveCerts === 0) return "unlimited";
+  if (maxCertsPerDay === 0 && maxActiveCerts === 0) return { refusal: undefined, room: [] };
   const state = { status: record.status, maxCertsPerDay, maxActiveCerts };
-  return exhausted(state, await tenants.used(tenant, now), now) ?? "room";
+  const used = await tenants.used(tenant, now);
+  return { refusal: exhausted(state, used, now), room: roomIn(state, used) };
+}
+
+/** A quota that was lowered below what is used has nothing left, and not less. */
+function roomIn({ maxCertsPerDay, maxActiveCerts }: TenantState, { today, active }: Used) {
+  const quotas: readonly QuotaRoom[] = [
+    { quota: "max_certs_per_day", limit: maxCertsPerDay, left: maxCertsPerDay - today },
+    { quota: "max_active_certs", limit: maxActiveCerts, left: maxActiveCerts - active },
+  ];
+  return quotas
+    .filter(({ limit }) => limit > 0)
+    .map(({ quota, limit, left }) => ({ quota, limit, left: Math.max(0, left) }));
 }
 
 function exhausted(

@@ -150,6 +150,23 @@ describe("a quota that is used up", () => {
     });
   });
 
+  test("says in a preview what is left of each quota, and nothing of a quota there is not", async () => {
+    const quotas = async () => {
+      const asked = { path: { id: ca.id }, body: { csr: csr() } };
+      return (await world.ask("cert.preview", rootOrigin.principal, asked)).quotas;
+    };
+    expect(await quotas()).toEqual([]);
+    await limit({ maxCertsPerDay: 5 });
+    await issue();
+    expect(await quotas()).toEqual([{ quota: "max_certs_per_day", limit: 5, left: 4 }]);
+    await issue();
+    await limit({ maxCertsPerDay: 1, maxActiveCerts: 3 });
+    expect(await quotas()).toEqual([
+      { quota: "max_certs_per_day", limit: 1, left: 0 },
+      { quota: "max_active_certs", limit: 3, left: 1 },
+    ]);
+  });
+
   test("refuses also when what is used cannot be read", async () => {
     await limit({ maxCertsPerDay: 100 });
     world.store.beforeWrite = (operation) => {

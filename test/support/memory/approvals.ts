@@ -75,8 +75,9 @@ function listed({ input: _input, ...one }: ApprovalRecord): ListedApproval {
 }
 
 function meets(filter: ApprovalFilter, one: ApprovalRecord): boolean {
-  const { reach, person, status, operationClass, tenant } = filter;
-  if (!coversTenant(reach, one.tenant) && !isSamePerson(person, one.maker.person)) return false;
+  const { reach, person, mine, status, operationClass, tenant } = filter;
+  const covered = mine !== true && coversTenant(reach, one.tenant);
+  if (!covered && !isSamePerson(person, one.maker.person)) return false;
   if (status !== undefined && one.status !== status) return false;
   if (operationClass !== undefined && one.operationClass !== operationClass) return false;
   return tenant === undefined || one.tenant === tenant;

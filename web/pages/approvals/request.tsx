@@ -11,9 +11,11 @@ import { Copy } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
+import { plainText, shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
 import { Details } from "./details.tsx";
+import { targetOf } from "./target.ts";
 
 type Approval = Answers["approval.show"];
 
@@ -48,9 +50,14 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
     close();
     onChange();
   };
-  const { id, summary, status, failure, result, fingerprint } = approval;
+  const { id, status, failure, result, fingerprint } = approval;
+  const target = targetOf(approval);
   return (
-    <Panel title={summary} closeHref={closeHref} actions={<Decisions approval={approval} />}>
+    <Panel
+      title={titleOf(approval)}
+      closeHref={closeHref}
+      actions={<Decisions approval={approval} />}
+    >
       <p>
         <Status word={status} /> {approval.approvals_count} of {approval.required_approvals}{" "}
         approvals
@@ -63,7 +70,10 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
         <dt>Class</dt>
         <dd class="mono">{approval.operation_class}</dd>
         <dt>Concerns</dt>
-        <dd>{approval.resource_name}</dd>
+        <dd>
+          {plainText(approval.resource_name)}
+          {target !== undefined && `: ${plainText(target)}`}
+        </dd>
         <dt>{status === "pending" ? "Lapses" : "Lapsed or lapses"}</dt>
         <dd>
           <Distance at={approval.expires_at} />
@@ -199,8 +209,8 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
     if ((await send({ id: approval.id, comment })) !== undefined) onDone();
   };
   return (
-    <Dialog title="Approve" onClose={onClose}>
-      <p>{approval.summary}</p>
+    <Dialog title={`Approve: ${titleOf(approval)}`} onClose={onClose}>
+      <What approval={approval} />
       <p>
         {last
           ? "Yours is the last approval it needs: it is executed at once, in its maker's name."
@@ -231,8 +241,8 @@ function Reject({ approval, onClose, onDone }: DecisionProps) {
     if ((await send({ id: approval.id, comment, ...withdraw })) !== undefined) onDone();
   };
   return (
-    <Dialog title={does} onClose={onClose}>
-      <p>{approval.summary}</p>
+    <Dialog title={`${does}: ${titleOf(approval)}`} onClose={onClose}>
+      <What approval={approval} />
       <p>One rejection ends it for good; whoever still wants it asks anew.</p>
       <SendForm
         onSend={() => void submit()}
@@ -260,8 +270,8 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
     if ((await send({ id: approval.id })) !== undefined) onDone();
   };
   return (
-    <Dialog title="Execute it again" onClose={onClose}>
-      <p>{approval.summary}</p>
+    <Dialog title={`Execute again: ${titleOf(approval)}`} onClose={onClose}>
+      <What approval={approval} />
       <SendForm
         onSend={() => void submit()}
         busy={busy}
@@ -272,6 +282,21 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
       />
     </Dialog>
   );
+}
+
+/** Said again where it is decided: what, and for whom. */
+const What = ({ approval }: Pick<RequestProps, "approval">) => (
+  <p>
+    {plainText(approval.summary)} Asked by{" "}
+    {plainText(approval.requested_by_name ?? approval.requested_by)},{" "}
+    <Time at={approval.created_at} />.
+  </p>
+);
+
+/** What tells it from others comes first. */
+function titleOf(approval: Approval): string {
+  const target = targetOf(approval);
+  return target === undefined ? approval.summary : `${shortText(target)}: ${approval.summary}`;
 }
 
 interface CommentProps {

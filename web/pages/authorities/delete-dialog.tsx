@@ -6,6 +6,7 @@ import { Dialog } from "#web/ui/layers.tsx";
 import { CheckField, TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, holderWord } from "./ca.ts";
+import { useWhyNotDeleted } from "./deletable.ts";
 import { explained } from "./refusals.ts";
 import { filled } from "./members.ts";
 import { useTyped } from "./typed.tsx";
@@ -19,6 +20,7 @@ interface DeleteDialogProps {
 export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
   const sending = useSend("ca.delete");
   const [typed, change] = useTyped({ destroyKey: false, confirmed: "" });
+  const whyNot = useWhyNotDeleted(ca);
   const send = async () => {
     const members = { id: ca.id, destroy_key: typed.destroyKey || undefined };
     const done = await sending.send(filled(members));
@@ -29,6 +31,7 @@ export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
       <GuardedForm
         operation="ca.delete"
         where={{ caId: ca.id, tenantId: ca.tenant_id }}
+        unless={whyNot}
         incomplete={typed.destroyKey && typed.confirmed !== ca.label}
         onSend={send}
         busy={sending.busy}

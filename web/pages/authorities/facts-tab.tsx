@@ -21,6 +21,7 @@ import {
   keyWords,
   roleWord,
 } from "./ca.ts";
+import { useWhyNotDeleted } from "./deletable.ts";
 import { useAncestors } from "./relatives.ts";
 
 /** The first tab of a CA. */
@@ -189,6 +190,7 @@ const belowColumns = [
 /** What is done seldom, last of all. */
 function Remaining({ ca }: { readonly ca: Ca }) {
   const address = useAddress();
+  const whyNotDeleted = useWhyNotDeleted(ca);
   const where = { caId: ca.id, tenantId: ca.tenant_id };
   return (
     <section class="card" aria-label="Seldom done">
@@ -209,6 +211,7 @@ function Remaining({ ca }: { readonly ca: Ca }) {
           where={where}
           look="danger"
           href={hrefWith(address, { dialog: "delete" })}
+          unless={whyNotDeleted}
         >
           Delete {ca.label}
         </Action>

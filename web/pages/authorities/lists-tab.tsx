@@ -89,12 +89,17 @@ const columnsOf = (ca: Ca): readonly Column<Scope>[] => [
   { name: "List", cell: ({ scope }) => scopeWords(scope) },
   { name: "State", cell: ({ base }) => <ListState list={base} /> },
   { name: "Number", cell: ({ base }) => base.number ?? "–" },
-  { name: "Signed", cell: ({ base }) => <Distance at={base.this_update} /> },
+  { name: "Signed", cell: ({ base }) => <Distance at={signedAt(base)} /> },
+  { name: "Valid from", cell: ({ base }) => <Time at={base.this_update} />, wide: true },
   { name: "Next by", cell: ({ base }) => <Time at={base.next_update} /> },
   { name: "Entries", cell: ({ base }) => base.revoked_count.toLocaleString("en") },
   { name: "Delta", cell: ({ delta }) => <DeltaWords delta={delta} /> },
   { name: "Files", cell: (scope) => <ScopeFiles ca={ca} scope={scope} /> },
 ];
+
+/** A list of before that was recorded has only the time it says of itself, which is set back. */
+export const signedAt = ({ published_at, this_update }: State["base"]): string | undefined =>
+  published_at ?? this_update;
 
 /** Whether relying parties can use it now, by word and sign. */
 export function ListState({ list }: { readonly list: State["base"] }) {

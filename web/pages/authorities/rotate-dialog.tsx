@@ -76,6 +76,7 @@ export function RotateDialog({ ca, onClose, onMade }: RotateDialogProps) {
         busy={sending.busy}
         reply={reply}
         does={`Give ${old.label} a new key`}
+        look="danger"
         onCancel={onClose}
       >
         <RotateFields old={old} lineage={lineage} typed={typed} change={change} reply={reply} />

@@ -17,7 +17,7 @@ import { caActions, caHref, holderWord, keyWords } from "./ca.ts";
 import { CreateDialog } from "./create-dialog.tsx";
 import { type FiguresOfTree, useFigures } from "./figures.ts";
 import { type TreeRow, treeOf } from "./forest.ts";
-import { ListState } from "./lists-tab.tsx";
+import { ListState, signedAt } from "./lists-tab.tsx";
 import { RequestDialog } from "./request-dialog.tsx";
 
 /** One question for the CAs; what each has issued is asked for as its row comes into sight. */
@@ -195,7 +195,7 @@ function ListCell({ id, figures }: { readonly id: string; readonly figures: Figu
   return (
     <>
       {!list.available && <ListState list={list} />}{" "}
-      {list.this_update !== undefined && <Distance at={list.this_update} />}
+      {list.number !== undefined && <Distance at={signedAt(list)} />}
     </>
   );
 }

@@ -39,6 +39,27 @@ export function Gates({ gates, caption }: { readonly gates: readonly Gate[]; cap
   );
 }
 
+/** The gates of a preview; one whose tenant has no quota says so. */
+export function previewedGates({ gates, quotas }: Answers["cert.preview"]): readonly Gate[] {
+  const reason = quotas.map(roomText).join(", ") || "no limit is set";
+  if (gates.some(({ name }) => name === "quota")) {
+    return gates.map((gate) => (gate.name === "quota" ? { ...gate, reason } : gate));
+  }
+  // The quotas of a suspended tenant are not counted.
+  if (gates.some(({ name }) => name === "tenant")) return gates;
+  return gates.concat({ name: "quota", status: "pass", reason });
+}
+
+type Room = Answers["cert.preview"]["quotas"][number];
+
+const roomText = ({ quota, limit, left }: Room): string =>
+  `${left.toLocaleString("en")} of ${limit.toLocaleString("en")} ${roomWords[quota]}`;
+
+const roomWords = {
+  max_certs_per_day: "left today",
+  max_active_certs: "active certificates left",
+} as const satisfies Record<Room["quota"], string>;
+
 /** The gates a refusal names; none of another refusal. */
 export function gatesIn(reply: Reply<unknown> | undefined): readonly Gate[] {
   if (reply?.kind !== "refused" || reply.refusal.code !== "gate_refused") return [];

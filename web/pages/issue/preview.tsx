@@ -6,7 +6,7 @@ import type { Reply } from "#web/api.ts";
 import { Outcome } from "#web/ui/asked.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { Time } from "#web/ui/time.tsx";
-import { Gates } from "./gates.tsx";
+import { Gates, previewedGates } from "./gates.tsx";
 
 interface PreviewProps {
   readonly reply: Reply<Answers["cert.preview"]> | undefined;
@@ -36,7 +36,7 @@ function Previewed({ preview }: { readonly preview: Answers["cert.preview"] }) {
       <p class={tone} role="status">
         <span aria-hidden="true">{sign}</span> {sentence}
       </p>
-      <Gates gates={preview.gates} caption="What the gates say" />
+      <Gates gates={previewedGates(preview)} caption="What the gates say" />
       <dl>
         <dt>Subject</dt>
         <dd>{preview.subject || "none"}</dd>

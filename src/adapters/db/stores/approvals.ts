@@ -162,7 +162,7 @@ async function withDecisions(
 
 function meeting({ t }: Connection, filter: ApprovalFilter): SQL | undefined {
   const a = t.approvals;
-  const { reach, person, status, operationClass, tenant } = filter;
+  const { reach, person, mine, status, operationClass, tenant } = filter;
   const account = and(
     eq(a.makerVoucher, person.voucher),
     eq(a.makerIssuer, person.issuer),
@@ -174,7 +174,7 @@ function meeting({ t }: Connection, filter: ApprovalFilter): SQL | undefined {
   const within =
     reach === "platform" ? undefined : or(inArray(a.tenant, [...reach.tenants]), ownOrNone);
   return and(
-    within ?? sql`true`,
+    mine ? ownOrNone : (within ?? sql`true`),
     status === undefined ? undefined : eq(a.status, status),
     operationClass === undefined ? undefined : eq(a.operationClass, operationClass),
     tenant === undefined ? undefined : eq(a.tenant, tenant),
