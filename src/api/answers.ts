@@ -19,8 +19,10 @@ import type { blockedKeyHandlers } from "./blocked-keys.ts";
 import type { bulkHandlers } from "./bulk.ts";
 import type { bulkRevocationHandlers } from "./bulk-revocations.ts";
 import type { canaryHandlers } from "./canary.ts";
+import type { certificateCountHandlers } from "./certificate-counts.ts";
 import type { certificateHandlers } from "./certificates.ts";
 import type { clockHandlers } from "./clock.ts";
+import type { crlListHandlers } from "./crl-list.ts";
 import type { crlAdministration } from "./crls.ts";
 import type { crossSignHandlers } from "./cross-signs.ts";
 import type { eventStreamHandlers } from "./event-stream.ts";
@@ -99,9 +101,11 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof bulkHandlers> &
   ReturnType<typeof bulkRevocationHandlers> &
   ReturnType<typeof canaryHandlers> &
+  ReturnType<typeof certificateCountHandlers> &
   ReturnType<typeof certificateHandlers> &
   ReturnType<typeof clockHandlers> &
   ReturnType<typeof crlAdministration> &
+  ReturnType<typeof crlListHandlers> &
   ReturnType<typeof crossSignHandlers> &
   ReturnType<typeof eventStreamHandlers> &
   ReturnType<typeof externalHandlers> &

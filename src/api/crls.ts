@@ -109,8 +109,9 @@ const crlMembers = {
   expired: flag(),
   revoked_count: count,
 };
-const baseShape = shape(crlMembers);
-const deltaShape = shape({ ...crlMembers, base_crl_number: optional(count) });
+/** A list, and a delta, as `crl.status` tells of them. */
+export const baseShape = shape(crlMembers);
+export const deltaShape = shape({ ...crlMembers, base_crl_number: optional(count) });
 const newestMembers = { base: baseShape, delta: deltaShape };
 
 const stateShape = shape({
@@ -127,7 +128,11 @@ const publishedShape = shape({
 
 const importedShape = shape({ imported: count, already_revoked: count });
 
-function listJson(head: CrlHead | undefined, clock: Clock): ValueOf<typeof baseShape> {
+/** The state of the newest list of a scope. */
+export function listJson(
+  head: CrlHead | undefined,
+  clock: Pick<Clock, "now">,
+): ValueOf<typeof baseShape> {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
   const facts = head && {
     number: head.number,
@@ -143,7 +148,11 @@ function listJson(head: CrlHead | undefined, clock: Clock): ValueOf<typeof baseS
   };
 }
 
-const deltaJson = (head: CrlHead | undefined, clock: Clock): ValueOf<typeof deltaShape> => ({
+/** The same of the delta on it. */
+export const deltaJson = (
+  head: CrlHead | undefined,
+  clock: Pick<Clock, "now">,
+): ValueOf<typeof deltaShape> => ({
   ...listJson(head, clock),
   ...(head === undefined ? {} : { base_crl_number: head.base }),
 });

@@ -13,6 +13,7 @@ import {
 } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { thePlatform } from "#domain/access/targets.ts";
+import type { ClockPause } from "#domain/clock-watch.ts";
 import type { JobLook } from "#domain/preflight/part.ts";
 import type { OperationName } from "#operations";
 import { present, time, timeText } from "./shapes.ts";
@@ -31,10 +32,11 @@ export interface InstanceHandlerDeps {
   readonly settings: () => Promise<readonly Setting[]>;
   /** Undefined until the instance serves. */
   readonly jobs: () => readonly JobLook[] | undefined;
+  readonly clockPause: () => ClockPause;
 }
 
 /** Handlers for `config.show` and `job.list`. */
-export function instanceHandlers({ settings, jobs }: InstanceHandlerDeps) {
+export function instanceHandlers({ settings, jobs, clockPause }: InstanceHandlerDeps) {
   return {
     "config.show": operation({
       summary: "The configuration in force without its secrets, and where each value comes from.",
@@ -46,10 +48,11 @@ export function instanceHandlers({ settings, jobs }: InstanceHandlerDeps) {
       }),
     }),
     "job.list": operation({
-      summary: "What runs by itself in this process, and when it last did.",
+      summary:
+        "What runs by itself in this process, when it last did, and what a step of the clock pauses.",
       target: thePlatform,
-      output: shape({ jobs: many(jobShape) }),
-      run: async () => ({ jobs: (jobs() ?? []).map(jobJson) }),
+      output: shape({ jobs: many(jobShape), clock: clockShape }),
+      run: async () => ({ jobs: (jobs() ?? []).map(jobJson), clock: clockJson(clockPause()) }),
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
 }
@@ -69,6 +72,22 @@ const jobShape = shape({
   last_failure: optional(words()),
   late: flag(),
 });
+
+/** Nothing is paused where no member is there (PRC-4). */
+const clockShape = shape({
+  /** Issuance waits until then: the time of the last event before a step back. */
+  behind_until: optional(time),
+  /** Mass actions wait for a confirmation of the time: where a step ahead began and ended. */
+  ahead_from: optional(time),
+  ahead_to: optional(time),
+});
+
+const clockJson = ({ behindUntil, ahead }: ClockPause) =>
+  present({
+    behind_until: timeText(behindUntil),
+    ahead_from: timeText(ahead?.from),
+    ahead_to: timeText(ahead?.to),
+  });
 
 const jobJson = (job: JobLook) =>
   present({

@@ -20,7 +20,7 @@ import { warningsOf } from "#domain/expiry/notice.ts";
 import type { Entry, Reports } from "#domain/expiry/report.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { readableCa } from "./pages.ts";
+import { readableCa, readableTenant } from "./pages.ts";
 import { count, serialText, time } from "./shapes.ts";
 
 interface Deps {
@@ -41,6 +41,7 @@ function expiring({ store, reports }: Deps) {
     target: anyScope,
     input: {
       ca: optional(text({ max: 64 })),
+      tenant: optional(text({ max: 64 })),
       days: optional(integer(0, 36_500)),
       severity: optional(oneOf(severities)),
       include_superseded: otherwise(flag(), false),
@@ -50,9 +51,10 @@ function expiring({ store, reports }: Deps) {
     run: async ({ input, reach }) => {
       const { ca: named, days, severity, include_superseded: superseded, limit } = input;
       const ca = named === undefined ? undefined : await readableCa(store, named, reach);
+      const tenant = await readableTenant(store, input.tenant, reach);
       const listing = { days, severity, superseded, limit };
       const { at, thresholds, counts, total, entries } = await reports.report(
-        { reach, ca },
+        { reach, ca, tenant },
         listing,
       );
       return {

@@ -124,6 +124,7 @@ export function frontDoor(deps: FrontDeps) {
       instance: {
         settings: () => settingsInForce(deps.inForce(), deps.read),
         jobs: () => deps.schedules.look?.jobLooks(),
+        clockPause: () => deps.parts.clockWatch.pause,
       },
     },
     () => catalog,

@@ -22,6 +22,8 @@ import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { canaryHandlers } from "#api/canary.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { clockHandlers } from "#api/clock.ts";
+import { certificateCountHandlers } from "#api/certificate-counts.ts";
+import { crlListHandlers } from "#api/crl-list.ts";
 import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { externalHandlers } from "#api/external.ts";
@@ -150,18 +152,27 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...issuanceHandlers({ store, issuance, profiles }),
     ...bulkHandlers({ bulk, itemGate: deps.fourEyes.itemGate }),
     ...validationHandlers({ store, clock, paths: deps.paths }),
-    ...certificateHandlers({ store, clock, profiles }),
-    ...pinningHandlers({ store }),
-    ...transparencyHandlers({ store, monitor: parts.transparency.monitor }),
+    ...inventoryHandlers(deps),
     ...revocationHandlers({ store, revoker }),
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
+    ...crlListHandlers({ store, clock, publisher, presigns: config.presign.enabled }),
     ...crlHandlers({ store, clock, publisher, scopes, crl: config.crl }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
     ...acmeAnswers(deps),
     ...acmeOperations(deps),
+  };
+}
+
+/** What is remembered of certificates. */
+function inventoryHandlers({ store, clock, parts: { profiles, transparency } }: HandlerDeps) {
+  return {
+    ...certificateCountHandlers({ store, clock }),
+    ...certificateHandlers({ store, clock, profiles }),
+    ...pinningHandlers({ store }),
+    ...transparencyHandlers({ store, monitor: transparency.monitor }),
   };
 }
 

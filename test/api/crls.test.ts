@@ -4,6 +4,7 @@ import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import { encodePem } from "#core/asn1/pem.ts";
+import { crlListHandlers } from "#api/crl-list.ts";
 import { crlAdministration } from "#api/crls.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Perform } from "#domain/access/perform.ts";
@@ -75,6 +76,7 @@ test("the status follows publication and expiry", async () => {
     number: 1,
     this_update: "2026-06-01T11:55:00.000000Z",
     next_update: "2026-06-08T12:00:00.000000Z",
+    published_at: "2026-06-01T12:00:00.000000Z",
     expired: false,
     revoked_count: 1,
   });
@@ -83,6 +85,7 @@ test("the status follows publication and expiry", async () => {
     number: 2,
     this_update: "2026-06-01T11:55:01.000000Z",
     next_update: "2026-06-01T13:00:00.000000Z",
+    published_at: "2026-06-01T12:00:00.000000Z",
     expired: false,
     revoked_count: 0,
     base_crl_number: 1,
@@ -132,4 +135,28 @@ test("a list is imported as PEM or base64, and only by who manages the CA", asyn
     expect(await codeOf(call("crl.import", { body: { crl } }))).toBe("invalid_field");
   }
   expect(await codeOf(call("crl.import", { body: {} }))).toBe("missing_field");
+});
+
+test("what each CA publishes is told at once, with its responder", async () => {
+  await call("crl.publish");
+  const list = crlListHandlers({ ...small, presigns: false });
+  const asked = async () => {
+    const answer = await askJson(
+      perform,
+      {
+        operation: "crl.list",
+        origin: rootOrigin,
+        path: {},
+        query: new URLSearchParams(),
+        body: async () => undefined,
+      },
+      list["crl.list"],
+    );
+    return JSON.parse(JSON.stringify(answer.body));
+  };
+  const answer = await asked();
+  expect(answer).toMatchObject({ total: 1, presigned: { enabled: false, answers: 0 } });
+  const [one] = answer.items;
+  const { base, delta } = await call("crl.status");
+  expect(one).toMatchObject({ ca_id: small.ca.id, ca_label: small.ca.label, base, delta });
 });

@@ -180,3 +180,25 @@ test("a grant on one CA shows what that CA signed", async () => {
   });
   expect(names(await expiring({}, somebody("grantee")))).toEqual(["foreign"]);
 });
+
+describe("of one tenant", () => {
+  test("its own CAs alone are reported and counted", async () => {
+    expect(names(await expiring({ tenant: "lab" }))).toEqual(["foreign"]);
+    expect(names(await expiring({ tenant: "web" }))).not.toContain("foreign");
+    const counted = await world.ask("inventory.certificates", admin, { query: { tenant: "lab" } });
+    expect(counted).toMatchObject({ cas: 2, good: 1, held: 0, revoked: 0, expired: 0 });
+    const { cas, good, revoked } = await world.ask("inventory.certificates", admin);
+    expect({ cas, revoked }).toEqual({ cas: 4, revoked: 1 });
+    expect(good).toBeGreaterThan(5);
+  });
+
+  test("a tenant one may not read is none", async () => {
+    const auditor = somebody("auditor", { web: ["auditor"] });
+    const foreign = refusal(expiring({ tenant: "lab" }, auditor));
+    const query = { tenant: "lab" };
+    const counts = refusal(world.ask("inventory.certificates", auditor, { query }));
+    expect(await foreign).toMatchObject({ code: "bad_query", facts: { parameter: "tenant" } });
+    expect(await counts).toMatchObject({ code: "bad_query", facts: { parameter: "tenant" } });
+    expect(await world.ask("inventory.certificates", auditor)).toMatchObject({ cas: 2 });
+  });
+});

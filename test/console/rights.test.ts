@@ -30,7 +30,7 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
       ["Configuration", "ca:manage"],
       ["Keys", "hsm:manage"],
       ["Preflight", "ca:manage"],
-    ]) {
+    ] as const) {
       await page.getByRole("link", { name: part, exact: true }).click();
       await page.locator(".notice", { hasText: `Needs ${capability}` }).first().waitFor();
       await quiet();

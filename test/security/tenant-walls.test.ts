@@ -88,6 +88,7 @@ const grantee = async () => {
 const lists: readonly OperationName[] = [
   "ca.list",
   "ca.rotations",
+  "crl.list",
   "ct.inclusion",
   "event.list",
   "token.list",
@@ -98,8 +99,8 @@ const lists: readonly OperationName[] = [
 const unscoped: readonly OperationName[] = ["cert.lint", "csr.parse", "hsm.info"];
 /** Tried below, by the object they name. */
 const naming: readonly OperationName[] = ["cert.validate"];
-/** No collection; tried in `api/monitor.test.ts`. */
-const reported: readonly OperationName[] = ["monitor.expiring"];
+/** No collections; tried in `api/monitor.test.ts`. */
+const reported: readonly OperationName[] = ["monitor.expiring", "inventory.certificates"];
 /** Tried where there are accounts, in `api/acme.test.ts`. */
 const enrolled: readonly OperationName[] = [
   "acme.directory.list",
@@ -147,7 +148,14 @@ describe("every list", () => {
 
   test("of somebody with a grant alone holds what concerns that CA and nothing else", async () => {
     const who = await grantee();
-    for (const operation of ["ca.list", "ca.rotations", "ct.inclusion", "event.list"] as const) {
+    const concerned = [
+      "ca.list",
+      "ca.rotations",
+      "crl.list",
+      "ct.inclusion",
+      "event.list",
+    ] as const;
+    for (const operation of concerned) {
       const { items } = await ask(operation, who);
       expect([operation, items.length > 0]).toEqual([operation, true]);
       expect([operation, foreignIn(items)]).toEqual([operation, []]);
@@ -170,6 +178,7 @@ describe("every list", () => {
 describe("every filter that names another tenant's object is refused as one that names none", () => {
   const filters: readonly (readonly [OperationName, string, () => string])[] = [
     ["ca.list", "tenant", () => "lab"],
+    ["crl.list", "tenant", () => "lab"],
     ["event.list", "tenant", () => "lab"],
     ["token.list", "tenant", () => "lab"],
     ["event.list", "ca", () => lab.issuing],

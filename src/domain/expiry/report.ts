@@ -5,7 +5,7 @@
 
 import type { Reach } from "#core/access/principal.ts";
 import { lastEndOf, type Severity, severityOf, type Thresholds } from "#core/expiry/severity.ts";
-import type { CaId } from "#core/ids.ts";
+import type { CaId, TenantId } from "#core/ids.ts";
 import { sharedBy } from "#core/shared.ts";
 import { addSeconds, type Instant, instant, secondsPerDay } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -21,6 +21,8 @@ export interface Scope {
   readonly reach: Reach;
   /** One CA, which lies in the reach; undefined for all of them. */
   readonly ca: CaId | undefined;
+  /** The CAs of one tenant; undefined for those of all. */
+  readonly tenant?: TenantId | undefined;
 }
 
 /** What a report lists; it counts everything in scope whatever this says. */
@@ -127,15 +129,16 @@ export class Reports {
 /** Every CA in scope, whatever its status: certificates outlive the key that signed them. */
 export async function* casIn(
   { read }: Pick<Store, "read">,
-  { reach, ca }: Scope,
+  { reach, ca, tenant }: Scope,
 ): AsyncGenerator<CaRecord> {
   if (ca !== undefined) {
     const one = await read.cas.byId(ca);
-    if (one !== undefined) yield one;
+    const isTheirs = tenant === undefined || one?.tenant === tenant;
+    if (one !== undefined && isTheirs) yield one;
     return;
   }
   for (let after: PageKey | undefined; ; ) {
-    const page = await read.cas.page({ reach }, casAtOnce, after);
+    const page = await read.cas.page({ reach, tenant }, casAtOnce, after);
     yield* page.items;
     if (page.next === undefined) return;
     after = page.next;

@@ -7,7 +7,9 @@ import { accessHandlers } from "#api/access.ts";
 import { auditHandlers } from "#api/audit.ts";
 import { authorityHandlers } from "#api/authorities.ts";
 import { blockedKeyHandlers } from "#api/blocked-keys.ts";
+import { certificateCountHandlers } from "#api/certificate-counts.ts";
 import { certificateHandlers } from "#api/certificates.ts";
+import { crlListHandlers } from "#api/crl-list.ts";
 import { crlAdministration } from "#api/crls.ts";
 import { crossSignHandlers } from "#api/cross-signs.ts";
 import { grantHandlers } from "#api/grants.ts";
@@ -71,18 +73,23 @@ export async function governedWorld(options: Pick<WorldOptions, "store"> = {}) {
   const granting = new Granting({ store, clock, random, source: grants, known });
   const revoker = new Revoker({ ...world, holdPermitted: () => true, changed: () => {} });
   // Not asked by these tests.
-  const publisher = { publish: async () => ({ base: { number: 1 } }) } as never;
+  const publisher = {
+    publish: async () => ({ base: { number: 1 } }),
+    newest: async () => ({ base: undefined, delta: undefined }),
+  } as never;
   const scopes = {} as never; // As above.
   const retirement = new Retirement({ ...world, revoker, publisher } as never); // As above.
   const handlers: Partial<Record<OperationName, Answering>> = {
     ...authorityHandlers(world),
     ...issuanceHandlers(world),
     ...certificateHandlers(world),
+    ...certificateCountHandlers(world),
     ...validationHandlers(world),
     ...crossSignHandlers({ ...world, crossSigning: {} as never }), // As above.
     ...rolloverHandlers({ ...world, retirement }),
     ...revocationHandlers({ ...world, revoker }),
     ...crlAdministration({ ...world, publisher, scopes, crlImport: {} as never }), // As above.
+    ...crlListHandlers({ ...world, publisher, presigns: false }),
     ...transparencyHandlers({ store, monitor: { run: async () => ({}) as never } }), // As above.
     ...blockedKeyHandlers({ store, blockedKeys: new BlockedKeys(world) }),
     ...auditHandlers({ store, clock, lines: {} as never }), // As above.

@@ -10,7 +10,7 @@ type Usage = Answers["tenant.usage"];
 
 /** Of the tenant that is chosen, or of all together. */
 export function PerDay() {
-  const usage = useUsage();
+  const { usage, left } = useUsage();
   const days = summed(usage);
   if (days.length === 0) return null;
   return (
@@ -25,19 +25,27 @@ export function PerDay() {
           points: days.map(({ day, revoked }) => ({ name: day, value: revoked })),
         },
       ]}
-    />
+    >
+      {left > 0 && (
+        <p class="quiet small">
+          Of {tenantsMax} tenants; {left.toLocaleString("en")} more are left out. Choose one above.
+        </p>
+      )}
+    </Plot>
   );
 }
 
-function useUsage(): readonly Usage[] {
+/** The days of each tenant, and of how many tenants there are none. */
+function useUsage(): { readonly usage: readonly Usage[]; readonly left: number } {
   const { tenants, address, credential } = useConsole();
   const [usage, setUsage] = useState<readonly Usage[]>([]);
   const [round, setRound] = useState(0);
   useLive(actionsIn(["cert.issue", "cert.revoke", "cert.renew"]), () => setRound((n) => n + 1));
   const { tenant } = address.query;
-  const wanted = tenants
-    .filter(({ id, slug }) => tenant === undefined || tenant === id || tenant === slug)
-    .slice(0, tenantsMax);
+  const chosen = tenants.filter(
+    ({ id, slug }) => tenant === undefined || tenant === id || tenant === slug,
+  );
+  const wanted = chosen.slice(0, tenantsMax);
   const key = wanted.map(({ id }) => id).join();
   useEffect(() => {
     const stop = new AbortController();
@@ -51,7 +59,7 @@ function useUsage(): readonly Usage[] {
     return () => stop.abort();
     // `key` stands for the tenants.
   }, [key, credential, round]);
-  return usage;
+  return { usage, left: chosen.length - wanted.length };
 }
 
 /** Oldest first. */

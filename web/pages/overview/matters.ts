@@ -1,0 +1,153 @@
+/** What of the answers of the instance needs a person, each with where to go for it. */
+
+import type { Answers } from "#api/answers.ts";
+import { hrefOf } from "#web/address.ts";
+import type { Reply } from "#web/api.ts";
+import type { Tone } from "#web/ui/status.tsx";
+import { distance } from "#web/ui/time.tsx";
+
+export interface Matter {
+  readonly tone: Tone;
+  readonly word: string;
+  readonly sentence: string;
+  readonly href: string;
+}
+
+type Asked<Name extends keyof Answers> = Reply<Answers[Name]> | undefined;
+type Ca = Answers["ca.list"]["items"][number];
+type Published = Answers["crl.list"]["items"][number];
+
+/** The most urgent first; of one urgency in the order given. */
+export const inOrder = (matters: readonly Matter[]): readonly Matter[] =>
+  [...matters].sort((a, b) => rank(a) - rank(b));
+
+/** Components that do not answer, or answer and say that something is wrong. */
+export function notReady(reply: Asked<"health.ready">): readonly Matter[] {
+  if (reply?.kind !== "answered" || reply.answer.status === "ready") return [];
+  return Object.entries(reply.answer.components)
+    .filter(([, { status }]) => status === "down")
+    .map(([name]) => ({
+      tone: "bad",
+      word: "down",
+      sentence: `The ${name} does not answer.`,
+      href: hrefOf(["operations", "jobs"]),
+    }));
+}
+
+/** Jobs that failed last, or have not run for longer than they may. */
+export function failingJobs(reply: Asked<"job.list">): readonly Matter[] {
+  if (reply?.kind !== "answered") return [];
+  const href = hrefOf(["operations", "jobs"]);
+  return reply.answer.jobs.flatMap(({ name, late, last_failure }): readonly Matter[] => {
+    if (last_failure !== undefined) {
+      const sentence = `The job ${name} failed: ${last_failure}`;
+      return [{ tone: "bad", word: "failed", sentence, href }];
+    }
+    if (!late) return [];
+    return [
+      {
+        tone: "warn",
+        word: "late",
+        sentence: `The job ${name} is late.`,
+        href,
+      },
+    ];
+  });
+}
+
+/** A CA that waits for its certificate, or whose certificate ends. */
+export function endingCa({ id, label, status, not_after }: Ca): readonly Matter[] {
+  const href = hrefOf(["authorities", id]);
+  if (status === "pending") {
+    const sentence = `${label} waits for its certificate.`;
+    return [{ tone: "warn", word: "pending", sentence, href }];
+  }
+  if (not_after === undefined) return [];
+  const left = Date.parse(not_after) - Date.now();
+  if (left > 90 * dayMs) return [];
+  const tone = left < 30 * dayMs ? "bad" : "warn";
+  const sentence = `${label} ends ${distance(left)}.`;
+  return [{ tone, word: left < 0 ? "expired" : "ends", sentence, href }];
+}
+
+/** The CRL and the responder of a CA that still publishes, in the last tenth of their lives. */
+export function endingPublished(one: Published): readonly Matter[] {
+  if (one.ca_status === "pending" || one.ca_status === "retired") return [];
+  const { this_update, next_update } = one.base;
+  return [
+    ...ending(one, `The CRL of ${one.ca_label}`, this_update, next_update),
+    ...ending(
+      one,
+      `The OCSP responder of ${one.ca_label}`,
+      one.responder?.not_before,
+      one.responder?.not_after,
+    ),
+  ];
+}
+
+function ending(
+  { ca_id }: Published,
+  what: string,
+  from: string | undefined,
+  to: string | undefined,
+): readonly Matter[] {
+  if (from === undefined || to === undefined) return [];
+  const left = Date.parse(to) - Date.now();
+  const life = Date.parse(to) - Date.parse(from);
+  if (left > life / 10) return [];
+  const expired = left <= 0;
+  return [
+    {
+      tone: expired ? "bad" : "warn",
+      word: expired ? "expired" : "ends",
+      sentence: `${what} ends ${distance(left)}.`,
+      href: hrefOf(["authorities", ca_id]),
+    },
+  ];
+}
+
+/** Requests that wait for somebody to approve them. */
+export function waiting(reply: Asked<"approval.list">): readonly Matter[] {
+  if (reply?.kind !== "answered" || reply.answer.total === 0) return [];
+  const { total } = reply.answer;
+  const sentence = total === 1 ? "One request waits for approval." : `${total} wait for approval.`;
+  const href = hrefOf(["approvals"], { status: "pending" });
+  return [{ tone: "warn", word: "pending", sentence, href }];
+}
+
+/** Certificates that end so soon that it is urgent. */
+export function expiringSoon(reply: Asked<"monitor.expiring">): readonly Matter[] {
+  if (reply?.kind !== "answered") return [];
+  const { counts, critical_days } = reply.answer;
+  if (counts.critical === 0) return [];
+  const which = counts.critical === 1 ? "One certificate ends" : `${counts.critical} end`;
+  return [
+    {
+      tone: "bad",
+      word: "critical",
+      sentence: `${which} within ${critical_days} days.`,
+      href: hrefOf(["certificates"], {
+        expires_before: day(critical_days),
+        status: "good",
+      }),
+    },
+  ];
+}
+
+/** What preflight has found; it is about the host. */
+export function findings(reply: Asked<"preflight.run">): readonly Matter[] {
+  if (reply?.kind !== "answered") return [];
+  return reply.answer.checks
+    .filter(({ status }) => status === "fail" || status === "warn")
+    .map(({ name, status, detail }) => ({
+      tone: status === "fail" ? "bad" : "warn",
+      word: status,
+      sentence: `Preflight ${name}: ${detail.replaceAll("`", "")}`,
+      href: hrefOf(["operations", "preflight"]),
+    }));
+}
+
+const day = (ahead: number): string =>
+  new Date(Date.now() + ahead * dayMs).toISOString().slice(0, 10);
+const rank = ({ tone }: Matter): number => (tone === "bad" ? 0 : 1);
+const dayMs = 86_400_000;
