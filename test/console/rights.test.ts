@@ -1,4 +1,4 @@
-/** What one may not see says which capability it needs, and is not asked for where that is known. */
+/** What one may not see says which capability it needs, and is not asked for when that is known. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -32,7 +32,10 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
       ["Preflight", "ca:manage"],
     ] as const) {
       await page.getByRole("link", { name: part, exact: true }).click();
-      await page.locator(".notice", { hasText: `Needs ${capability}` }).first().waitFor();
+      await page
+        .locator(".notice", { hasText: `Needs ${capability}` })
+        .first()
+        .waitFor();
       await quiet();
       expect(await page.getByRole("alert").count()).toBe(0);
     }

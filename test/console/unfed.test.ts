@@ -1,4 +1,4 @@
-/** Whoever may not read events: what is shown moves all the same, and a tab in the back is quiet. */
+/** Whoever may not read events: what is shown moves all the same, and a tab behind is quiet. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -2,7 +2,7 @@
 
 import { hrefOf } from "#web/address.ts";
 import { type Console, useAddress, useConsole } from "#web/console.ts";
-import { ClockPause } from "#web/pages/overview/clock.tsx";
+import { ClockPause } from "./clock.tsx";
 import {
   endingCa,
   endingPublished,
@@ -13,7 +13,7 @@ import {
   type Matter,
   notReady,
   waiting,
-} from "#web/pages/overview/matters.ts";
+} from "./matters.ts";
 import { usePolled } from "#web/polled.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { Action } from "#web/ui/action.tsx";
