@@ -115,7 +115,9 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await keepPicture(page, "authorities-rotate");
     // What cannot be undone is not sent by a key.
     await dialog(page).getByLabel("Label of the new one").press("Enter");
-    expect(await dialog(page).locator("button.danger").textContent()).toBe("Give rolling a new key");
+    expect(await dialog(page).locator("button.danger").textContent()).toBe(
+      "Give rolling a new key",
+    );
     await dialog(page).getByRole("button", { name: "Give rolling a new key" }).click();
     await dialog(page).getByText("rolling is superseded.").waitFor();
     await expectAccessible(page);

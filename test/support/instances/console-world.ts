@@ -203,7 +203,10 @@ const settled = (tree: string): string =>
     // A signature of ECDSA is a few octets longer or shorter each time.
     .replace(/\b\d+ octets/g, "… octets")
     .replace(/localhost:\d+/g, "localhost:…")
-    .replace(/in \d+ (days?|hours?|minutes?)|\d+ (days?|hours?|minutes?|seconds?) ago|\bnow\b/g, "…");
+    .replace(
+      /in \d+ (days?|hours?|minutes?)|\d+ (days?|hours?|minutes?|seconds?) ago|\bnow\b/g,
+      "…",
+    );
 
 const axeSource = (): string =>
   readFileSync(join(import.meta.dir, "../../../node_modules/axe-core/axe.min.js"), "utf8");
