@@ -55,7 +55,11 @@ function SingleForm({ choice, known, typed, onTyped }: SingleFormProps) {
             reply={reply}
           />
         ) : (
-          <GivenRequest text={pasted} onChange={(text) => onTyped({ pasted: text })} reply={reply} />
+          <GivenRequest
+            text={pasted}
+            onChange={(text) => onTyped({ pasted: text })}
+            reply={reply}
+          />
         )}
         {parks && <TakesTwo made={here ? making.made : undefined} />}
         <Refusing reply={issue.reply} />
