@@ -1,5 +1,6 @@
 /** Credentials of external account binding in JSON (EAB-1). */
 
+import { coversTenant } from "#core/access/principal.ts";
 import { dnsNameFault, isWildcard } from "#core/acme/identifiers.ts";
 import {
   flag,
@@ -35,7 +36,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { OperationName } from "#operations";
 import { type OnDirectory, requireServed, theDirectory, theObject } from "./acme-targets.ts";
 import { inDays, instantField, onlyOneOf } from "./fields.ts";
-import { listOf, pageFields, pageOf } from "./pages.ts";
+import { listOf, onePage, pageFields, pageOf } from "./pages.ts";
 import { count, present, time, timeText } from "./shapes.ts";
 
 export interface AcmeCredentialDeps {
@@ -57,15 +58,25 @@ function credentialList({ clock, directories, credentials }: AcmeCredentialDeps)
   return operation({
     summary: "Credentials with which ACME accounts are bound, newest first; never their keys.",
     target: anyScope,
-    input: { status: optional(oneOf(credentialStates)), ...pageFields },
+    input: {
+      id: optional(text({ min: 1, max: 64 })),
+      status: optional(oneOf(credentialStates)),
+      ...pageFields,
+    },
     output: listOf(credentialShape),
     refuses: ["feature_disabled"],
     run: async (call) => {
       requireServed(directories);
-      const { status } = call.input;
+      const { id, status } = call.input;
       const now = clock.now();
       // A grant on a CA is no right to what its tenant enrols with.
       const reach = call.rights.reachByRoles("ca:manage");
+      if (id !== undefined) {
+        const found = await credentials.named(id);
+        if (found === undefined || !coversTenant(reach, found.tenant)) return onePage([]);
+        const told = credentialJson(found, now);
+        return onePage(status === undefined || told.status === status ? [told] : []);
+      }
       return await pageOf(
         "acme.eab.list",
         { ...call, reach },

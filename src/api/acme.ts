@@ -2,6 +2,7 @@
 
 import { challengeNames } from "#core/acme/challenges.ts";
 import { coversTenant } from "#core/access/principal.ts";
+import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
 import { type Instant, timestamp } from "#core/time.ts";
@@ -25,7 +26,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { requireServed, theObject } from "./acme-targets.ts";
-import { listOf, pageFields, pageOf } from "./pages.ts";
+import { listOf, onePage, pageFields, pageOf } from "./pages.ts";
 import { count, present, serialText, simpleChange, time, timeText } from "./shapes.ts";
 
 export interface AcmeHandlerDeps {
@@ -52,13 +53,17 @@ function accountList({ store, directories }: AcmeHandlerDeps) {
   return operation({
     summary: "ACME accounts, newest first.",
     target: anyScope,
-    input: { status: optional(oneOf(accountStates)), ...pageFields },
+    input: { id: oneId, status: optional(oneOf(accountStates)), ...pageFields },
     output: listOf(accountShape),
     refuses: ["feature_disabled"],
     run: async (call) => {
       requireServed(directories);
-      const { status } = call.input;
+      const { id, status } = call.input;
       const reach = ownReach(call);
+      if (id !== undefined) {
+        const found = within(reach, await store.read.acme.account(id));
+        return onePage(found.filter((one) => isOf(status, one)).map(accountJson));
+      }
       return await pageOf(
         "acme.account.list",
         { ...call, reach },
@@ -89,6 +94,7 @@ function orderList({ store, clock, directories }: AcmeHandlerDeps) {
     summary: "ACME orders, newest first; those that nobody finished in time are invalid.",
     target: anyScope,
     input: {
+      id: oneId,
       status: optional(oneOf(orderStates)),
       account: optional(text({ min: 1, max: 64 })),
       ...pageFields,
@@ -97,10 +103,16 @@ function orderList({ store, clock, directories }: AcmeHandlerDeps) {
     refuses: ["feature_disabled"],
     run: async (call) => {
       requireServed(directories);
-      const { status, account } = call.input;
+      const { id, status, account } = call.input;
       const reach = ownReach(call);
       if (account !== undefined) await readableAccount(store, account, reach);
       const now = clock.now();
+      if (id !== undefined) {
+        const found = within(reach, await store.read.acme.order(id))
+          .map((order) => orderAt(order, now))
+          .filter((order) => account === undefined || order.account === account);
+        return onePage(found.filter((one) => isOf(status, one)).map(orderJson));
+      }
       return await pageOf(
         "acme.order.list",
         { ...call, reach },
@@ -200,6 +212,18 @@ async function readableAccount(
   }
   return account;
 }
+
+/** Selects the one of this id; a list that has it elsewhere is not walked for it. */
+const oneId = optional(text({ min: 1, max: 64 }));
+
+/** What is not to be read is not there. */
+const within = <T extends { readonly tenant: TenantId }>(
+  reach: Asking["reach"],
+  found: T | undefined,
+): readonly T[] => (found !== undefined && coversTenant(reach, found.tenant) ? [found] : []);
+
+const isOf = (status: string | undefined, one: { readonly status: string }): boolean =>
+  status === undefined || status === one.status;
 
 const identifierShape = shape({ type: oneOf(["dns", "ip"]), value: words() });
 

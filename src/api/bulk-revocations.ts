@@ -223,6 +223,7 @@ const planShape = shape({
   already_revoked: count,
   filtered_out: count,
   expired_excluded: count,
+  profiles: many(shape({ profile: words(), count })),
   sample: many(sampleShape),
 });
 
@@ -257,6 +258,7 @@ function planJson(ca: CaRecord, plan: BulkRevocationPlan): ValueOf<typeof planSh
     already_revoked: plan.alreadyRevoked,
     filtered_out: plan.filteredOut,
     expired_excluded: plan.expiredExcluded,
+    profiles: plan.profiles.map(({ profile, count }) => ({ profile, count })),
     sample: sample.map(sampleJson),
   };
 }

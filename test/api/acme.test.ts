@@ -291,6 +291,27 @@ describe("who has enrolled", () => {
     expect(JSON.stringify(proofs)).not.toContain("a-token");
   });
 
+  test("is found by its id, by those who may read it, and as the other filters say", async () => {
+    const { owner, order } = await enrolled();
+    const { id: kid } = await create();
+    const ids = async (
+      list: "acme.account.list" | "acme.order.list" | "acme.eab.list",
+      query: Readonly<Record<string, string>>,
+      who: Principal = webAdmin,
+    ) => (await ask(list, who, { query })).items.map(({ id }: { readonly id: string }) => id);
+    expect(await ids("acme.account.list", { id: owner.id })).toEqual([owner.id]);
+    expect(await ids("acme.account.list", { id: owner.id, status: "revoked" })).toEqual([]);
+    expect(await ids("acme.account.list", { id: "nobody" })).toEqual([]);
+    expect(await ids("acme.account.list", { id: owner.id }, labAdmin)).toEqual([]);
+    expect(await ids("acme.order.list", { id: order.id, account: owner.id })).toEqual([order.id]);
+    expect(await ids("acme.order.list", { id: order.id, status: "valid" })).toEqual([]);
+    expect(await ids("acme.order.list", { id: order.id }, labAdmin)).toEqual([]);
+    expect(await ids("acme.eab.list", { id: kid })).toEqual([kid]);
+    expect(await ids("acme.eab.list", { id: kid, status: "revoked" })).toEqual([]);
+    expect(await ids("acme.eab.list", { id: kid }, labAdmin)).toEqual([]);
+    expect(await ids("acme.eab.list", { id: "by-file" }, admin)).toEqual(["by-file"]);
+  });
+
   test("is told as it is at the moment: what has passed its end is over", async () => {
     const { owner } = await enrolled();
     world.clock.at = instant(noon + 8_000_000);

@@ -61,6 +61,7 @@ test("a dry run answers the plan with its sample", async () => {
     already_revoked: 0,
     filtered_out: 1,
     expired_excluded: 0,
+    profiles: [{ profile: "server", count: 1 }],
     sample: [
       {
         serial: "7",

@@ -223,6 +223,17 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await box.press("Enter");
     await page.waitForURL(/q=0x[0-9a-f]+/);
     await found.waitFor();
+    const saving = page.waitForEvent("download");
+    await page.getByRole("link", { name: "Export CSV" }).click();
+    await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
+    expect(readFileSync(await (await saving).path(), "utf8")).toContain("drop.example.test");
+    await dialog(page).getByText("1 of 1 rows read").waitFor();
+    await expectAccessible(page);
+    await dialog(page).getByRole("button", { name: "Close" }).first().click();
+    await box.fill(`0x${BigInt(serial).toString(16).padStart(32, "0").slice(0, 8)}`);
+    await box.press("Enter");
+    await page.waitForURL(/serial_prefix=0x[0-9a-f]{8}/);
+    await found.waitFor();
     await page.goto(`${world.origin}/console/`);
     await box.waitFor();
     await drop(page, certificate);

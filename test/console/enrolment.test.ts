@@ -67,8 +67,18 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
   test("says of accounts, orders and plans that there are none yet", async () => {
     const { page, complaints, close } = await world.root("/console/enrolment/accounts");
     await page.getByText("No client has made an account yet.").waitFor();
+    await page.getByRole("link", { name: "Set up a client" }).waitFor();
+    await page.getByText("pkid acme eab create").waitFor();
     await page.getByRole("link", { name: "Orders" }).click();
+    await page.getByText("No client has ordered a certificate yet.").waitFor();
+    await page.goto(`${world.origin}/console/enrolment/orders?status=invalid`);
     await page.getByText("No order fits.").waitFor();
+    await page.getByRole("link", { name: "Show all orders" }).waitFor();
+    for (const [part, noun] of Object.entries(unknowns)) {
+      await page.goto(`${world.origin}/console/enrolment/${part}/nobody`);
+      await page.getByText(`There is no ${noun} with this id that you may see.`).waitFor();
+    }
+    await expectAccessible(page);
     await page.getByRole("link", { name: "Replacements" }).click();
     await page.getByText("Nothing is planned.").waitFor();
     await expectAccessible(page);
@@ -90,3 +100,6 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     await close();
   }, 60_000);
 });
+
+/** Parts with panels, and what each is of. */
+const unknowns = { accounts: "account", orders: "order", credentials: "credential" };

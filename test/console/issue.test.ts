@@ -139,7 +139,12 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     const visit = await world.root(`/console/issue?ca=${ca}&profile=strict`);
     const { page } = visit;
     const sent = sentBy(page);
-    await page.getByLabel("Names").fill("two.example.com");
+    await page.getByLabel("Names").fill("two.example.com,");
+    await page.getByLabel("Common name").fill("two.example.com");
+    await page.getByRole("link", { name: "Many at once" }).click();
+    await page.getByLabel("List, CSV with a header").waitFor();
+    await page.getByRole("link", { name: "One certificate" }).click();
+    expect(await page.getByLabel("Common name").inputValue()).toBe("two.example.com");
     await page.getByText("It would wait until somebody else approves it.").waitFor();
     await page.getByText("This profile takes two").waitFor();
     await page.getByRole("link", { name: "Save the key first" }).click();

@@ -78,6 +78,26 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await close();
   }, 60_000);
 
+  test("marks the field that is refused, and takes days and a profile of those there are", async () => {
+    const at = `/console/revoke?ca=${ca}&issued_after=yesterday`;
+    const { page, complaints, close } = await world.root(at);
+    const from = page.getByLabel("Issued from");
+    await page.getByRole("button", { name: "Look what that is" }).click();
+    await page.locator('[aria-invalid="true"]').waitFor();
+    expect(await from.getAttribute("aria-invalid")).toBe("true");
+    expect(await from.inputValue()).toBe("yesterday");
+    await from.fill("");
+    await from.fill("2026-01-01");
+    expect(await from.getAttribute("type")).toBe("date");
+    await page.getByLabel("Profile").selectOption("client");
+    await page.getByRole("button", { name: "Look what that is" }).click();
+    const plan = page.getByRole("region", { name: "Plan" });
+    await plan.getByText("profile=client").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("is of those who manage the CA", async () => {
     const secret = await world.instance.token(["issuer"], { scope: "platform" });
     const { page, complaints, close } = await world.bearer(secret, `/console/revoke?ca=${ca}`);

@@ -76,6 +76,9 @@ async function ask(): Promise<void> {
   const ca = `/api/ca/${chain.intermediateId}`;
   const csr = await newCsr(chain.folder, "members.example.test");
   const days = { profile: "logged", validity_days: 30 };
+  const { tenant_id } = await instance.admin<{ tenant_id: string }>("GET", ca);
+  const quotas = { max_certs_per_day: 100, max_active_certs: 100 };
+  await instance.admin("PUT", `/api/tenants/${tenant_id}`, { quotas });
   const issued = await tell("cert.issue", "POST", `${ca}/issue`, { csr, profile: "logged" });
   const { serial, certificate } = issued;
   await tell("cert.preview", "POST", `${ca}/certificates:preview`, { csr, ...days });
@@ -197,15 +200,18 @@ const untold: Reasons = {
   GetCRLMetadata: reasons(inFull, [
     "base.available",
     "base.expired",
+    "base.published_at",
     "base.revoked_count",
     "ca_id",
     "delta.base_crl_number",
     "delta.expired",
+    "delta.published_at",
     "delta.revoked_count",
     "scopes.*.base.available",
     "scopes.*.base.expired",
     "scopes.*.base.next_update",
     "scopes.*.base.number",
+    "scopes.*.base.published_at",
     "scopes.*.base.revoked_count",
     "scopes.*.base.this_update",
     "scopes.*.delta.available",
@@ -213,6 +219,7 @@ const untold: Reasons = {
     "scopes.*.delta.expired",
     "scopes.*.delta.next_update",
     "scopes.*.delta.number",
+    "scopes.*.delta.published_at",
     "scopes.*.delta.revoked_count",
     "scopes.*.delta.this_update",
     "scopes.*.scope",

@@ -52,6 +52,14 @@ const certificate = (more: Partial<Certificate> = {}): Certificate => ({
   ...more,
 });
 
+test("a CA is found by the digits its serial begins with, in hexadecimal or decimal", () => {
+  const one = ca("one", { serial: String(0x2fc5473d00000000n) });
+  for (const serial_prefix of ["0x2fc5", "0x2FC5473D", "0x002fc5", one.serial?.slice(0, 4)]) {
+    expect(isSought(one, { serial_prefix })).toBe(true);
+  }
+  expect(isSought(one, { serial_prefix: "0x2fc6" })).toBe(false);
+});
+
 describe("the CA that is meant where none is named", () => {
   const root = ca("root");
   const old = ca("old", { parent_id: "root" });

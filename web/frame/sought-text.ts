@@ -12,11 +12,19 @@ export function queryOf(typed: string): QueryChange {
   // RFC 7469 writes the digest of a key in base64 alone.
   if (/^[A-Za-z0-9+/]{43}=$/.test(sought)) return { public_key_sha256: `SHA256:${sought}` };
   // The console itself shows serials in groups, and what is shown is what people paste.
-  if (/^[0-9a-f]{2,4}( [0-9a-f]{2,4}){2,9}$/i.test(sought)) {
-    return { q: `0x${sought.replaceAll(" ", "")}` };
+  if (/^[0-9a-f]{2,4}( [0-9a-f]{2,4}){2,19}$/i.test(sought)) {
+    return serialQuery(sought.replaceAll(" ", ""));
   }
+  if (/^0x[0-9a-f]{1,40}$/i.test(sought)) return serialQuery(sought.slice(2));
   return { q: sought };
 }
+
+/** Digits of a whole serial, which a CA may have as well, or those it begins with. */
+const serialQuery = (hex: string): QueryChange =>
+  hex.length >= wholeSerialMin ? { q: `0x${hex}` } : { serial_prefix: `0x${hex}` };
+
+/** Eight octets, the shortest serial that is given here. */
+const wholeSerialMin = 16;
 
 const isFingerprint = (text: string): boolean =>
   /^SHA256:[A-Za-z0-9+/]{43}=?$/i.test(text) || /^[0-9a-f]{64}$/i.test(text.replace(/[:\s]/g, ""));

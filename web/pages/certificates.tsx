@@ -8,7 +8,7 @@ import {
   authorityOf,
   usualAuthority,
 } from "#web/pages/certificates/authorities.ts";
-import { Everywhere } from "#web/pages/certificates/everywhere.tsx";
+import { Everywhere, searched } from "#web/pages/certificates/everywhere.tsx";
 import { ExportDialog } from "#web/pages/certificates/export.tsx";
 import { everyCa, membersIn, Selection } from "#web/pages/certificates/filters.tsx";
 import { Inventory } from "#web/pages/certificates/inventory.tsx";
@@ -48,10 +48,11 @@ function Certificates({ cas, more, rest: [caId, serial] }: CertificatesProps) {
     }
   }, [named, meant, address]);
   const ca = authorityOf(cas, named) ?? (named === undefined ? meant : undefined);
+  const everywhere = named === everyCa && cas.length > 0;
   const selected = caId !== undefined && serial !== undefined ? { caId, serial } : undefined;
   return (
     <>
-      <Heads ca={ca} />
+      <Heads ca={ca} everywhere={everywhere} />
       {cas.length === 0 ? (
         <NoAuthority />
       ) : (
@@ -73,15 +74,32 @@ function Certificates({ cas, more, rest: [caId, serial] }: CertificatesProps) {
           )}
         </div>
       )}
-      {ca !== undefined && <Export ca={ca} />}
+      {ca !== undefined && <Export cas={[ca]} name={ca.label} />}
+      {everywhere && <Export cas={searched(cas)} name="every CA" />}
     </>
   );
 }
 
-function Heads({ ca }: { readonly ca: Authority | undefined }) {
+interface HeadsProps {
+  readonly ca: Authority | undefined;
+  /** The list is of what a search finds in all CAs. */
+  readonly everywhere: boolean;
+}
+
+function Heads({ ca, everywhere }: HeadsProps) {
   const address = useAddress();
-  if (ca === undefined) return <Heading name="Certificates" />;
   const { tenant } = address.query;
+  if (ca === undefined) {
+    return (
+      <Heading name="Certificates">
+        {everywhere && (
+          <a class="button plain" href={hrefWith(address, { dialog: "export" })}>
+            Export CSV
+          </a>
+        )}
+      </Heading>
+    );
+  }
   return (
     <Heading name="Certificates">
       <Action
@@ -104,11 +122,16 @@ function Heads({ ca }: { readonly ca: Authority | undefined }) {
   );
 }
 
-function Export({ ca }: { readonly ca: Authority }) {
+interface ExportProps {
+  readonly cas: readonly Authority[];
+  readonly name: string;
+}
+
+function Export({ cas, name }: ExportProps) {
   const { query } = useAddress();
   const { open, close } = useDialog();
   if (open !== "export") return null;
-  return <ExportDialog ca={ca} members={membersIn(query)} onClose={close} />;
+  return <ExportDialog cas={cas} name={name} members={membersIn(query)} onClose={close} />;
 }
 
 function NoAuthority() {
@@ -129,5 +152,5 @@ const NoSuchAuthority = () => (
 );
 
 /** Whoever looks for one certificate does not know its CA. */
-const isSearch = ({ q, public_key_sha256 }: QueryChange): boolean =>
-  q !== undefined || public_key_sha256 !== undefined;
+const isSearch = ({ q, serial_prefix, public_key_sha256 }: QueryChange): boolean =>
+  q !== undefined || serial_prefix !== undefined || public_key_sha256 !== undefined;

@@ -1,11 +1,13 @@
 /** Issue: one certificate or many, with keys made here or requests made elsewhere. */
 
+import { useEffect, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import type { Typed } from "#web/pages/issue/issuing.ts";
 import { Many } from "#web/pages/issue/many.tsx";
 import { Requested } from "#web/pages/issue/requested.tsx";
 import { Result } from "#web/pages/issue/result.tsx";
-import { Single } from "#web/pages/issue/single.tsx";
+import { nothingTyped, Single } from "#web/pages/issue/single.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 
 interface IssuePageProps {
@@ -13,8 +15,16 @@ interface IssuePageProps {
   readonly rest: readonly string[];
 }
 
-/** `many`, `result/<ca>/<serial>` and `request/<approval>` lie below it. */
+/**
+ * What is typed outlives a look at the other way to issue, until it is sent. `many`, `result/<ca>/<serial>` and `request/<approval>` lie
+ * below it.
+ */
 export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePageProps) {
+  const [typed, setTyped] = useState<Typed>(nothingTyped);
+  const sent = part === "result" || part === "request";
+  useEffect(() => {
+    if (sent) setTyped(nothingTyped);
+  }, [sent]);
   const above = [{ name: "Issue", href: hrefOf(["issue"]) }];
   switch (part) {
     case "result":
@@ -26,7 +36,14 @@ export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePagePr
         <>
           <Heading name="Issue" />
           <Ways many={part === "many"} />
-          {part === "many" ? <Many /> : <Single />}
+          {part === "many" ? (
+            <Many />
+          ) : (
+            <Single
+              typed={typed}
+              onTyped={(change) => setTyped((was) => ({ ...was, ...change }))}
+            />
+          )}
         </>
       );
   }

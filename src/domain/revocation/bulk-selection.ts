@@ -34,6 +34,11 @@ export interface Sample {
   readonly known: boolean;
 }
 
+export interface ProfileCount {
+  readonly profile: string;
+  readonly count: number;
+}
+
 /** The figures of a plan; `total` is what would change. */
 export interface Tally {
   readonly total: number;
@@ -44,6 +49,8 @@ export interface Tally {
   readonly filteredOut: number;
   readonly expiredExcluded: number;
   readonly sample: readonly Sample[];
+  /** Of the known ones that would change: how many there are of each profile, most first. */
+  readonly profiles: readonly ProfileCount[];
   /** The first unknown serials, which no hold can take. */
   readonly unknownSerials: readonly Serial[];
 }
@@ -66,6 +73,7 @@ export class Selecting {
     expiredExcluded: 0,
   };
   readonly #sample: Sample[] = [];
+  readonly #profiles = new Map<string, number>();
   readonly #unknown: Serial[] = [];
 
   constructor(wanted: Wanted) {
@@ -76,7 +84,10 @@ export class Selecting {
   get tally(): Tally {
     const { known, unknown } = this.#figures;
     const figures = { ...this.#figures, total: known + unknown };
-    return { ...figures, sample: this.#sample, unknownSerials: this.#unknown };
+    const profiles = [...this.#profiles]
+      .map(([profile, count]) => ({ profile, count }))
+      .sort((a, b) => b.count - a.count || (a.profile < b.profile ? -1 : 1));
+    return { ...figures, sample: this.#sample, profiles, unknownSerials: this.#unknown };
   }
 
   /**
@@ -124,6 +135,7 @@ export class Selecting {
       case "upgrade":
         this.#figures.known++;
         if (verdict === "upgrade") this.#figures.held++;
+        this.#profiles.set(candidate.profile, (this.#profiles.get(candidate.profile) ?? 0) + 1);
         this.#show({ ...candidate, known: true });
         return [serial];
       case "already_held":

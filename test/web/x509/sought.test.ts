@@ -137,6 +137,14 @@ describe("what a text in the search box asks for", () => {
     expect(queryOf(` SHA256:${base64} `)).toEqual({ public_key_sha256: `SHA256:${base64}` });
     expect(queryOf(`${base64}=`)).toEqual({ public_key_sha256: `SHA256:${base64}=` });
     expect(queryOf("2099 f8e4 1c2a a211")).toEqual({ q: "0x2099f8e41c2aa211" });
+    expect(queryOf("2f c5 47 3d 10 00 00 00 00 00 00 00 00 00 00 01")).toEqual({
+      q: "0x2fc5473d100000000000000000000001",
+    });
+    expect(queryOf(Array.from({ length: 20 }, () => "7f").join(" "))).toEqual({
+      q: `0x${"7f".repeat(20)}`,
+    });
+    expect(queryOf("2f c5 47 3d")).toEqual({ serial_prefix: "0x2fc5473d" });
+    expect(queryOf("0x2FC5473D")).toEqual({ serial_prefix: "0x2FC5473D" });
     expect(queryOf("20:99:f8")).toEqual({ q: "20:99:f8" });
     expect(queryOf(" www.example.com ")).toEqual({ q: "www.example.com" });
     expect(queryOf("dead beef")).toEqual({ q: "dead beef" });

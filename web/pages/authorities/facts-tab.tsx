@@ -115,7 +115,7 @@ const Counts = ({ ca: { id, status } }: { readonly ca: Ca }) => (
         {countedStatuses.map((word) => (
           <Fragment key={word}>
             <dt>
-              <Status word={word} />
+              <Status word={word === "held" ? "suspended" : word} />
             </dt>
             <dd>
               <Count id={id} status={word} />

@@ -48,13 +48,19 @@ export const nameOf = ({ common_name, sans, subject, serial }: Certificate): str
   common_name || sans[0]?.replace(/^[a-z]+:/, "") || subject || serial;
 
 /** True for a CA that a search by name, serial or key means. */
-export function isSought(ca: Authority, { q, key, public_key_sha256 }: QueryChange): boolean {
+export function isSought(ca: Authority, sought: QueryChange): boolean {
+  const { q, key, serial_prefix, public_key_sha256 } = sought;
   const { public_key_fingerprint: own } = ca;
   if (own === public_key_sha256 || own === key) return true;
+  if (typeof serial_prefix === "string" && ca.serial !== undefined) {
+    const digits = /^0x0*([0-9a-f]+)$/.exec(serial_prefix.toLowerCase())?.[1];
+    if (digits === undefined) return ca.serial.startsWith(serial_prefix);
+    return BigInt(ca.serial).toString(16).startsWith(digits);
+  }
   if (typeof q !== "string") return false;
-  const sought = q.trim().toLowerCase();
-  if (ca.serial !== undefined && ca.serial === decimalOf(sought)) return true;
-  return `${ca.label}\n${ca.subject}`.toLowerCase().includes(sought);
+  const text = q.trim().toLowerCase();
+  if (ca.serial !== undefined && ca.serial === decimalOf(text)) return true;
+  return `${ca.label}\n${ca.subject}`.toLowerCase().includes(text);
 }
 
 /** The decimal a serial of any spelling stands for; the text itself for what is none. */

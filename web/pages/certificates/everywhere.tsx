@@ -21,7 +21,7 @@ interface EverywhereProps {
 export function Everywhere({ cas, selected }: EverywhereProps) {
   const address = useAddress();
   const { query } = address;
-  const asked = cas.slice(0, casMax);
+  const asked = searched(cas);
   const found = useFound(asked, membersIn(query));
   const groups = found.flatMap(({ ca, reply }) =>
     reply.kind === "answered" && reply.answer.total > 0 ? [{ ca, answer: reply.answer }] : [],
@@ -74,6 +74,9 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
     </>
   );
 }
+
+/** So many that an answer comes soon: the newest ones. */
+export const searched = (cas: readonly Authority[]): readonly Authority[] => cas.slice(0, casMax);
 
 /** The address keeps saying which list this is when a row is opened. */
 const everyCaOf = ({ ca }: QueryChange): string => String(ca ?? "*");

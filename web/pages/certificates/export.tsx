@@ -12,19 +12,21 @@ import type { Authority } from "./authorities.ts";
 import { csvHead, csvRow } from "./csv.ts";
 
 interface ExportDialogProps {
-  readonly ca: Authority;
+  /** One, or those that are searched; read one after the other. */
+  readonly cas: readonly Authority[];
+  readonly name: string;
   /** The filters of the list. */
   readonly members: QueryChange;
   readonly onClose: () => void;
 }
 
 /** Reads when told to; closing it ends that. */
-export function ExportDialog({ ca, members, onClose }: ExportDialogProps) {
-  const { read, total, reading, refused, begin } = useReading(ca, members);
-  const { label } = ca;
+export function ExportDialog({ cas, name, members, onClose }: ExportDialogProps) {
+  const { read, total, reading, refused, begin } = useReading(cas, members);
+  const [only] = cas.length === 1 ? cas : [];
   const whole = total === undefined || total <= rowsMax;
   return (
-    <Dialog title={`Export certificates of ${label}`} onClose={onClose}>
+    <Dialog title={`Export certificates of ${name}`} onClose={onClose}>
       <p>
         The certificates that the filters select become a CSV file, newest first, without the
         certificates themselves. At most {rowsMax.toLocaleString("en")} rows are written.
@@ -41,8 +43,13 @@ export function ExportDialog({ ca, members, onClose }: ExportDialogProps) {
       {!whole && (
         <p class="notice warn">
           {`The list has ${total.toLocaleString("en")} rows, more than the file holds.`} Choose
-          filters that select fewer, or have the command line write all of them:{" "}
-          <Copy text={`pkid cert list --ca ${label} --csv --all`} name="command" />
+          filters that select fewer{only === undefined && "."}
+          {only !== undefined && (
+            <>
+              , or have the command line write all of them:{" "}
+              <Copy text={`pkid cert list --ca ${only.label} --csv --all`} name="command" />
+            </>
+          )}
         </p>
       )}
       <Outcome reply={refused} />
@@ -58,7 +65,7 @@ export function ExportDialog({ ca, members, onClose }: ExportDialogProps) {
   );
 }
 
-function useReading({ id, label }: Authority, members: QueryChange) {
+function useReading(cas: readonly Authority[], members: QueryChange) {
   const { credential } = useConsole();
   const [read, setRead] = useState(0);
   const [total, setTotal] = useState<number>();
@@ -71,24 +78,32 @@ function useReading({ id, label }: Authority, members: QueryChange) {
     setRefused(undefined);
     const { signal } = stop.current;
     const lines = [csvHead()];
-    let cursor: string | undefined;
-    do {
-      const limit = Math.min(500, rowsMax + 1 - lines.length);
-      const asked = { id, limit, ...members, cursor };
-      const reply = await replied(ask("cert.list", asked, credential, signal));
-      if (signal.aborted) return;
-      if (reply.kind !== "answered") {
-        setRefused(reply);
-        setReading(false);
-        return;
-      }
-      const { items, next_cursor } = reply.answer;
-      lines.push(...items.map(csvRow));
-      setTotal(reply.answer.total);
-      setRead(lines.length - 1);
-      cursor = next_cursor === "" ? undefined : next_cursor;
-    } while (cursor !== undefined && lines.length <= rowsMax);
-    save(`${label}-certificates.csv`, new Blob(lines, { type: "text/csv" }));
+    let before = 0;
+    for (const { id } of cas) {
+      let cursor: string | undefined;
+      let found = 0;
+      do {
+        const limit = Math.min(500, Math.max(1, rowsMax + 1 - lines.length));
+        const asked = { id, limit, ...members, cursor };
+        const reply = await replied(ask("cert.list", asked, credential, signal));
+        if (signal.aborted) return;
+        if (reply.kind !== "answered") {
+          setRefused(reply);
+          setReading(false);
+          return;
+        }
+        const { items, next_cursor } = reply.answer;
+        lines.push(...items.slice(0, rowsMax + 1 - lines.length).map(csvRow));
+        found = reply.answer.total;
+        setTotal(before + found);
+        setRead(lines.length - 1);
+        cursor = next_cursor === "" ? undefined : next_cursor;
+      } while (cursor !== undefined && lines.length <= rowsMax);
+      before += found;
+    }
+    const [only] = cas.length === 1 ? cas : [];
+    const file = only === undefined ? "certificates.csv" : `${only.label}-certificates.csv`;
+    save(file, new Blob(lines, { type: "text/csv" }));
     setReading(false);
   };
   return { read, total, reading, refused, begin: () => void begin() };

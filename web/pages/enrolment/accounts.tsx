@@ -3,7 +3,7 @@
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
-import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
@@ -33,7 +33,7 @@ export function AccountsPart({ id }: { readonly id: string | undefined }) {
           hrefOf={(row) => hrefOf(["enrolment", "accounts", row.id], address.query)}
           selected={id}
           live={["acme.account.*"]}
-          empty={<p>No client has made an account yet.</p>}
+          empty={<NoAccounts />}
         />
         {id !== undefined && <AccountPanel id={id} />}
       </div>
@@ -57,18 +57,53 @@ const filters: readonly Filter[] = [
   },
 ];
 
-/** One account: found on the pages of the list, which has no look-up by id. */
+function NoAccounts() {
+  const address = useAddress();
+  if (address.query.status !== undefined) {
+    return (
+      <>
+        <p>No account fits.</p>
+        <a class="button" href={hrefWith(address, { status: undefined })}>
+          Show all accounts
+        </a>
+        <Copy text="pkid acme accounts" name="command" />
+      </>
+    );
+  }
+  return (
+    <>
+      <p>No client has made an account yet. Each directory says how one is set up.</p>
+      <a class="button primary" href={hrefOf(["enrolment"])}>
+        Set up a client
+      </a>
+      <Copy text="pkid acme eab create web --dns-suffix example.com" name="command" />
+    </>
+  );
+}
+
+/** One account, asked for by its id. */
 function AccountPanel({ id }: { readonly id: string }) {
   const address = useAddress();
   const { open, close } = useDialog();
-  const { reply, refresh } = useAsked("acme.account.list", { limit: 500 }, ["acme.account.*"]);
+  const { reply, refresh } = useAsked("acme.account.list", { id }, ["acme.account.*"]);
   const closeHref = hrefOf(["enrolment", "accounts"], address.query);
   if (reply === undefined) return <Waiting />;
   const row =
     reply.kind === "answered" ? reply.answer.items.find((one) => one.id === id) : undefined;
+  if (row === undefined) {
+    return (
+      <Panel title="No such account" closeHref={closeHref}>
+        {reply.kind === "answered" ? (
+          <p>There is no account with this id that you may see.</p>
+        ) : (
+          <Outcome reply={reply} />
+        )}
+      </Panel>
+    );
+  }
   return (
-    <Panel title="Account" closeHref={closeHref} actions={row && <Deactivate row={row} />}>
-      {row && <AccountFacts row={row} />}
+    <Panel title="Account" closeHref={closeHref} actions={<Deactivate row={row} />}>
+      <AccountFacts row={row} />
       <Authorizations account={id} />
       {open === "deactivate" && (
         <Confirm

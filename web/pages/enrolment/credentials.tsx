@@ -5,7 +5,7 @@ import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
-import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
@@ -100,18 +100,22 @@ const filters: readonly Filter[] = [
   },
 ];
 
-/** One credential: found on the pages of the list, which has no look-up by id. */
+/** One credential, asked for by its id. */
 function CredentialPanel({ id }: { readonly id: string }) {
   const address = useAddress();
   const { open, close } = useDialog();
-  const { reply, refresh } = useAsked("acme.eab.list", { limit: 500 }, ["acme.eab.*"]);
+  const { reply, refresh } = useAsked("acme.eab.list", { id }, ["acme.eab.*"]);
   const closeHref = hrefOf(["enrolment", "credentials"], address.query);
   if (reply === undefined) return <Waiting />;
   const row = reply.kind === "answered" && reply.answer.items.find((one) => one.id === id);
   if (!row) {
     return (
       <Panel title="No such credential" closeHref={closeHref}>
-        <p>It is not among the newest 500 that you may see.</p>
+        {reply.kind === "answered" ? (
+          <p>There is no credential with this id that you may see.</p>
+        ) : (
+          <Outcome reply={reply} />
+        )}
       </Panel>
     );
   }

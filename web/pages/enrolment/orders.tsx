@@ -3,7 +3,7 @@
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
-import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
@@ -33,7 +33,7 @@ export function OrdersPart({ id }: { readonly id: string | undefined }) {
           hrefOf={(row) => hrefOf(["enrolment", "orders", row.id], address.query)}
           selected={id}
           live={["acme.order.*"]}
-          empty={<p>No order fits.</p>}
+          empty={<NoOrders />}
         />
         {id !== undefined && <OrderPanel id={id} />}
       </div>
@@ -64,19 +64,47 @@ const filters: readonly Filter[] = [
   { name: "account", label: "Account" },
 ];
 
-/** One order: found on the pages of the list, which has no look-up by id. */
+function NoOrders() {
+  const address = useAddress();
+  const { status, account } = address.query;
+  if (status !== undefined || account !== undefined) {
+    return (
+      <>
+        <p>No order fits.</p>
+        <a class="button" href={hrefWith(address, { status: undefined, account: undefined })}>
+          Show all orders
+        </a>
+        <Copy text="pkid acme orders" name="command" />
+      </>
+    );
+  }
+  return (
+    <>
+      <p>No client has ordered a certificate yet. Each directory says how one is set up.</p>
+      <a class="button primary" href={hrefOf(["enrolment"])}>
+        Set up a client
+      </a>
+      <Copy text="pkid acme eab create web --dns-suffix example.com" name="command" />
+    </>
+  );
+}
+
+/** One order, asked for by its id. */
 function OrderPanel({ id }: { readonly id: string }) {
   const address = useAddress();
-  const { account } = address.query;
   const { open, close } = useDialog();
-  const { reply, refresh } = useAsked("acme.order.list", { account, limit: 500 }, ["acme.*"]);
+  const { reply, refresh } = useAsked("acme.order.list", { id }, ["acme.*"]);
   const closeHref = hrefOf(["enrolment", "orders"], address.query);
   if (reply === undefined) return <Waiting />;
   const row = reply.kind === "answered" && reply.answer.items.find((one) => one.id === id);
   if (!row) {
     return (
       <Panel title="No such order" closeHref={closeHref}>
-        <p>It is not among the newest 500 that you may see.</p>
+        {reply.kind === "answered" ? (
+          <p>There is no order with this id that you may see.</p>
+        ) : (
+          <Outcome reply={reply} />
+        )}
       </Panel>
     );
   }

@@ -16,7 +16,7 @@ import { parseKeyType } from "./key-types.ts";
 import { type MadeRequest, requestFor, useMadeRequest } from "./made-request.ts";
 import { readName } from "./names.ts";
 
-interface Typed {
+export interface Typed {
   readonly form: KeyForm;
   readonly pasted: string;
 }

@@ -1,6 +1,5 @@
 /** One certificate: who signs, for which key, with which names, and what would come of it. */
 
-import { useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
@@ -8,25 +7,31 @@ import { SendForm } from "#web/ui/form.tsx";
 import { type Choice, ChoiceFields, Chosen, type Known } from "./choice.tsx";
 import { Gates, gatesIn } from "./gates.tsx";
 import { GivenRequest } from "./given-request.tsx";
-import { useIssuing } from "./issuing.ts";
-import { KeyFields, type KeyForm, noKeyForm } from "./key-fields.tsx";
+import { type Typed, useIssuing } from "./issuing.ts";
+import { KeyFields, noKeyForm } from "./key-fields.tsx";
 import { Preview } from "./preview.tsx";
 import { KeyDialog, TakesTwo } from "./takes-two.tsx";
 
+interface SingleProps {
+  readonly typed: Typed;
+  readonly onTyped: (part: Partial<Typed>) => void;
+}
+
+export const nothingTyped: Typed = { form: noKeyForm, pasted: "" };
+
 /** The form and its preview. */
-export const Single = () => (
-  <Chosen>{(choice, known) => <SingleForm choice={choice} known={known} />}</Chosen>
+export const Single = (props: SingleProps) => (
+  <Chosen>{(choice, known) => <SingleForm choice={choice} known={known} {...props} />}</Chosen>
 );
 
-interface SingleFormProps {
+interface SingleFormProps extends SingleProps {
   readonly choice: Choice;
   readonly known: Known;
 }
 
-function SingleForm({ choice, known }: SingleFormProps) {
-  const [form, setForm] = useState<KeyForm>(noKeyForm);
-  const [pasted, setPasted] = useState("");
-  const issuing = useIssuing(choice, { form, pasted });
+function SingleForm({ choice, known, typed, onTyped }: SingleFormProps) {
+  const { form, pasted } = typed;
+  const issuing = useIssuing(choice, typed);
   const { here, making, wanted, right, preview, issue, unready, reply } = issuing;
   const reason = right.allowed ? unready : right.reason;
   const parks = choice.profile.require_approval;
@@ -44,13 +49,17 @@ function SingleForm({ choice, known }: SingleFormProps) {
         {here ? (
           <KeyFields
             form={form}
-            onChange={setForm}
+            onChange={(changed) => onTyped({ form: changed })}
             made={making.key}
             fault={making.fault}
             reply={reply}
           />
         ) : (
-          <GivenRequest text={pasted} onChange={setPasted} reply={reply} />
+          <GivenRequest
+            text={pasted}
+            onChange={(text) => onTyped({ pasted: text })}
+            reply={reply}
+          />
         )}
         {parks && <TakesTwo made={here ? making.made : undefined} />}
         <Refusing reply={issue.reply} />

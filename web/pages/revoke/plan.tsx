@@ -41,10 +41,10 @@ export function PlanShown({ ca, order, plan }: PlanShownProps) {
           "Left out because expired": plan.expired_excluded.toLocaleString("en"),
         }}
       />
+      {plan.profiles.length > 0 && <p class="quiet small">{byProfile(plan)}</p>}
       {plan.sample.length > 0 && (
         <>
           <h3>{plan.sample.length < plan.total ? "Some of them" : "All of them"}</h3>
-          <p class="quiet small">{byProfile(plan.sample)}</p>
           <div class="scroll">
             <Table
               caption="Sample"
@@ -67,11 +67,11 @@ const columns: readonly Column<Sampled>[] = [
   { name: "Expires", cell: ({ not_after }) => <Day at={not_after} /> },
 ];
 
-function byProfile(sample: readonly Sampled[]): string {
-  const counts = new Map<string, number>();
-  for (const { profile } of sample) counts.set(profile, (counts.get(profile) ?? 0) + 1);
-  return [...counts].map(([profile, count]) => `${profile || "no profile"}: ${count}`).join(", ");
-}
+/** Of all that are in the inventory, and not of the sample alone. */
+const byProfile = ({ profiles }: Plan): string =>
+  profiles
+    .map(({ profile, count }) => `${profile || "no profile"}: ${count.toLocaleString("en")}`)
+    .join(", ");
 
 /** The number is typed, so that nobody revokes more than they have seen. */
 function Confirmation({ ca, order, plan }: PlanShownProps) {

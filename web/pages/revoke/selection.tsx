@@ -7,6 +7,7 @@ import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { useRight } from "#web/rights.ts";
+import { useAsked } from "#web/ui/asked.tsx";
 import { CheckField, ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
 import { membersOf, type Order, orderIn, queryOf } from "./order.ts";
@@ -56,7 +57,7 @@ export function Selection({ ca, operationId }: SelectionProps) {
           disabled={!right.allowed}
         >
           {!right.allowed && <p class="reason">{right.reason}</p>}
-          <Predicates order={order} reply={reply} onChange={change} />
+          <Predicates order={order} reply={pointed(reply)} onChange={change} />
         </SendForm>
       </section>
       {plan && <PlanShown ca={ca} order={plan.order} plan={plan.found} />}
@@ -86,17 +87,37 @@ function Predicates({ order, reply, onChange }: PredicatesProps) {
         choices={sameWords(Object.keys(revocationReasons).filter((one) => one !== "removeFromCRL"))}
         onChange={(reason) => onChange({ reason })}
       />
-      {textFields.map(({ name, label, member, hint }) => (
-        <TextField
-          key={name}
-          label={label}
-          member={member}
-          reply={reply}
-          hint={hint}
-          value={order[name]}
-          onChange={(text) => onChange({ [name]: text })}
-        />
-      ))}
+      <ProfileField value={order.profile} reply={reply} onChange={onChange} />
+      <TextField
+        label="Names like"
+        member="filter.pattern"
+        reply={reply}
+        hint="*.example.com: * and ? stand for anything, in CN and every SAN."
+        value={order.pattern}
+        onChange={(pattern) => onChange({ pattern })}
+      />
+      <TimeField
+        label="Issued from"
+        member="filter.issued_after"
+        reply={reply}
+        value={order.issuedAfter}
+        onChange={(issuedAfter) => onChange({ issuedAfter })}
+      />
+      <TimeField
+        label="Issued until"
+        member="filter.issued_before"
+        reply={reply}
+        value={order.issuedBefore}
+        onChange={(issuedBefore) => onChange({ issuedBefore })}
+      />
+      <TextField
+        label="Key fingerprint"
+        member="filter.public_key_sha256"
+        reply={reply}
+        hint="SHA256:… or 64 hex digits."
+        value={order.key}
+        onChange={(key) => onChange({ key })}
+      />
       <Field
         label="Serials"
         member="filter.serials"
@@ -144,30 +165,73 @@ function SerialsFile({ onRead }: { readonly onRead: (serials: string) => void })
   );
 }
 
-const textFields = [
-  { name: "profile", label: "Profile", member: "filter.profile", hint: "Its whole name." },
-  {
-    name: "pattern",
-    label: "Names like",
-    member: "filter.pattern",
-    hint: "*.example.com: * and ? stand for anything, in CN and every SAN.",
-  },
-  {
-    name: "issuedAfter",
-    label: "Issued from",
-    member: "filter.issued_after",
-    hint: "2026-11-01, or a time of RFC 3339.",
-  },
-  {
-    name: "issuedBefore",
-    label: "Issued until",
-    member: "filter.issued_before",
-    hint: "The same.",
-  },
-  {
-    name: "key",
-    label: "Key fingerprint",
-    member: "filter.public_key_sha256",
-    hint: "SHA256:… or 64 hex digits.",
-  },
-] as const;
+interface ProfileFieldProps {
+  readonly value: string;
+  readonly reply: Reply<unknown> | undefined;
+  readonly onChange: (part: Pick<Order, "profile">) => void;
+}
+
+/** Those in force; a link may name another, of certificates of before. */
+function ProfileField({ value, reply, onChange }: ProfileFieldProps) {
+  const asked = useAsked("profile.list", {});
+  const profiles = asked.reply?.kind === "answered" ? asked.reply.answer.items : [];
+  const names = profiles.map(({ name }) => name);
+  const others = value === "" || names.includes(value) ? [] : [value];
+  return (
+    <ChoiceField
+      label="Profile"
+      member="filter.profile"
+      reply={reply}
+      value={value}
+      choices={[{ value: "", label: "any" }].concat(sameWords([...names, ...others]))}
+      onChange={(profile) => onChange({ profile })}
+    />
+  );
+}
+
+interface TimeFieldProps {
+  readonly label: string;
+  readonly member: string;
+  readonly reply: Reply<unknown> | undefined;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** A day; what a link says otherwise, a time of RFC 3339 as a rule, stays as it is. */
+function TimeField({ value, onChange, ...rest }: TimeFieldProps) {
+  const isDay = value === "" || /^\d{4}-\d{2}-\d{2}$/.test(value);
+  return (
+    <Field {...rest} hint="The beginning of a day, in UTC.">
+      {(control) => {
+        const typing = {
+          ...control,
+          value,
+          onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
+            onChange(currentTarget.value),
+        };
+        return isDay ? <input type="date" {...typing} /> : <input type="text" {...typing} />;
+      }}
+    </Field>
+  );
+}
+
+/** A refusal names a predicate by itself; here it stands in the filter, as it is sent. */
+function pointed(reply: Reply<unknown> | undefined): Reply<unknown> | undefined {
+  if (reply?.kind !== "refused") return reply;
+  const { refusal } = reply;
+  const { field } = refusal.facts;
+  if (typeof field !== "string" || !predicates.has(field.replace(/\[.*$/, ""))) return reply;
+  return {
+    kind: "refused",
+    refusal: { ...refusal, facts: { ...refusal.facts, field: `filter.${field}` } },
+  };
+}
+
+const predicates: ReadonlySet<string> = new Set([
+  "profile",
+  "pattern",
+  "issued_after",
+  "issued_before",
+  "public_key_sha256",
+  "serials",
+]);
