@@ -18,7 +18,10 @@ let world: ConsoleWorld;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
-  world = await ConsoleWorld.start({ log: { level: "info", format: "json" } });
+  world = await ConsoleWorld.start({
+    log: { level: "info", format: "json" },
+    secret: { kek_label: "sealing" },
+  });
 }, 60_000);
 afterAll(() => world?.stop());
 
@@ -60,21 +63,37 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
   test("show keys, ledger, lists, backups and jobs, and sign a list when told to", async () => {
     const { page, complaints, close } = await world.root("/console/operations/keys");
     await page.getByRole("cell", { name: "issuing-ecdsa-p256" }).first().waitFor();
+    await page.getByRole("link", { name: "Rotate the KEK sealing" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/^\d+ values? (and|or) keys?$/).waitFor();
+    await dialog.getByText("1, then 2").waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Rotate the KEK sealing" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    await page.getByText("retired").waitFor();
     await expectAccessible(page);
     await page.getByRole("link", { name: "Sign ledger" }).first().click();
     await page.getByRole("cell", { name: "ca certificate" }).first().waitFor();
     await expectAccessible(page);
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "With what was signed" }).click();
+    const file = readFileSync(await (await saved).path(), "utf8");
+    expect(Object.keys(JSON.parse(file))).toContain("sign_operations");
     await page.getByRole("link", { name: "Publication" }).click();
     const row = page.getByRole("row", { name: /issuing-ecdsa-p256/ });
     await row.getByRole("button", { name: "Sign now" }).click();
     await row.getByRole("button", { name: "Sign now" }).waitFor();
     await row.getByRole("time").first().waitFor();
+    await page.getByRole("columnheader", { name: "OCSP responder ends" }).waitFor();
+    await page.getByText("OCSP answers are signed when they are asked for.").waitFor();
     await expectAccessible(page);
     await page.getByRole("link", { name: "Backup" }).click();
     await page.getByText("No backup was ever made.").waitFor();
     await expectTree(page, "operations-backup");
     await page.getByRole("link", { name: "Jobs" }).click();
     await page.getByRole("cell", { name: "crl.renew" }).waitFor();
+    // Nobody asks for it: no event tells of a job.
+    await page.waitForResponse((answer) => answer.url().endsWith("/api/jobs"));
     await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();
@@ -83,6 +102,11 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
   test("show the configuration in force with where it comes from, and no secret", async () => {
     const { page, complaints, close } = await world.root("/console/operations/settings");
     await page.getByRole("cell", { name: "log.format" }).waitFor();
+    const log = page.getByRole("region", { name: "Log" });
+    await log.getByText(/^info \(.*pkid.yaml/).waitFor();
+    const limits = page.getByRole("region", { name: "Load limits" });
+    await limits.getByText("no (default)").first().waitFor();
+    await limits.getByText(/\d+ with 429, \d+ with 503/).waitFor();
     const row = page.getByRole("row", { name: /^log.format/ });
     expect(await row.textContent()).toContain("pkid.yaml");
     expect(await page.getByRole("row", { name: /^root_user.password/ }).textContent()).toContain(

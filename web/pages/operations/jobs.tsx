@@ -1,8 +1,10 @@
 /** What runs by itself, when it last did, and which process leads. */
 
-import { useState } from "preact/hooks";
+import { Fragment } from "preact";
 import type { Answers } from "#api/answers.ts";
-import { Asked } from "#web/ui/asked.tsx";
+import { ClockPause } from "#web/pages/overview/clock.tsx";
+import { usePolled } from "#web/polled.ts";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
@@ -10,42 +12,50 @@ import { Distance, Time } from "#web/ui/time.tsx";
 
 type Job = Answers["job.list"]["jobs"][number];
 
+/** Looked at every few seconds while it is shown: no event tells that a job has run. */
 export function JobsPart() {
-  // Another number asks again.
-  const [round, setRound] = useState(0);
+  const ready = useAsked("health.ready", {});
+  const list = useAsked("job.list", {}, ["monitor.clock_accept"]);
+  const look = () => {
+    ready.refresh();
+    list.refresh();
+  };
+  usePolled(look, 5);
   return (
     <>
       <Heading name="Jobs">
-        <button type="button" class="button plain" onClick={() => setRound((n) => n + 1)}>
+        <button type="button" class="button plain" onClick={look}>
           Look again
         </button>
       </Heading>
-      <Asked key={`components ${round}`} name="health.ready">
-        {({ components }) => (
-          <dl>
-            {Object.entries(components).map(([name, { status, detail, error }]) => (
-              <>
-                <dt>{name}</dt>
-                <dd>
-                  <Status word={status} /> {detail} {error}
-                </dd>
-              </>
-            ))}
-          </dl>
-        )}
-      </Asked>
-      <Asked key={`jobs ${round}`} name="job.list">
-        {({ jobs }) => (
+      <Outcome reply={ready.reply} />
+      {ready.reply?.kind === "answered" && (
+        <dl>
+          {Object.entries(ready.reply.answer.components).map(([name, one]) => (
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <Status word={one.status} /> {one.detail} {one.error}
+              </dd>
+            </Fragment>
+          ))}
+        </dl>
+      )}
+      {list.reply === undefined && <Waiting />}
+      <Outcome reply={list.reply} />
+      {list.reply?.kind === "answered" && (
+        <>
+          <ClockPause clock={list.reply.answer.clock} />
           <div class="scroll">
             <Table
               caption="Jobs of this process"
               columns={columns}
-              rows={jobs}
+              rows={list.reply.answer.jobs}
               keyOf={({ name }) => name}
             />
           </div>
-        )}
-      </Asked>
+        </>
+      )}
     </>
   );
 }

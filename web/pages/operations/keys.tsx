@@ -1,12 +1,14 @@
 /** Where keys are, which there are, and the key that seals them. */
 
-import { useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { usePolled } from "#web/polled.ts";
 import { Action } from "#web/ui/action.tsx";
-import { Asked } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
+import { Facts } from "#web/ui/facts.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf, Table } from "#web/ui/list.tsx";
@@ -27,6 +29,7 @@ export function KeysPart() {
         caption="Keys of the providers"
         columns={columns}
         keyOf={({ provider, label, role }) => `${provider} ${role} ${label}`}
+        live={["ca.*", "kek.*"]}
         empty={<p>No provider has a key yet.</p>}
         above={({ extractable_count, unbound_count }) => (
           <p class="quiet">
@@ -38,99 +41,136 @@ export function KeysPart() {
   );
 }
 
+/** The pool moves without an event, so it is looked at while it is shown. */
 function Provider() {
+  const { reply, refresh } = useAsked("hsm.info", {}, ["ca.*", "kek.*"]);
+  usePolled(refresh, 10);
   return (
     <section class="card">
       <h2>Provider</h2>
-      <Asked name="hsm.info">
-        {(hsm) => (
-          <dl>
-            <dt>State</dt>
-            <dd>
-              <Status word={hsm.available ? "up" : "down"} /> {hsm.error}
-            </dd>
-            <dt>Keys of CAs</dt>
-            <dd>{hsm.roles.ca === "pkcs11" ? "in the HSM" : "in software, sealed"}</dd>
-            <dt>Responder keys</dt>
-            <dd>{hsm.roles.responder === "pkcs11" ? "in the HSM" : "in software, sealed"}</dd>
-            {hsm.manufacturer && (
-              <>
-                <dt>Device</dt>
-                <dd>
-                  {hsm.manufacturer} {hsm.part_number} {hsm.serial}
-                </dd>
-              </>
-            )}
-            <dt>Pool</dt>
-            <dd>
-              {hsm.pool.in_use} of {hsm.pool.size} in use, {hsm.pool.waiting} waiting
-            </dd>
-            <dt>Sign ledger</dt>
-            <dd>
-              <a href={hrefOf(["operations", "ledger"])}>{hsm.ledger.last_number} entries</a>
-            </dd>
-          </dl>
-        )}
-      </Asked>
+      {reply === undefined && <Waiting />}
+      <Outcome reply={reply} />
+      {reply?.kind === "answered" && <ProviderFacts hsm={reply.answer} />}
     </section>
+  );
+}
+
+function ProviderFacts({ hsm }: { readonly hsm: Answers["hsm.info"] }) {
+  const { available, error, roles, manufacturer, part_number, serial, pool, ledger } = hsm;
+  return (
+    <Facts
+      of={{
+        State: (
+          <>
+            <Status word={available ? "up" : "down"} /> {error}
+          </>
+        ),
+        "Keys of CAs": roles.ca === "pkcs11" ? "in the HSM" : "in software, sealed",
+        "Responder keys": roles.responder === "pkcs11" ? "in the HSM" : "in software, sealed",
+        Device: manufacturer && `${manufacturer} ${part_number} ${serial}`,
+        Pool: `${pool.in_use} of ${pool.size} in use, ${pool.waiting} waiting`,
+        "Sign ledger": <a href={hrefOf(["operations", "ledger"])}>{ledger.last_number} entries</a>,
+      }}
+    />
   );
 }
 
 function Kek() {
   const address = useAddress();
   const { open, close } = useDialog();
-  const [round, setRound] = useState(0);
+  const { reply, refresh } = useAsked("kek.show", {}, ["kek.*"]);
+  const kek = reply?.kind === "answered" ? reply.answer : undefined;
   return (
     <section class="card">
       <h2>Key that seals keys</h2>
-      <Asked key={round} name="kek.show" live={["kek.*"]}>
-        {({ kek_label, provider, version, versions, wrapped_keys }) => (
-          <>
-            <dl>
-              <dt>Label</dt>
-              <dd>{kek_label}</dd>
-              <dt>Held</dt>
-              <dd>{provider === "pkcs11" ? "in the HSM" : "in a sealed file"}</dd>
-              <dt>Version</dt>
-              <dd>{version}</dd>
-              <dt>Seals</dt>
-              <dd>{wrapped_keys} keys</dd>
-            </dl>
-            <Table
-              caption="Versions"
-              columns={versionColumns}
-              rows={versions}
-              keyOf={(one) => String(one.version)}
-            />
-          </>
-        )}
-      </Asked>
+      {reply === undefined && <Waiting />}
+      <Outcome reply={reply} />
+      {kek && <KekFacts kek={kek} />}
       <div class="buttons">
-        <Action operation="kek.rotate" href={hrefWith(address, { dialog: "rotate" })}>
-          Rotate
+        <Action
+          operation="kek.rotate"
+          href={hrefWith(address, { dialog: "rotate" })}
+          unless={reply?.kind === "refused" ? "There is none that could be rotated." : undefined}
+        >
+          Rotate the KEK {kek?.kek_label}
         </Action>
       </div>
-      {open === "rotate" && (
-        <Confirm
-          operation="kek.rotate"
-          members={{}}
-          title="Rotate the key that seals keys"
-          does="Rotate"
+      {open === "rotate" && kek !== undefined && (
+        <Rotate
+          kek={kek}
           onClose={close}
           onDone={() => {
-            setRound((count) => count + 1);
+            refresh();
             close();
           }}
-        >
-          <p>
-            A new version is made and everything sealed is sealed anew under it. Archives of before
-            still need the old version: it is kept.
-          </p>
-        </Confirm>
+        />
       )}
     </section>
   );
 }
+
+type KekShown = Answers["kek.show"];
+
+function KekFacts({ kek }: { readonly kek: KekShown }) {
+  const { kek_label, provider, version, versions, wrapped_keys } = kek;
+  return (
+    <>
+      <Facts
+        of={{
+          Label: kek_label,
+          Held: provider === "pkcs11" ? "in the HSM" : "in a sealed file",
+          Version: version,
+          Seals: counted(wrapped_keys),
+        }}
+      />
+      <Table
+        caption="Versions"
+        columns={versionColumns}
+        rows={versions}
+        keyOf={(one) => String(one.version)}
+      />
+    </>
+  );
+}
+
+interface RotateProps {
+  readonly kek: KekShown;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** The consequence in numbers first; an unfinished rotation is finished and makes no version. */
+function Rotate({ kek, onClose, onDone }: RotateProps) {
+  const { kek_label, version, versions, wrapped_keys } = kek;
+  const isUnfinished = versions.some(({ status }) => status === "retiring");
+  const next = isUnfinished ? version : version + 1;
+  return (
+    <Confirm
+      operation="kek.rotate"
+      members={{}}
+      title={`Rotate the KEK ${kek_label}`}
+      does={`Rotate the KEK ${kek_label}`}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <Facts
+        of={{
+          "Sealed anew": counted(wrapped_keys),
+          "Version in force": isUnfinished ? `stays ${version}` : `${version}, then ${next}`,
+          "Versions kept": isUnfinished ? versions.length : versions.length + 1,
+        }}
+      />
+      <p>
+        {isUnfinished
+          ? `The last rotation has not come to its end: what is still under an older version is sealed anew under version ${version}, and no further version is made.`
+          : `Version ${next} is made and seals everything that is sealed; nobody waits for it. Version ${version} is retired for good and only opens archives of before: it is kept.`}
+      </p>
+    </Confirm>
+  );
+}
+
+const counted = (wrapped: number): string =>
+  wrapped === 1 ? "1 value or key" : `${wrapped.toLocaleString("en")} values and keys`;
 
 interface KekVersion {
   readonly version: number;

@@ -16,9 +16,13 @@ export function LedgerPart() {
         <Download path={addressOf("hsm.signed_audit_log")} file="sign-ledger.json">
           Signed ledger
         </Download>
+        <Download path={addressOf("hsm.combined_audit_log")} file="sign-ledger-combined.json">
+          With what was signed
+        </Download>
       </Heading>
       <p class="quiet">
-        Verify the file anywhere:{" "}
+        Both are signed by the ledger key; the second holds the certificates, requests and kept CRLs
+        too. Verify either file anywhere:{" "}
         <Copy text="pkid hsm verify-log sign-ledger.json" name="command" />
       </p>
       <List

@@ -1,6 +1,7 @@
 /** Checks the instance, its host and what it depends on, and says what to do about it. */
 
 import { useState } from "preact/hooks";
+import { usePolled } from "#web/polled.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
@@ -12,10 +13,16 @@ import type { Answers } from "#api/answers.ts";
 type Report = Answers["preflight.run"];
 type Check = Report["checks"][number];
 
-/** Runs when it is opened, without the network, and again when told to. */
+/**
+ * Runs when it is opened, without the network, and again when told to; every minute while it is
+ * shown, unless it looks outside.
+ */
 export function PreflightPart() {
   const [network, setNetwork] = useState(false);
   const { reply, busy, refresh } = useAsked("preflight.run", { network, timeout_seconds: 25 });
+  usePolled(() => {
+    if (!network && !busy) refresh();
+  }, 60);
   const report = reply?.kind === "answered" ? reply.answer : undefined;
   return (
     <>

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { Limits } from "#web/pages/operations/limits.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
@@ -41,6 +42,7 @@ export function SettingsPart() {
           onInput={({ currentTarget }) => setSought(currentTarget.value)}
         />
       </Heading>
+      <Limits />
       {reply === undefined && <Waiting />}
       <Outcome reply={reply} />
       {reply?.kind === "answered" && (
