@@ -8,7 +8,7 @@ import { parentPort } from "node:worker_threads";
 import { decrypted } from "#adapters/age/age.ts";
 import { pieceOf } from "#core/backup/archive.ts";
 import { type Piece, readPiece } from "#core/backup/piece.ts";
-import { certificateArtefact } from "#core/audit/ledger-verification-artefacts.ts";
+import { certificateArtefact, nativeSignature } from "#core/audit/ledger-verification-artefacts.ts";
 import { KeySet } from "#core/proofs/key-set.ts";
 import { signedText, verifiedText } from "#core/proofs/pair.ts";
 import { SignatureKeys } from "#core/proofs/signature-keys.ts";
@@ -93,7 +93,9 @@ class Verification {
 
   #hold(der: Uint8Array, keys: readonly (Uint8Array | undefined)[]): void {
     try {
-      for (const [at, signature] of certificateArtefact(der).signatures.entries()) {
+      const isHybrid = keys[1] !== undefined;
+      const signatures = isHybrid ? certificateArtefact(der).signatures : [nativeSignature(der)];
+      for (const [at, signature] of signatures.entries()) {
         const spki = keys[at];
         if (spki === undefined || !this.#keys.verifies(spki, signature)) continue;
         const name = this.#keys.fingerprintOf(spki);
@@ -114,4 +116,4 @@ async function textOf({ content }: TarMember): Promise<string> {
 const octetsOf = (value: string | number | null | undefined): Uint8Array | undefined =>
   typeof value === "string" ? Uint8Array.fromHex(value) : undefined;
 
-const piecesPerCollection = 24;
+const piecesPerCollection = 8;

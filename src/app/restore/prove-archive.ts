@@ -75,7 +75,7 @@ async function provenIn(
     return await prove(engine, {
       ...asked,
       fresh: true,
-      verified: scratch.verified,
+      verified: scratch.takeVerified(),
       aside: scratch.aside,
       random: systemRandom,
     });

@@ -25,7 +25,7 @@ import { fingerprintOf } from "#core/x509/public-keys.ts";
 import type { Recovery } from "#domain/envelopes/recovery.ts";
 import type { Log } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { KeySet } from "#core/proofs/key-set.ts";
+import type { KeySetParts } from "#core/proofs/key-set.ts";
 import { SignaturesAhead } from "./signatures-ahead.ts";
 
 /** What an archive is unpacked with. */
@@ -40,7 +40,7 @@ export class Scratch {
   readonly #root: string;
   readonly #workerUrl: string | undefined;
   #dataKeys: DataKeys | undefined;
-  #verified: KeySet | undefined;
+  #verified: KeySetParts | undefined;
 
   /**
    * `root` is made now, with mode 0700, and must not be there; `workerUrl` is the main module, for
@@ -80,9 +80,11 @@ export class Scratch {
     throw new ArchiveUnfit(`The archive has no ${memberNames.dataKeys}.`);
   }
 
-  /** `verifiedText` of signatures in the archive that were verified while it was loaded. */
-  get verified(): KeySet | undefined {
-    return this.#verified;
+  /** `verifiedText` of signatures that were verified while the archive was loaded; given once. */
+  takeVerified(): KeySetParts | undefined {
+    const verified = this.#verified;
+    this.#verified = undefined;
+    return verified;
   }
 
   /** By what other threads may look at its database, which nobody changes while it is proven. */

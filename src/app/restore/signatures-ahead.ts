@@ -8,20 +8,19 @@ import { Worker } from "node:worker_threads";
 
 import { systemRandom } from "#adapters/system.ts";
 import type { Opener } from "#core/backup/archive.ts";
-import { KeySet } from "#core/proofs/key-set.ts";
 import type { AheadJob, FromAhead, ToAhead } from "./ahead-thread-data.ts";
 
 /** One thread, from when the archive begins to be read. */
 export class SignaturesAhead {
   readonly #worker: Worker;
-  readonly #found: Promise<KeySet | undefined>;
+  readonly #found: Promise<FromAhead | undefined>;
 
   /** `workerUrl` is the main module. */
   constructor(of: { readonly archive: string; readonly opener: Opener }, workerUrl: string) {
     const job: AheadJob = { ahead: { ...of, salt: systemRandom.bytes(16) } };
     this.#worker = new Worker(new URL(workerUrl), { workerData: job });
     this.#found = new Promise((resolve) => {
-      this.#worker.on("message", (parts: FromAhead) => resolve(KeySet.of(parts)));
+      this.#worker.on("message", (found: FromAhead) => resolve(found));
       // Nothing is known then, and everything is verified where it is proven.
       this.#worker.on("error", () => resolve(undefined));
       this.#worker.on("exit", () => resolve(undefined));
@@ -29,7 +28,7 @@ export class SignaturesAhead {
   }
 
   /** Ends it; gives `verifiedText` of what it has verified so far. */
-  async end(): Promise<KeySet | undefined> {
+  async end(): Promise<FromAhead | undefined> {
     const end: ToAhead = "end";
     this.#worker.postMessage(end);
     return await this.#found;

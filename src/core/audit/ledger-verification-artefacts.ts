@@ -1,9 +1,11 @@
 /** What was signed, taken apart: for each signature on an artefact the octets it covers (LED-4). */
 
-import { DerError } from "#core/asn1/cursor.ts";
+import { DerError, openSequence } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { decodePem } from "#core/asn1/pem.ts";
+import { tags } from "#core/asn1/tags.ts";
 import { Problem } from "#core/problems.ts";
+import { readAlgorithm } from "#core/x509/algorithm-identifiers.ts";
 import type { SignatureName } from "#core/x509/algorithms.ts";
 import {
   preTbsCertificate,
@@ -82,6 +84,16 @@ export function parsedArtefact(der: Uint8Array, parsed: ParsedCertificate): Read
     name: serial,
     keys: alternative === undefined ? [spki] : [spki, alternative],
   };
+}
+
+/** The native signature on what is signed as certificates are, with nothing else read. */
+export function nativeSignature(der: Uint8Array): ArtefactSignature {
+  const signed = openSequence(der);
+  const covered = signed.element(tags.sequence);
+  const { signatureName } = readAlgorithm(signed.element(tags.sequence));
+  const value = signed.wholeBits();
+  signed.finish();
+  return { covered, value, algorithm: signatureName };
 }
 
 function readList(base64: string): ReadArtefact | string {

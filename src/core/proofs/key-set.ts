@@ -36,9 +36,9 @@ export class KeySet {
     return set;
   }
 
-  /** What `of` makes it from. */
+  /** What `of` makes it from; the set is not used after that. */
   get parts(): KeySetParts {
-    return { salt: this.#salt, keys: this.#keys.slice(0, this.#length) };
+    return { salt: this.#salt, keys: this.#keys.subarray(0, this.#length) };
   }
 
   get size(): number {

@@ -13,7 +13,9 @@ export class CertificatesAside {
 
   /** `workerUrl` is the main module. */
   constructor(job: CertificatesJob, workerUrl: string) {
-    const worker = new Worker(new URL(workerUrl), { workerData: job });
+    const { verified } = job.certificates;
+    const transferList = verified === undefined ? [] : [verified.keys.buffer];
+    const worker = new Worker(new URL(workerUrl), { workerData: job, transferList });
     this.found = new Promise((resolve) => {
       worker.on("message", (found: CertificatesFound) => resolve(found));
       worker.on("error", () => resolve(undefined));

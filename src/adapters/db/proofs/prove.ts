@@ -9,7 +9,7 @@ import {
   requestArtefact,
 } from "#core/audit/ledger-verification-artefacts.ts";
 import { AwaitedSet } from "#core/proofs/awaited-set.ts";
-import { KeySet } from "#core/proofs/key-set.ts";
+import { KeySet, type KeySetParts } from "#core/proofs/key-set.ts";
 import { isPairOfCertificate, pairOfSignature } from "#core/proofs/pair.ts";
 import { emptyProofs, type ProofName, type ProofResult, proofs } from "#core/proofs/proofs.ts";
 import { SignatureKeys } from "#core/proofs/signature-keys.ts";
@@ -42,8 +42,11 @@ export interface ProofRequest {
   readonly since: number;
   /** True for a file that this process has just loaded: its pages and types are sound. */
   readonly fresh?: boolean;
-  /** `verifiedText` of signatures that the caller has verified itself; they are not again. */
-  readonly verified?: KeySet | undefined;
+  /**
+   * `verifiedText` of signatures that the caller has verified itself; they are not again. It is
+   * given away.
+   */
+  readonly verified?: KeySetParts | undefined;
   /** A SQLite file that nobody changes, and the main module: other threads may look at it too. */
   readonly aside?: { readonly path: string; readonly workerUrl: string } | undefined;
   readonly random: Pick<Random, "bytes">;
@@ -72,20 +75,22 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
   if (Number(row?.[0]) !== 1) throw new Error("The head row is gone: no chain says where it ends.");
   const heads = await storedHeads(connection);
   const salt = request.random.bytes(16);
+  const aside = asideOf(request, from, salt);
+  // What another thread looks at is not verified here.
+  const verified = aside === undefined ? request.verified : undefined;
   const newSet = () => new KeySet(salt);
   const look: Look = {
     connection,
     proofs: emptyProofs(),
     from,
     authorities: await Authorities.read(connection),
-    keys: new SignatureKeys(request.verified),
+    keys: new SignatureKeys(verified && KeySet.of(verified)),
     pairs: newSet(),
     certificates: newSet(),
     pruned: newSet(),
     newSet,
     advanced: counting(await rowsToLookAt(connection, heads, from), request.onProgress),
   };
-  const aside = asideOf(look, request, salt);
   await proveStates(look, request.fresh ?? false);
   if (aside === undefined) await proveCertificates(look);
   await proveSerials(look);
@@ -113,13 +118,13 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
 
 /** Another thread that looks at the certificates, where there can be one. */
 function asideOf(
-  { from }: Look,
   { aside, verified }: ProofRequest,
+  from: Look["from"],
   salt: Uint8Array,
 ): CertificatesAside | undefined {
   if (aside === undefined || !from.whole) return undefined;
   const { path, workerUrl } = aside;
-  const job = { path, salt, verified: verified?.parts };
+  const job = { path, salt, verified };
   return new CertificatesAside({ certificates: job }, workerUrl);
 }
 
