@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import { Limits } from "#web/pages/operations/limits.tsx";
+import { Limits } from "./limits.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
