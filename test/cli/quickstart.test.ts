@@ -3,12 +3,11 @@
 import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 
 import { ran } from "#test/support/child.ts";
+import { binary } from "#test/support/instances/instance.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
-
-const main = resolve(import.meta.dir, "../../src/main.ts");
 
 test("quickstart leaves a path that openssl verifies, and a second run keeps the CAs", async () => {
   const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
@@ -103,14 +102,14 @@ test("a port that is taken is told before anything is made", async () => {
   for (const verb of ["quickstart", "serve"]) {
     const home = mkdtempSync(join(tmpdir(), "pkid-quickstart-"));
     const env = { HOME: home, PKID_SERVER_PORT: String(taken.port) };
-    const { code, stderr } = await ran([process.execPath, main, verb], { cwd: home, env });
+    const { code, stderr } = await ran([binary, verb], { cwd: home, env });
     expect(code).toBe(1);
     expect(stderr).toContain(`0.0.0.0:${taken.port}, and somebody else listens there.`);
     expect(readdirSync(home).filter((name) => name.startsWith("pkid"))).toEqual([]);
   }
 }, 60_000);
 
-const quickstart = [process.execPath, main, "quickstart"];
+const quickstart = [binary, "quickstart"];
 const pkid = (home: string, args: readonly string[]) =>
   ran([...quickstart, "--no-serve", ...args], { cwd: home, env: { HOME: home } });
 
