@@ -57,6 +57,10 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await row.click();
     const panel = page.getByRole("complementary");
     await panel.getByText("Found in a repository").waitFor();
+    // A copied link shows the same.
+    await page.reload();
+    await panel.getByText("Found in a repository").waitFor();
+    await row.waitFor();
     await expectTree(page, "operations-blocked");
     await expectAccessible(page);
     await keepPicture(page, "operations-blocked");

@@ -30,11 +30,13 @@ export interface Look {
 export class ConsoleWorld {
   readonly instance: Instance;
   readonly browser: Browser;
+  readonly #password: string;
   #session: Awaited<ReturnType<BrowserContext["storageState"]>> | undefined;
 
-  private constructor(instance: Instance, browser: Browser) {
+  private constructor(instance: Instance, browser: Browser, password: string = rootPassword) {
     this.instance = instance;
     this.browser = browser;
+    this.#password = password;
   }
 
   /** Starts the binary with root's password and what else configuration and environment say. */
@@ -42,13 +44,14 @@ export class ConsoleWorld {
     config: Readonly<Record<string, unknown>> = {},
     home: string = newHome(),
     env: Readonly<Record<string, string>> = {},
+    password: string = rootPassword,
   ): Promise<ConsoleWorld> {
-    const settings = { root_user: { password: rootPassword }, ...config };
+    const settings = { root_user: { password }, ...config };
     const [instance, browser] = await Promise.all([
       Instance.start({ home, config: settings, env }),
       openBrowser(),
     ]);
-    return new ConsoleWorld(instance, browser);
+    return new ConsoleWorld(instance, browser, password);
   }
 
   /** Around an instance with root's password that runs already. */
@@ -89,7 +92,7 @@ export class ConsoleWorld {
 
   async #signedIn() {
     const { page, close } = await this.#visit("/console/", {});
-    await signIn(page);
+    await signIn(page, "root", this.#password);
     const state = await page.context().storageState();
     await close();
     return state;

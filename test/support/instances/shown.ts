@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import { freePort } from "#test/support/servers/free-port.ts";
 import { ConsoleWorld } from "./console-world.ts";
+import { newHome } from "./instance.ts";
 import { makeCas } from "./issue-page.ts";
 import { newCsr } from "./relying-party.ts";
 
@@ -22,7 +23,7 @@ export interface Shown {
 /** Starts the binary, and does there what people do in their first weeks. */
 export async function shownWorld(): Promise<Shown> {
   const port = await freePort();
-  const world = await ConsoleWorld.start({
+  const config = {
     server: {
       port,
       public_url: `https://localhost:${port}`,
@@ -38,7 +39,9 @@ export async function shownWorld(): Promise<Shown> {
         require_approval: true,
       },
     ],
-  });
+  };
+  // Preflight warns of the password that all tests have.
+  const world = await ConsoleWorld.start(config, newHome(), {}, "7 otters beside 4 kettles");
   try {
     const ca = await makeCas(world);
     await makePeople(world);

@@ -17,13 +17,14 @@ import { BlockDialog } from "./block-dialog.tsx";
 type BlockedKey = RowOf<"blocked_key.list">;
 
 /**
- * The segments behind `blocked` are the fingerprint and the row of one, whose panel is open: a
- * tenant may have blocked a key that another one has blocked too.
+ * The segment behind `blocked` is the row of one, whose panel is open, and `key` its fingerprint,
+ * by which it is looked up: the server takes no escaped slash in a path, and fingerprints have
+ * slashes.
  */
-export function BlockedPart({ rest: [fingerprint, id] }: { readonly rest: readonly string[] }) {
+export function BlockedPart({ rest: [id] }: { readonly rest: readonly string[] }) {
   const address = useAddress();
   const { open, close } = useDialog();
-  const { q, public_key_sha256 } = address.query;
+  const { q, public_key_sha256, key } = address.query;
   const block = (
     <Action operation="key.block" href={hrefWith(address, { dialog: "block" })} look="primary">
       Block a key
@@ -58,9 +59,7 @@ export function BlockedPart({ rest: [fingerprint, id] }: { readonly rest: readon
             </>
           }
         />
-        {fingerprint !== undefined && id !== undefined && (
-          <BlockedPanel fingerprint={fingerprint} id={id} />
-        )}
+        {id !== undefined && <BlockedPanel fingerprint={key ?? ""} id={id} />}
       </div>
       {open === "block" && <BlockDialog onClose={close} />}
     </>
@@ -87,7 +86,7 @@ const filters: readonly Filter[] = [
 const panelHref = (
   { public_key_fingerprint, id }: BlockedKey,
   query: Readonly<Record<string, string>>,
-): string => hrefOf(["operations", "blocked", public_key_fingerprint, id], query);
+): string => hrefOf(["operations", "blocked", id], { ...query, key: public_key_fingerprint });
 
 interface BlockedPanelProps {
   readonly fingerprint: string;
@@ -96,9 +95,9 @@ interface BlockedPanelProps {
 
 function BlockedPanel({ fingerprint, id }: BlockedPanelProps) {
   const { query } = useAddress();
-  const members = { public_key_sha256: fingerprint, limit: 500 };
+  const members = { public_key_sha256: fingerprint || undefined, limit: 500 };
   const { reply } = useAsked("blocked_key.list", members, ["key.*"]);
-  const closeHref = hrefOf(["operations", "blocked"], query);
+  const closeHref = hrefOf(["operations", "blocked"], { ...query, key: undefined });
   if (reply === undefined) return <Waiting />;
   if (reply.kind !== "answered") {
     return (
