@@ -30,9 +30,12 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
       ["Configuration", "ca:manage"],
       ["Keys", "hsm:manage"],
       ["Preflight", "ca:manage"],
-    ]) {
+    ] as const) {
       await page.getByRole("link", { name: part, exact: true }).click();
-      await page.locator(".notice", { hasText: `Needs ${capability}` }).first().waitFor();
+      await page
+        .locator(".notice", { hasText: `Needs ${capability}` })
+        .first()
+        .waitFor();
       await quiet();
       expect(await page.getByRole("alert").count()).toBe(0);
     }
