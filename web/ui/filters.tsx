@@ -1,6 +1,6 @@
 /** Filters of a list as chips: each is a member of the address, taken away by one click. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { shortText } from "./plain.ts";
@@ -92,14 +92,19 @@ interface ValueProps {
 
 /** The value of a kind that is chosen; the cross and `Esc` take the choice back. */
 function Value({ filter, onApply, onCancel }: ValueProps) {
-  const escape = (event: KeyboardEvent) => {
-    if (event.key !== "Escape") return;
-    // It would close the panel beside the list as well.
-    event.stopPropagation();
-    onCancel();
-  };
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      // It would close the panel beside the list as well.
+      event.stopPropagation();
+      onCancel();
+    };
+    place.current?.addEventListener("keydown", pressed);
+    return () => place.current?.removeEventListener("keydown", pressed);
+  }, [onCancel]);
   return (
-    <span class="buttons" onKeyDown={escape}>
+    <span ref={place} class="buttons">
       <ValueControl filter={filter} onApply={onApply} />
       <button type="button" class="button plain" onClick={onCancel}>
         <span aria-hidden="true">×</span>

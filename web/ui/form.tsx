@@ -1,15 +1,7 @@
 /** Forms: fields with labels and their own faults, one thing sent at a time, nothing typed lost. */
 
 import { type ComponentChildren, createContext } from "preact";
-import {
-  useCallback,
-  useContext,
-  useEffect,
-  useId,
-  useMemo,
-  useRef,
-  useState,
-} from "preact/hooks";
+import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
 import { tellChange, useConsole } from "#web/console.ts";
