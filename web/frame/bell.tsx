@@ -1,16 +1,19 @@
 /** How many requests wait for approval; moves with the feed. */
 
 import { hrefOf } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 
-/** Leads to the inbox. */
+/** Leads to the inbox, of the tenant that is chosen. */
 export function Bell() {
-  const { reply } = useAsked("approval.list", { status: "pending", limit: 1 }, approvalActions);
+  const { tenant } = useAddress().query;
+  const members = { status: "pending", tenant, limit: 1 };
+  const { reply } = useAsked("approval.list", members, approvalActions);
   const waiting = reply?.kind === "answered" ? reply.answer.total : 0;
   return (
     <a
       class="button plain"
-      href={hrefOf(["approvals"])}
+      href={hrefOf(["approvals"], { tenant })}
       aria-label={`${waiting} waiting for approval`}
     >
       <span aria-hidden="true">⚑</span> {waiting}

@@ -16,6 +16,7 @@ import { useKeyboard } from "./keyboard.tsx";
 import { LookSwitches } from "./look.tsx";
 import { SearchBox } from "./search.tsx";
 import { StaleNotice } from "./stale-notice.tsx";
+import { TenantChoice } from "./tenant-choice.tsx";
 
 type FrameProps = Omit<Console, "tenants" | "stale">;
 
@@ -59,10 +60,10 @@ function TopBar({ known: { caller, tenants, address, logOut } }: { readonly know
   return (
     <>
       <header class="top">
-        <a class="mark" href={hrefOf([])}>
+        <a class="mark" href={hrefOf([], { tenant: address.query.tenant })}>
           pkid
         </a>
-        {tenants.length > 1 && <TenantChoice tenants={tenants} chosen={address.query.tenant} />}
+        {tenants.length > 1 && <TenantChoice tenants={tenants} address={address} />}
         <SearchBox />
         <Live />
         <Bell />
@@ -82,31 +83,6 @@ function TopBar({ known: { caller, tenants, address, logOut } }: { readonly know
       </header>
       {help.dialog}
     </>
-  );
-}
-
-interface TenantChoiceProps {
-  readonly tenants: readonly Tenant[];
-  readonly chosen: string | undefined;
-}
-
-/** The tenant whose things the lists show; a link for each, so that it is in the address. */
-function TenantChoice({ tenants, chosen }: TenantChoiceProps) {
-  const { slug } = tenants.find(({ id, slug }) => id === chosen || slug === chosen) ?? {};
-  return (
-    <details class="menu">
-      <summary>{slug ?? "All tenants"}</summary>
-      <ul>
-        <li>
-          <a href={hrefOf([])}>All tenants</a>
-        </li>
-        {tenants.map((tenant) => (
-          <li key={tenant.id}>
-            <a href={hrefOf([], { tenant: tenant.slug })}>{tenant.name || tenant.slug}</a>
-          </li>
-        ))}
-      </ul>
-    </details>
   );
 }
 

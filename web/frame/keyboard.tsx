@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { hrefOf, visit } from "#web/address.ts";
-import { pages } from "#web/routes.tsx";
+import { hrefOf, parseAddress, visit } from "#web/address.ts";
+import { type PageRow, pages } from "#web/routes.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 
 interface Keyboard {
@@ -23,7 +23,7 @@ export function useKeyboard(): Keyboard {
       if (event.key === "Escape") leave();
       if (isTyping(event.target) || document.querySelector("dialog[open]") !== null) return;
       const page = wasGoing ? pages.find(({ key }) => key === event.key) : undefined;
-      if (page !== undefined) visit(hrefOf(page.segment === "" ? [] : [page.segment]));
+      if (page !== undefined) visit(pageHref(page));
       else if (event.key === "g") going.current = true;
       else if (event.key === "?") setHelping(true);
       else if (event.key === "/") document.getElementById("search")?.focus();
@@ -56,6 +56,12 @@ export function useKeyboard(): Keyboard {
     </Dialog>
   );
   return { show: () => setHelping(true), dialog };
+}
+
+/** Whoever looks at one tenant goes on with it. */
+function pageHref({ segment }: PageRow): string {
+  const { tenant } = parseAddress(location.pathname, location.search).query;
+  return hrefOf(segment === "" ? [] : [segment], { tenant });
 }
 
 /** Closes the panel beside a list; a dialog closes itself. */

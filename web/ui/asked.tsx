@@ -10,6 +10,7 @@ import { actionsIn, useConsole, useLive } from "#web/console.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { type Heard, heard } from "#web/stale.ts";
 import { Copy } from "./copy.tsx";
+import { sentenceOf } from "./faults.ts";
 
 export interface Asking<Name extends keyof Answers> {
   /**
@@ -101,15 +102,26 @@ export const Waiting = () => (
   </p>
 );
 
+interface OutcomeProps {
+  readonly reply: Reply<unknown> | undefined;
+  /** A field says what is wrong with it. */
+  readonly atField?: boolean;
+}
+
 /** What became of something that was asked for, unless it was answered: that the page shows. */
-export function Outcome({ reply }: { readonly reply: Reply<unknown> | undefined }) {
-  if (reply?.kind === "refused") return <Refused refusal={reply.refusal} />;
+export function Outcome({ reply, atField = false }: OutcomeProps) {
+  if (reply?.kind === "refused") return <Refused refusal={reply.refusal} atField={atField} />;
   if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} />;
   return null;
 }
 
+interface RefusedProps {
+  readonly refusal: Refusal;
+  readonly atField?: boolean;
+}
+
 /** A refusal as the server put it, with the id under which the log knows it. */
-export function Refused({ refusal }: { readonly refusal: Refusal }) {
+export function Refused({ refusal, atField = false }: RefusedProps) {
   const { sentence, code, requestId, facts } = refusal;
   if (code === unasked) {
     return (
@@ -121,15 +133,15 @@ export function Refused({ refusal }: { readonly refusal: Refusal }) {
       </p>
     );
   }
-  const reason = typeof facts.reason === "string" ? ` ${facts.reason}` : "";
+  const reason = typeof facts.reason === "string" ? ` ${sentenceOf(facts.reason)}` : "";
   return (
     <div class="notice bad" role="alert">
       <p>
         <span aria-hidden="true">✕ </span>
         {sentence}
-        {reason}
+        {!atField && reason}
         {typeof facts.capability === "string" && ` Needs ${facts.capability}.`}
-        {typeof facts.field === "string" && <span> ({facts.field})</span>}
+        {!atField && typeof facts.field === "string" && <span> ({facts.field})</span>}
       </p>
       <p class="quiet small">
         <code>{code}</code>

@@ -1,6 +1,6 @@
 /** Filters of a list as chips: each is a member of the address, taken away by one click. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { shortText } from "./plain.ts";
@@ -28,6 +28,16 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
   const set = filters.filter(({ name }) => address.query[name] !== undefined);
   const open = filters.filter(({ name }) => address.query[name] === undefined);
   const chosen = filters.find(({ name }) => name === adding);
+  // Whoever takes a choice back is where they made it.
+  const [cancelled, setCancelled] = useState(false);
+  const add = (name: string) => {
+    setCancelled(false);
+    setAdding(name);
+  };
+  const cancel = () => {
+    setCancelled(true);
+    setAdding(undefined);
+  };
   const apply = (name: string, value: string) => {
     setAdding(undefined);
     visit(hrefWith(address, { [name]: value }));
@@ -46,13 +56,21 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
           )}
         </span>
       ))}
-      {chosen && <Value filter={chosen} onApply={(value) => apply(chosen.name, value)} />}
+      {chosen && (
+        <Value
+          key={chosen.name}
+          filter={chosen}
+          onApply={(value) => apply(chosen.name, value)}
+          onCancel={cancel}
+        />
+      )}
       {!chosen && open.length > 0 && (
         <select
           class="chip"
           aria-label="Add a filter"
+          ref={cancelled ? focused : null}
           value=""
-          onChange={({ currentTarget }) => setAdding(currentTarget.value)}
+          onChange={({ currentTarget }) => add(currentTarget.value)}
         >
           <option value="">+ filter</option>
           {open.map(({ name, label }) => (
@@ -69,9 +87,37 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
 interface ValueProps {
   readonly filter: Filter;
   readonly onApply: (value: string) => void;
+  readonly onCancel: () => void;
 }
 
-function Value({ filter: { label, choices, kind = "text" }, onApply }: ValueProps) {
+/** The value of a kind that is chosen; the cross and `Esc` take the choice back. */
+function Value({ filter, onApply, onCancel }: ValueProps) {
+  const place = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      // It would close the panel beside the list as well.
+      event.stopPropagation();
+      onCancel();
+    };
+    place.current?.addEventListener("keydown", pressed);
+    return () => place.current?.removeEventListener("keydown", pressed);
+  }, [onCancel]);
+  return (
+    <span ref={place} class="buttons">
+      <ValueControl filter={filter} onApply={onApply} />
+      <button type="button" class="button plain" onClick={onCancel}>
+        <span aria-hidden="true">×</span>
+        <span class="unseen">No filter by {filter.label}</span>
+      </button>
+    </span>
+  );
+}
+
+type ValueControlProps = Omit<ValueProps, "onCancel">;
+
+function ValueControl({ filter, onApply }: ValueControlProps) {
+  const { label, choices, kind = "text" } = filter;
   const [value, setValue] = useState("");
   const [other, setOther] = useState(false);
   if (choices !== undefined && !other) {

@@ -1,11 +1,12 @@
 /** Forms: fields with labels and their own faults, one thing sent at a time, nothing typed lost. */
 
-import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useId, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useCallback, useContext, useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
 import { tellChange, useConsole } from "#web/console.ts";
 import { Outcome } from "./asked.tsx";
+import { faultOf } from "./faults.ts";
 import { isFocusLost } from "./focus.ts";
 
 export interface Sending<Name extends keyof Answers> {
@@ -31,6 +32,10 @@ export function useSend<Name extends keyof Answers>(name: Name): Sending<Name> {
     if (come.kind !== "refused") tellChange();
     return come.kind === "answered" ? come.answer : undefined;
   };
+  useEffect(() => {
+    // Whoever has logged in again need not read that they were out.
+    setReply((was) => (was?.kind === "refused" && was.refusal.status === 401 ? undefined : was));
+  }, [credential]);
   const forget = useCallback(() => setReply(undefined), []);
   return { reply, busy, send, forget };
 }
@@ -57,6 +62,12 @@ export interface ControlAttributes {
 export function Field({ label, member, reply, hint, fault: typed, children }: FieldProps) {
   const id = useId();
   const fault = typed ?? (member === undefined ? undefined : faultOf(reply, member));
+  const members = useContext(MembersContext);
+  useEffect(() => {
+    if (member === undefined) return;
+    members?.add(member);
+    return () => void members?.delete(member);
+  }, [members, member]);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -67,6 +78,9 @@ export function Field({ label, member, reply, hint, fault: typed, children }: Fi
     </div>
   );
 }
+
+/** The members that have a field in the form, each of which says what is wrong with it. */
+const MembersContext = createContext<Set<string> | undefined>(undefined);
 
 interface SendFormProps {
   readonly onSend: () => void;
@@ -84,6 +98,8 @@ interface SendFormProps {
 export function SendForm(props: SendFormProps) {
   const { onSend, busy, reply, does, look = "primary", disabled = false, onCancel } = props;
   const button = useRef<HTMLButtonElement>(null);
+  const members = useMemo(() => new Set<string>(), []);
+  const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
   useEffect(() => {
     // A browser takes the focus from a button that is disabled, here because it was pressed.
     if (!busy && reply !== undefined && isFocusLost()) button.current?.focus();
@@ -94,8 +110,8 @@ export function SendForm(props: SendFormProps) {
   };
   return (
     <form onSubmit={submit} aria-busy={busy}>
-      {props.children}
-      <Outcome reply={reply} />
+      <MembersContext.Provider value={members}>{props.children}</MembersContext.Provider>
+      <Outcome reply={reply} atField={isAtField} />
       <div class="buttons">
         {onCancel && (
           <button type="button" class="button plain" onClick={onCancel}>
@@ -114,15 +130,4 @@ export function SendForm(props: SendFormProps) {
       </div>
     </form>
   );
-}
-
-function faultOf(reply: Reply<unknown> | undefined, member: string): string | undefined {
-  if (reply?.kind !== "refused") return undefined;
-  const { facts, sentence } = reply.refusal;
-  const named = typeof facts.field === "string" ? facts.field : facts.parameter;
-  if (typeof named !== "string") return undefined;
-  if (named !== member && !named.startsWith(`${member}.`) && !named.startsWith(`${member}[`)) {
-    return undefined;
-  }
-  return typeof facts.reason === "string" ? `${sentence} ${facts.reason}` : sentence;
 }
