@@ -50,8 +50,7 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
     close();
     onChange();
   };
-  const { id, status, failure, result, fingerprint } = approval;
-  const target = targetOf(approval);
+  const { id, status, failure, result } = approval;
   return (
     <Panel
       title={titleOf(approval)}
@@ -62,27 +61,7 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
         <Status word={status} /> {approval.approvals_count} of {approval.required_approvals}{" "}
         approvals
       </p>
-      <dl>
-        <dt>Asked by</dt>
-        <dd>
-          {approval.requested_by_name ?? approval.requested_by}, <Time at={approval.created_at} />
-        </dd>
-        <dt>Class</dt>
-        <dd class="mono">{approval.operation_class}</dd>
-        <dt>Concerns</dt>
-        <dd>
-          {plainText(approval.resource_name)}
-          {target !== undefined && `: ${plainText(target)}`}
-        </dd>
-        <dt>{status === "pending" ? "Lapses" : "Lapsed or lapses"}</dt>
-        <dd>
-          <Distance at={approval.expires_at} />
-        </dd>
-        <dt>Fingerprint</dt>
-        <dd>
-          <Copy text={fingerprint} name="fingerprint" />
-        </dd>
-      </dl>
+      <RequestFacts approval={approval} />
       {failure && (
         <div class="notice bad" role="alert">
           <p>
@@ -107,6 +86,34 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
         Signed transcript
       </Download>
     </Panel>
+  );
+}
+
+function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
+  const { status, fingerprint } = approval;
+  const target = targetOf(approval);
+  return (
+    <dl>
+      <dt>Asked by</dt>
+      <dd>
+        {approval.requested_by_name ?? approval.requested_by}, <Time at={approval.created_at} />
+      </dd>
+      <dt>Class</dt>
+      <dd class="mono">{approval.operation_class}</dd>
+      <dt>Concerns</dt>
+      <dd>
+        {plainText(approval.resource_name)}
+        {target !== undefined && `: ${plainText(target)}`}
+      </dd>
+      <dt>{status === "pending" ? "Lapses" : "Lapsed or lapses"}</dt>
+      <dd>
+        <Distance at={approval.expires_at} />
+      </dd>
+      <dt>Fingerprint</dt>
+      <dd>
+        <Copy text={fingerprint} name="fingerprint" />
+      </dd>
+    </dl>
   );
 }
 
