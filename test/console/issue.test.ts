@@ -65,6 +65,9 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     );
     await page.getByText("The key is in a file of yours.").waitFor();
     const read = ["pkcs12", "-in", file, "-passin", `pass:${passphrase}`];
+    const lines = page.locator("pre.unbroken").first();
+    await lines.focus();
+    expect(await lines.evaluate((pre) => getComputedStyle(pre).whiteSpace)).toBe("pre");
     const { text } = await openssl([...read, "-info", "-noout"]);
     expect(text).toContain("MAC: sha256, Iteration 300000");
     expect(text).toContain("PBES2, PBKDF2, AES-256-CBC, Iteration 300000, PRF hmacWithSHA256");

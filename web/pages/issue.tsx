@@ -16,8 +16,8 @@ interface IssuePageProps {
 }
 
 /**
- * What is typed outlives a look at the other way to issue, until it is sent. `many`, `result/<ca>/<serial>` and `request/<approval>` lie
- * below it.
+ * What is typed outlives a look at the other way to issue, until it is sent. `many`,
+ * `result/<ca>/<serial>` and `request/<approval>` lie below it.
  */
 export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePageProps) {
   const [typed, setTyped] = useState<Typed>(nothingTyped);

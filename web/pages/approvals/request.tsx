@@ -89,9 +89,9 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
   );
 }
 
-function RequestFacts({ approval }: { readonly approval: Approval }) {
-  const target = targetOf(approval);
+function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
   const { status, fingerprint } = approval;
+  const target = targetOf(approval);
   return (
     <dl>
       <dt>Asked by</dt>

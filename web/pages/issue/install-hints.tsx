@@ -35,7 +35,10 @@ export function InstallHints({ stem, keyHere }: InstallHintsProps) {
         <div key={say} class="step">
           <p>{say}</p>
           <div class="pre">
-            <pre class="wrapped">{lines}</pre>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll what has the focus. */}
+            <pre class="unbroken" tabIndex={0}>
+              {lines}
+            </pre>
             <Copy text={lines} name={`lines: ${say}`}>
               Copy
             </Copy>

@@ -87,6 +87,40 @@ function Predicates({ order, reply, onChange }: PredicatesProps) {
         choices={sameWords(Object.keys(revocationReasons).filter((one) => one !== "removeFromCRL"))}
         onChange={(reason) => onChange({ reason })}
       />
+      <ByFacts order={order} reply={reply} onChange={onChange} />
+      <Field
+        label="Serials"
+        member="filter.serials"
+        reply={reply}
+        hint="In any spelling, one below the other; unknown ones are listed as revoked, too."
+      >
+        {(control) => (
+          <textarea
+            {...control}
+            value={order.serials}
+            onInput={({ currentTarget }) => onChange({ serials: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <SerialsFile onRead={(serials) => onChange({ serials })} />
+      <CheckField
+        label="expired ones too"
+        checked={order.expired}
+        onChange={(expired) => onChange({ expired })}
+      />
+      <CheckField
+        label="every certificate, where nothing else selects"
+        checked={order.all}
+        onChange={(all) => onChange({ all })}
+      />
+    </>
+  );
+}
+
+/** What certificates say of themselves. */
+function ByFacts({ order, reply, onChange }: PredicatesProps) {
+  return (
+    <>
       <ProfileField value={order.profile} reply={reply} onChange={onChange} />
       <TextField
         label="Names like"
@@ -117,31 +151,6 @@ function Predicates({ order, reply, onChange }: PredicatesProps) {
         hint="SHA256:… or 64 hex digits."
         value={order.key}
         onChange={(key) => onChange({ key })}
-      />
-      <Field
-        label="Serials"
-        member="filter.serials"
-        reply={reply}
-        hint="In any spelling, one below the other; unknown ones are listed as revoked, too."
-      >
-        {(control) => (
-          <textarea
-            {...control}
-            value={order.serials}
-            onInput={({ currentTarget }) => onChange({ serials: currentTarget.value })}
-          />
-        )}
-      </Field>
-      <SerialsFile onRead={(serials) => onChange({ serials })} />
-      <CheckField
-        label="expired ones too"
-        checked={order.expired}
-        onChange={(expired) => onChange({ expired })}
-      />
-      <CheckField
-        label="every certificate, where nothing else selects"
-        checked={order.all}
-        onChange={(all) => onChange({ all })}
       />
     </>
   );
