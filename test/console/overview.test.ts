@@ -57,7 +57,10 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     const { page, complaints, close } = await world.root("/console/");
     const card = page.getByRole("region", { name: "Inventory, by status" });
     await card.getByRole("figure").getByText("revoked", { exact: true }).waitFor();
-    await page.getByRole("region", { name: "Time of a signature" }).getByText("nothing yet").waitFor();
+    await page
+      .getByRole("region", { name: "Time of a signature" })
+      .getByText("nothing yet")
+      .waitFor();
     await keepPicture(page, "overview-plots");
     await page.keyboard.press("t");
     await card.getByRole("cell", { name: "revoked" }).waitFor();
