@@ -96,6 +96,41 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     await close();
   }, 60_000);
 
+  test("of one CA say so in a chip, until today with today, and show all where none fits", async () => {
+    const { items } = await world.instance.admin<{ items: { id: string }[] }>("GET", "/api/ca");
+    const ca = items[0]?.id ?? "";
+    const today = new Date().toISOString().slice(0, 10);
+    const { page, complaints, close } = await world.root(`/console/events?ca=${ca}&to=${today}`);
+    await page.getByRole("link", { name: "Remove CA" }).waitFor();
+    await page.getByRole("row").nth(1).waitFor();
+    await page.getByRole("link", { name: "Remove CA" }).click();
+    await page.getByText(`pkid audit list --until`).first().waitFor();
+    await page.goto(`${world.origin}/console/events?actor=nobody`);
+    await page.getByText("No event is as the filters say.").waitFor();
+    await page.getByRole("link", { name: "Show all", exact: true }).click();
+    await page.getByRole("cell", { name: "ca.init_root" }).first().waitFor();
+    expect(new URL(page.url()).search).toBe("");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("show a serial in groups of hexadecimal digits, which a click copies", async () => {
+    const { items } = await world.instance.admin<{ items: { seq: number; serial: string }[] }>(
+      "GET",
+      "/api/events?limit=100",
+    );
+    const event = items.find(({ serial }) => serial !== undefined && serial !== "");
+    if (event === undefined) throw new Error("no event names a serial");
+    const { page, complaints, close } = await world.root(`/console/events/${event.seq}`);
+    const copy = page.getByRole("complementary").getByRole("button", { name: /copy serial/ });
+    expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /i);
+    await copy.click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(event.serial);
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("are exported as a file that verifies elsewhere", async () => {
     const { page, complaints, close } = await world.root("/console/events?dialog=export");
     await page.getByRole("cell", { name: "ca.init_root" }).first().waitFor();

@@ -53,6 +53,26 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await close();
   }, 60_000);
 
+  test("has plots whose bars are named, and tables one key away, which is remembered", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const card = page.getByRole("region", { name: "Inventory, by status" });
+    await card.getByRole("figure").getByText("revoked", { exact: true }).waitFor();
+    await page
+      .getByRole("region", { name: "Time of a signature" })
+      .getByText("nothing yet")
+      .waitFor();
+    await keepPicture(page, "overview-plots");
+    await page.keyboard.press("t");
+    await card.getByRole("cell", { name: "revoked" }).waitFor();
+    await page.reload();
+    await card.getByRole("cell", { name: "revoked" }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("t");
+    await card.getByRole("figure").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("is of the tenant that is chosen, with its figures", async () => {
     const { page, complaints, quiet, close } = await world.root("/console/?tenant=shop");
     await page.getByText("There is no certificate authority of shop yet.").waitFor();

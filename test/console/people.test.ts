@@ -26,6 +26,21 @@ const asked = (secret: string) =>
   world.instance.fetch("/api/me", { headers: { authorization: `Token ${secret}` } });
 
 describe.skipIf(chromiumPath === undefined)("people in the console", () => {
+  test("see their own session in a row as high as any other, and how else it ends", async () => {
+    const { page, complaints, close } = await world.root("/console/people/sessions");
+    const row = page.getByRole("row", { name: /\(you\)/ }).first();
+    await row.getByRole("button", { name: "Log out here" }).waitFor();
+    const height = async () => (await row.boundingBox())?.height;
+    expect(await height()).toBe(36);
+    await page.evaluate(() => document.documentElement.setAttribute("data-density", "dense"));
+    expect(await height()).toBe(28);
+    await page.getByText("pkid sessions list").first().waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "people-sessions");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("make an API token whose secret is shown once, and revoke it", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
     await page.getByText("No API token yet.").waitFor();

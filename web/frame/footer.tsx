@@ -16,7 +16,7 @@ export function Footer({ page }: { readonly page: PageRow | undefined }) {
       <span>pkid {version}</span>
       <span>{location.host}</span>
       <a href={hrefOf(["manual"])}>Documentation</a>
-      <a href="/docs">HTTP interface</a>
+      <a href={hrefOf(["manual", "interface"])}>HTTP interface</a>
       {page && <Copy text={page.pkid(address)} name="command" />}
     </footer>
   );

@@ -5,10 +5,11 @@ import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { EventPanel } from "#web/pages/events/event.tsx";
 import { ExportDialog } from "#web/pages/events/export.tsx";
+import { eventMembers } from "#web/pages/events/members.ts";
 import { VerifyDialog } from "#web/pages/events/verify.tsx";
 import type { PageProps } from "#web/page.ts";
 import { Action } from "#web/ui/action.tsx";
-import { Copy } from "#web/ui/copy.tsx";
+import { Copy, Serial } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
@@ -20,8 +21,8 @@ import { Time } from "#web/ui/time.tsx";
 export function EventsPage({ rest: [seq] }: PageProps) {
   const address = useAddress();
   const { open, close } = useDialog();
-  const { action, actor, result, ca, serial, request_id, tenant, from, to } = address.query;
-  const members = { action, actor, result, ca, serial, request_id, tenant, from, to };
+  const { tenant } = address.query;
+  const isFiltered = filters.some(({ name }) => address.query[name] !== undefined);
   return (
     <>
       <Heading name="Events">
@@ -36,7 +37,7 @@ export function EventsPage({ rest: [seq] }: PageProps) {
       <div class="beside">
         <List
           name="event.list"
-          members={members}
+          members={eventMembers(address.query)}
           caption="Audit events, newest first"
           columns={columns}
           keyOf={(event) => String(event.seq)}
@@ -45,7 +46,14 @@ export function EventsPage({ rest: [seq] }: PageProps) {
           live={["*"]}
           empty={
             <>
-              <p>No event fits.</p>
+              <p>
+                {isFiltered ? "No event is as the filters say." : "There is no event you may read."}
+              </p>
+              {isFiltered && (
+                <a class="button plain" href={hrefOf(["events"], { tenant })}>
+                  Show all
+                </a>
+              )}
               <Copy text="pkid audit list --follow" name="command" />
             </>
           }
@@ -69,9 +77,22 @@ const columns: readonly Column<RowOf<"event.list">>[] = [
   {
     name: "On",
     wide: true,
-    cell: ({ target, target_name }) => target_name ?? target ?? "",
+    cell: ({ target, target_name, serial }) => <On name={target_name ?? target} serial={serial} />,
   },
 ];
+
+interface OnProps {
+  readonly name: string | undefined;
+  readonly serial: string | undefined;
+}
+
+/** A serial as everywhere in the console: in hexadecimal groups, copied by a click. */
+function On({ name, serial }: OnProps) {
+  if (serial === undefined || serial === "" || (name !== undefined && name !== serial)) {
+    return <>{name}</>;
+  }
+  return <Serial serial={serial} />;
+}
 
 /** Each group of actions by its beginning, and each action. */
 const actionChoices = [
@@ -85,6 +106,7 @@ const filters: readonly Filter[] = [
   { name: "result", label: "Result", choices: results.map((value) => ({ value, label: value })) },
   { name: "from", label: "From", kind: "day" },
   { name: "to", label: "Until", kind: "day" },
+  { name: "ca", label: "CA" },
   { name: "serial", label: "Serial" },
   { name: "request_id", label: "Request" },
 ];

@@ -5,17 +5,18 @@ import { Inventory } from "#web/pages/overview/inventory.tsx";
 import { PerDay } from "#web/pages/overview/per-day.tsx";
 import { Traffic } from "#web/pages/overview/traffic.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { Plots } from "#web/ui/plot.tsx";
 
 export function OverviewPage() {
   return (
     <>
       <Heading name="Overview" />
       <Attention />
-      <div class="cards plots">
+      <Plots>
         <PerDay />
         <Inventory />
         <Traffic />
-      </div>
+      </Plots>
     </>
   );
 }

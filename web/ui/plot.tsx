@@ -1,7 +1,8 @@
-/** Bars and lines drawn by hand, each with a table of the same figures one click away. */
+/** Bars and lines drawn by hand, each with a table of the same figures one key away. */
 
-import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect, useId, useState } from "preact/hooks";
+import { rememberedPlotLook, rememberPlotLook } from "#web/remembered.ts";
 import { Table } from "./list.tsx";
 
 export interface Point {
@@ -13,6 +14,34 @@ export interface Point {
 export interface Series {
   readonly name: string;
   readonly points: readonly Point[];
+}
+
+const LookContext = createContext({ asTable: false, turn: () => {} });
+
+/** The plots of a page: `t`, or the button of any, makes tables of all of them; it is remembered. */
+export function Plots({ children }: { readonly children: ComponentChildren }) {
+  const [asTable, setAsTable] = useState(() => rememberedPlotLook() === "table");
+  const turn = () => {
+    rememberPlotLook(asTable ? "picture" : "table");
+    setAsTable(!asTable);
+  };
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const { key, ctrlKey, metaKey, altKey, target } = event;
+      const isTyping =
+        target instanceof Element && target.closest("input, select, textarea, dialog") !== null;
+      if (key !== "t" || ctrlKey || metaKey || altKey || isTyping) return;
+      // Behind `g` a key names a page; what was taken for that is no press of this one.
+      if (!event.defaultPrevented) turn();
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  return (
+    <LookContext.Provider value={{ asTable, turn }}>
+      <div class="cards plots">{children}</div>
+    </LookContext.Provider>
+  );
 }
 
 interface PlotProps {
@@ -27,7 +56,7 @@ interface PlotProps {
 
 /** One card. The picture is for eyes; its name and the table say the same. */
 export function Plot({ title, unit, series, kind, children }: PlotProps) {
-  const [asTable, setAsTable] = useState(false);
+  const { asTable, turn } = useContext(LookContext);
   const id = useId();
   const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value }) => value)));
   return (
@@ -38,7 +67,9 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
           type="button"
           class="button plain small"
           aria-pressed={asTable}
-          onClick={() => setAsTable(!asTable)}
+          aria-keyshortcuts="t"
+          title="Picture or table of all (t)"
+          onClick={turn}
         >
           {asTable ? "Picture" : "Table"}
         </button>
@@ -49,7 +80,7 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
           <Table
             caption={title}
             columns={[
-              { name: "", cell: ({ name }) => name },
+              { name: "Of", cell: ({ name }) => name },
               ...series.map(({ name, points }, at) => ({
                 name: `${name} (${unit})`,
                 cell: ({ index }: { readonly index: number }) =>
@@ -68,6 +99,9 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
 }
 
 function Picture({ title, unit, series, kind, most }: PlotProps & { readonly most: number }) {
+  const points = series[0]?.points ?? [];
+  const [first] = points;
+  const isEmpty = series.every((one) => one.points.every(({ value }) => value === 0));
   const said = series
     .map(({ name, points }) => `${name}: ${points.map(({ value }) => rounded(value)).join(", ")}`)
     .join("; ");
@@ -98,22 +132,37 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
           ),
         )}
       </svg>
-      <figcaption class="quiet small">
-        <span>
-          {series[0]?.points[0]?.name} – {series[0]?.points.at(-1)?.name}
-        </span>
-        <span>
-          top {rounded(most)} {unit}
-        </span>
-        {series.map(({ name }, at) => (
-          <span key={name} class={`key series-${at}`}>
-            {name}
-          </span>
-        ))}
-      </figcaption>
+      {kind === "bars" && first !== undefined && points.length <= namedMax ? (
+        <Categories points={points} />
+      ) : (
+        <figcaption class="quiet small">
+          {first !== undefined && (
+            <span>
+              {first.name} – {points.at(-1)?.name}
+            </span>
+          )}
+          <span>{isEmpty ? "nothing yet" : `top ${rounded(most)} ${unit}`}</span>
+          {series.map(({ name }, at) => (
+            <span key={name} class={`key series-${at}`}>
+              {name}
+            </span>
+          ))}
+        </figcaption>
+      )}
     </figure>
   );
 }
+
+/** Below each bar what it is and how much, where there are few. */
+const Categories = ({ points }: { readonly points: readonly Point[] }) => (
+  <figcaption class="categories small">
+    {points.map(({ name, value }) => (
+      <span key={name}>
+        <strong>{rounded(value)}</strong> <span class="quiet">{name}</span>
+      </span>
+    ))}
+  </figcaption>
+);
 
 interface BarsProps {
   readonly points: readonly Point[];
@@ -150,6 +199,8 @@ const yOf = (value: number, most: number): number =>
 const rounded = (value: number): string =>
   value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
 
+/** More bars than these are told by the first and the last. */
+const namedMax = 6;
 const width = 480;
 const height = 120;
 const top = 4;

@@ -27,5 +27,5 @@ const filters = [
 ] as const;
 
 /** One word of a shell, whatever a link has put into the address. */
-const word = (text: string): string =>
+export const word = (text: string): string =>
   /^[\w.:/@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -5,7 +5,7 @@ import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import type { FeedEvent } from "#web/feed.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
-import { Copy, Fingerprint } from "#web/ui/copy.tsx";
+import { Copy, Fingerprint, Serial } from "#web/ui/copy.tsx";
 import { Panel } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
@@ -111,12 +111,26 @@ function On({ event: { ca_id, serial, target, target_name, action } }: Pick<Show
         : /\.(pending|approved|rejected)$/.test(action) && target !== undefined
           ? hrefOf(["approvals", target])
           : undefined;
+  const isSerial = serial !== undefined && serial !== "";
   const name = target_name ?? target;
-  if (name === undefined) return null;
+  // A certificate is told by its serial alone, which has a place of its own below.
+  const shown = isSerial && name === serial ? "the certificate" : name;
   return (
     <>
-      <dt>On</dt>
-      <dd>{href === undefined ? name : <a href={href}>{name}</a>}</dd>
+      {shown !== undefined && (
+        <>
+          <dt>On</dt>
+          <dd>{href === undefined ? shown : <a href={href}>{shown}</a>}</dd>
+        </>
+      )}
+      {isSerial && (
+        <>
+          <dt>Serial</dt>
+          <dd>
+            <Serial serial={serial} />
+          </dd>
+        </>
+      )}
     </>
   );
 }

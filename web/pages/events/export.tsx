@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
+import { behind } from "#web/pages/events/members.ts";
 import { save } from "#web/ui/download.tsx";
 import { Field, SendForm } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
@@ -20,7 +21,7 @@ export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
     const path = addressOf("event.export", {
       format,
       ...(from === "" ? {} : { from }),
-      ...(to === "" ? {} : { to }),
+      ...(to === "" ? {} : { to: behind(to) }),
     });
     const come = await replied(fetched(path, credential, AbortSignal.timeout(600_000)));
     setReply(come);
@@ -50,13 +51,7 @@ export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
           )}
         </Field>
         <DayField label="From" member="from" reply={reply} value={from} onInput={setFrom} />
-        <DayField
-          label="Until, without that day"
-          member="to"
-          reply={reply}
-          value={to}
-          onInput={setTo}
-        />
+        <DayField label="Until" member="to" reply={reply} value={to} onInput={setTo} />
       </SendForm>
     </Dialog>
   );

@@ -94,6 +94,7 @@ function useMatters() {
     jobs.refresh();
     ready.refresh();
   }, 15);
+  const urgent = expiringSoon(expiring.reply);
   const answer = published?.kind === "answered" ? published.answer : undefined;
   const waited = [published, approvals.reply, expiring.reply, ready.reply];
   return {
@@ -102,8 +103,9 @@ function useMatters() {
       ...failingJobs(jobs.reply),
       ...(answer?.items ?? []).flatMap(endingPublished),
       ...waiting(approvals.reply),
-      ...expiringSoon(expiring.reply),
-      ...findings(preflight.reply),
+      ...urgent,
+      // What ends soon is told already, by its number.
+      ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),
     ],
     known:
       waited.every((reply) => reply !== undefined) &&

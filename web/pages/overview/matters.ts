@@ -134,11 +134,15 @@ export function expiringSoon(reply: Asked<"monitor.expiring">): readonly Matter[
   ];
 }
 
-/** What preflight has found; it is about the host. */
-export function findings(reply: Asked<"preflight.run">): readonly Matter[] {
+/** What preflight has found, but for checks whose matter is told already; it is about the host. */
+export function findings(
+  reply: Asked<"preflight.run">,
+  toldAlready: readonly string[],
+): readonly Matter[] {
   if (reply?.kind !== "answered") return [];
   return reply.answer.checks
     .filter(({ status }) => status === "fail" || status === "warn")
+    .filter(({ name }) => !toldAlready.includes(name))
     .map(({ name, status, detail }) => ({
       tone: status === "fail" ? "bad" : "warn",
       word: status,

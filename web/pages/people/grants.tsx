@@ -2,12 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { grantRoles } from "#core/access/roles.ts";
-import { hrefWith, visit } from "#web/address.ts";
+import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { Asked } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
 import { SendForm, useSend } from "#web/ui/form.tsx";
@@ -50,6 +51,10 @@ export function GrantsPart() {
       {ca === "" ? (
         <div class="empty">
           <p>Roles reach whole tenants; a grant reaches one CA. Choose the CA first.</p>
+          <a class="button plain" href={hrefOf(["authorities"])}>
+            Which authorities there are
+          </a>
+          <Copy text="pkid grant list --resource issuing" name="command" />
         </div>
       ) : (
         <>
@@ -66,12 +71,24 @@ export function GrantsPart() {
 }
 
 function GrantsOn({ ca }: { readonly ca: string }) {
+  const address = useAddress();
   return (
     <Asked name="grant.list" members={{ resource: `ca/${ca}` }} live={["resource.*"]}>
       {({ items }) =>
         items.length === 0 ? (
           <div class="empty">
             <p>Nobody has a grant on this CA; roles of its tenant reach it all the same.</p>
+            <Action
+              operation="resource.grant"
+              where={{ caId: ca }}
+              href={hrefWith(address, { dialog: "grant" })}
+            >
+              Grant a role
+            </Action>
+            <Copy
+              text={`pkid grant add --resource ${ca} --user alice --role ca-auditor`}
+              name="command"
+            />
           </div>
         ) : (
           <div class="list scroll">

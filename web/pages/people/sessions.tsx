@@ -1,10 +1,11 @@
 /** Who is logged in now, and the way to end a session. */
 
 import { useState } from "preact/hooks";
-import { hrefWith } from "#web/address.ts";
-import { useAddress } from "#web/console.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
+import { useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -28,7 +29,15 @@ export function SessionsPart() {
         columns={columns}
         keyOf={({ id }) => id}
         live={["auth.login", "auth.logout"]}
-        empty={<p>Nobody is logged in.</p>}
+        empty={
+          <>
+            <p>No person is logged in; API tokens and certificates open no session.</p>
+            <a class="button plain" href={hrefOf(["events"], { action: "auth.login" })}>
+              Who logged in before
+            </a>
+            <Copy text="pkid sessions list" name="command" />
+          </>
+        }
       />
       <p class="quiet small">Sessions live in the process that opened them; a restart ends all.</p>
       {open?.startsWith("end-") && (
@@ -51,7 +60,10 @@ export function SessionsPart() {
 }
 
 const columns: readonly Column<LiveSession>[] = [
-  { name: "Who", cell: ({ user_sub, name }) => name ?? user_sub },
+  {
+    name: "Who",
+    cell: ({ user_sub, name, current }) => `${name ?? user_sub}${current ? " (you)" : ""}`,
+  },
   { name: "By", cell: ({ method }) => method },
   { name: "Address", cell: ({ ip }) => <span class="mono">{ip}</span> },
   { name: "Browser", wide: true, cell: ({ user_agent }) => user_agent },
@@ -61,14 +73,18 @@ const columns: readonly Column<LiveSession>[] = [
   { name: "End", cell: (session) => <End session={session} /> },
 ];
 
+/** One's own is ended by logging out, which also forgets it in the browser. */
 function End({ session: { id, current } }: { readonly session: LiveSession }) {
-  const address = useAddress();
+  const { address, logOut } = useConsole();
+  if (current) {
+    return (
+      <button type="button" class="button plain" onClick={logOut}>
+        Log out here
+      </button>
+    );
+  }
   return (
-    <Action
-      operation="session.end"
-      href={hrefWith(address, { dialog: `end-${id}` })}
-      unless={current ? "This is your own: log out instead." : undefined}
-    >
+    <Action operation="session.end" href={hrefWith(address, { dialog: `end-${id}` })}>
       End
     </Action>
   );

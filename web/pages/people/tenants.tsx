@@ -46,7 +46,15 @@ export function TenantsPart({ id }: { readonly id: string | undefined }) {
           hrefOf={(row) => hrefOf(["people", "tenants", row.id])}
           selected={id}
           live={["tenant.*"]}
-          empty={<p>You have a role in no tenant.</p>}
+          empty={
+            <>
+              <p>You have a role in no tenant. A tenant keeps its own authorities and people.</p>
+              <Action operation="tenant.create" href={hrefWith(address, { dialog: "new" })}>
+                New tenant
+              </Action>
+              <Copy text="pkid tenant create --slug shop" name="command" />
+            </>
+          }
         />
         {id !== undefined && (
           <TenantPanel key={`${id}/${round}`} id={id} onDone={() => setRound((n) => n + 1)} />

@@ -47,7 +47,7 @@ export function ApiTokensPart({ id }: { readonly id: string | undefined }) {
             <>
               <p>No API token yet. Machines that ask pkid for certificates present one.</p>
               {newToken}
-              <Copy text="pkid token create deploy-bot --role issuer" name="command" />
+              <Copy text="pkid token create --name deploy-bot --roles issuer" name="command" />
             </>
           }
         />

@@ -1,0 +1,79 @@
+/** The command line below each page: it exists, and shows what the page shows. */
+
+import { describe, expect, test } from "bun:test";
+
+import { parseAddress } from "#web/address.ts";
+import { behind, eventMembers } from "#web/pages/events/members.ts";
+import { pageOf } from "#web/routes.tsx";
+import { shell } from "#test/support/instances/shell.ts";
+
+const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
+
+// biome-ignore format: the table is read by column.
+const lines = [
+  ["/",                                        "pkid monitor expiring"],
+  ["/certificates?ca=issuing&status=held",     "pkid cert list --ca issuing --status held"],
+  ["/authorities",                             "pkid ca list"],
+  [`/authorities/${id}`,                       `pkid ca show ${id}`],
+  ["/approvals?status=pending",                "pkid approvals list --status pending"],
+  [`/approvals/${id}?status=pending`,          `pkid approvals show ${id}`],
+  ["/events",                                  "pkid audit list"],
+  ["/events?ca=issuing&action=cert.issue&from=2030-01-01&to=2030-01-31", "pkid audit list --action cert.issue --ca issuing --since 2030-01-01 --until 2030-02-01"],
+  ["/enrolment",                               "pkid config show"],
+  ["/enrolment/credentials?status=active",     "pkid acme eab list --status active"],
+  ["/enrolment/accounts",                      "pkid acme accounts"],
+  [`/enrolment/orders?account=${id}`,          `pkid acme orders --account ${id}`],
+  ["/enrolment/replacements",                  "pkid acme replacements"],
+  [`/enrolment/replacements/${id}`,            `pkid acme replacement show ${id}`],
+  ["/people?tenant=shop",                      "pkid token list --tenant shop"],
+  [`/people/grants?ca=${id}`,                  `pkid grant list --resource ${id}`],
+  ["/people/tenants",                          "pkid tenant list"],
+  [`/people/tenants/${id}`,                    `pkid tenant show ${id}`],
+  ["/people/sessions",                         "pkid sessions list"],
+  ["/people/passkeys",                         "pkid passkeys --help"],
+  ["/operations",                              "pkid preflight"],
+  ["/operations/keys",                         "pkid keys inventory"],
+  ["/operations/ledger",                       "pkid hsm entries"],
+  ["/operations/publication",                  "pkid preflight --only crl.freshness"],
+  ["/operations/backup",                       "pkid backup status"],
+  ["/operations/jobs",                         "pkid preflight --only leader.presence"],
+  ["/operations/settings",                     "pkid config show --origin --json"],
+  ["/operations/blocked",                      "pkid keys block list"],
+  ["/manual/interface",                        "pkid manual"],
+] as const;
+
+describe("the line below a page", () => {
+  test.each(lines)("of %s is %s", (address, line) => {
+    const { pathname, search } = new URL(`https://pkid.test/console${address}`);
+    const at = parseAddress(pathname, search);
+    expect(pageOf(at)?.pkid(at)).toBe(line);
+  });
+
+  test.each(lines)("of %s is a command: %s", async (_, line) => {
+    const [, ...argv] = line.split(" ");
+    const { stderr, code } = await shell(argv, { answers: () => ({ items: [], total: 0 }) });
+    // Wrong words, as the next test shows, and not what it finds.
+    expect([code === usage, stderr]).toEqual([false, stderr]);
+  });
+
+  test.each(["pkid status", "pkid acme order list", "pkid audit list --result denied"])(
+    "would not be %s, which is none",
+    async (line) => {
+      const { code } = await shell(line.split(" ").slice(1), { answers: () => ({}) });
+      expect(code).toBe(usage);
+    },
+  );
+});
+
+test("a day that ends a span of events is in it, and a moment stays what it is", () => {
+  expect(eventMembers({ from: "2030-02-28", to: "2030-02-28" })).toMatchObject({
+    from: "2030-02-28",
+    to: "2030-03-01",
+  });
+  expect(behind("2030-12-31")).toBe("2031-01-01");
+  expect(behind("2030-12-31T10:00:00Z")).toBe("2030-12-31T10:00:00Z");
+  expect(behind("2030-99-99")).toBe("2030-99-99");
+  expect(behind(undefined)).toBeUndefined();
+});
+
+const usage = 2;
