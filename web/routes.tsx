@@ -3,6 +3,13 @@
 import type { FunctionComponent } from "preact";
 import { certificatesLine } from "#web/pages/certificates/line.ts";
 import type { Address } from "./address.ts";
+import {
+  approvalsLine,
+  authoritiesLine,
+  enrolmentLine,
+  operationsLine,
+  peopleLine,
+} from "./lines.ts";
 import type { PageProps } from "./page.ts";
 
 export interface PageRow {
@@ -18,16 +25,16 @@ export interface PageRow {
 
 // biome-ignore format: the table is read by column.
 export const pages: readonly PageRow[] = [
-  { segment: "",             name: "Overview",      key: "o", pkid: () => "pkid status",             load: async () => (await import("#web/pages/overview.tsx")).OverviewPage },
+  { segment: "",             name: "Overview",      key: "o", pkid: () => "pkid monitor expiring",   load: async () => (await import("#web/pages/overview.tsx")).OverviewPage },
   { segment: "certificates", name: "Certificates",  key: "i", pkid: certificatesLine,                load: async () => (await import("#web/pages/certificates.tsx")).CertificatesPage },
   { segment: "issue",        name: "Issue",         key: "n", pkid: () => "pkid cert issue",         load: async () => (await import("#web/pages/issue.tsx")).IssuePage },
-  { segment: "authorities",  name: "Authorities",   key: "c", pkid: () => "pkid ca list",            load: async () => (await import("#web/pages/authorities.tsx")).AuthoritiesPage },
+  { segment: "authorities",  name: "Authorities",   key: "c", pkid: authoritiesLine,                 load: async () => (await import("#web/pages/authorities.tsx")).AuthoritiesPage },
   { segment: "revoke",       name: "Revoke many",   key: "r", pkid: () => "pkid revoke bulk",        load: async () => (await import("#web/pages/revoke.tsx")).RevokePage },
-  { segment: "approvals",    name: "Approvals",     key: "a", pkid: () => "pkid approval list",      load: async () => (await import("#web/pages/approvals.tsx")).ApprovalsPage },
+  { segment: "approvals",    name: "Approvals",     key: "a", pkid: approvalsLine,                   load: async () => (await import("#web/pages/approvals.tsx")).ApprovalsPage },
   { segment: "events",       name: "Events",        key: "e", pkid: () => "pkid audit list",         load: async () => (await import("#web/pages/events.tsx")).EventsPage },
-  { segment: "enrolment",    name: "Enrolment",     key: "m", pkid: () => "pkid acme order list",    load: async () => (await import("#web/pages/enrolment.tsx")).EnrolmentPage },
-  { segment: "people",       name: "People",        key: "p", pkid: () => "pkid token list",         load: async () => (await import("#web/pages/people.tsx")).PeoplePage },
-  { segment: "operations",   name: "Operations",    key: "s", pkid: () => "pkid preflight",          load: async () => (await import("#web/pages/operations.tsx")).OperationsPage },
+  { segment: "enrolment",    name: "Enrolment",     key: "m", pkid: enrolmentLine,                   load: async () => (await import("#web/pages/enrolment.tsx")).EnrolmentPage },
+  { segment: "people",       name: "People",        key: "p", pkid: peopleLine,                      load: async () => (await import("#web/pages/people.tsx")).PeoplePage },
+  { segment: "operations",   name: "Operations",    key: "s", pkid: operationsLine,                  load: async () => (await import("#web/pages/operations.tsx")).OperationsPage },
   { segment: "manual",       name: "Documentation", key: "d", pkid: () => "pkid manual",             load: async () => (await import("#web/pages/documentation.tsx")).DocumentationPage },
 ];
 

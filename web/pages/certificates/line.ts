@@ -1,17 +1,18 @@
 /** The command line that shows what the page of certificates shows. */
 
 import type { Address } from "#web/address.ts";
+import { shellWord } from "#web/lines.ts";
 
 /** Of one certificate, or of a list with its filters. */
 export function certificatesLine({ path: [, caId, serial], query }: Address): string {
   if (caId !== undefined && serial !== undefined) {
-    return `pkid cert show ${word(serial)} --ca ${word(caId)}`;
+    return `pkid cert show ${shellWord(serial)} --ca ${shellWord(caId)}`;
   }
   const { ca } = query;
-  const named = ca === undefined || ca === "*" ? [] : [`--ca ${word(ca)}`];
+  const named = ca === undefined || ca === "*" ? [] : [`--ca ${shellWord(ca)}`];
   const flags = filters.flatMap(([member, flag]) => {
     const value = query[member];
-    return value === undefined ? [] : [`${flag} ${word(value)}`];
+    return value === undefined ? [] : [`${flag} ${shellWord(value)}`];
   });
   return ["pkid cert list", ...named, ...flags].join(" ");
 }
@@ -25,7 +26,3 @@ const filters = [
   ["expires_before", "--expires-before"],
   ["public_key_sha256", "--by-public-key"],
 ] as const;
-
-/** One word of a shell, whatever a link has put into the address. */
-const word = (text: string): string =>
-  /^[\w.:/@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
