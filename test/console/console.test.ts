@@ -6,12 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
+import { nouns } from "#cli/commands.ts";
+import type { Noun } from "#cli/command.ts";
 import { consolePages } from "#http/console.ts";
 import { buildConsole } from "#scripts/lib/console.ts";
 import { addressOf } from "#web/api.ts";
 import { hrefOf, hrefWith, parseAddress } from "#web/address.ts";
 import { FrameReader } from "#web/feed.ts";
-import { pages as consolePagesTable } from "#web/routes.tsx";
+import { pageOf, pages as consolePagesTable } from "#web/routes.tsx";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-console-"));
 let paths: string[] = [];
@@ -182,6 +184,52 @@ describe("the console's addresses", () => {
       const values = consolePagesTable.map((row) => row[member]);
       expect(new Set(values).size).toBe(values.length);
     }
+  });
+});
+
+describe("the command lines of the footer", () => {
+  const addresses = [
+    ...consolePagesTable.map(({ segment }) => `/console/${segment}`),
+    "/console/certificates?ca=x&status=held",
+    "/console/certificates/x/1",
+    "/console/authorities/x",
+    "/console/approvals?status=pending",
+    "/console/approvals/x",
+    "/console/people/grants?ca=x",
+    ...["credentials", "accounts", "orders", "replacements"].map(
+      (part) => `/console/enrolment/${part}`,
+    ),
+    ...["grants", "tenants", "sessions", "passkeys"].map((part) => `/console/people/${part}`),
+    ...["keys", "blocked", "ledger", "jobs", "backup", "settings", "toString"].map(
+      (part) => `/console/operations/${part}`,
+    ),
+  ];
+  for (const path of addresses) {
+    test(`of ${path} is one of the shell's`, () => {
+      const { pathname, search } = new URL(path, "https://pkid");
+      const address = parseAddress(pathname, search);
+      const [program, ...words] = pageOf(address)?.pkid(address).split(" ") ?? [];
+      expect(program).toBe("pkid");
+      let verbs: Readonly<Record<string, Noun>> | undefined = nouns;
+      let named: Noun | undefined;
+      while (verbs !== undefined) {
+        named = verbs[words.shift() ?? ""];
+        verbs = named !== undefined && "verbs" in named ? named.verbs : undefined;
+      }
+      expect(named).toBeDefined();
+      const flags = words.filter((word) => word.startsWith("--")).map((flag) => flag.slice(2));
+      const known = named !== undefined && "args" in named ? Object.keys(named.args ?? {}) : [];
+      expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
+    });
+  }
+
+  test("of one thing names it", () => {
+    const line = (path: string) => {
+      const address = parseAddress(path, "");
+      return pageOf(address)?.pkid(address);
+    };
+    expect(line("/console/authorities/5f-1")).toBe("pkid ca show 5f-1");
+    expect(line("/console/authorities/a'b")).toBe(String.raw`pkid ca show 'a'\''b'`);
   });
 });
 

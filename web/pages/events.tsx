@@ -9,6 +9,7 @@ import { eventMembers } from "#web/pages/events/members.ts";
 import { VerifyDialog } from "#web/pages/events/verify.tsx";
 import type { PageProps } from "#web/page.ts";
 import { Action } from "#web/ui/action.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { Copy, Serial } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
@@ -68,10 +69,16 @@ export function EventsPage({ rest: [seq] }: PageProps) {
   );
 }
 
+const What = ({ action }: { readonly action: string }) => (
+  <span class="mono">
+    <Breaking text={action} />
+  </span>
+);
+
 const columns: readonly Column<RowOf<"event.list">>[] = [
   { name: "Number", cell: ({ seq }) => <span class="mono">{seq}</span> },
   { name: "When", cell: ({ timestamp }) => <Time at={timestamp} /> },
-  { name: "What", cell: ({ action }) => <span class="mono">{action}</span> },
+  { name: "What", cell: ({ action }) => <What action={action} /> },
   { name: "Result", cell: ({ result }) => <Status word={result} /> },
   { name: "Who", wide: true, cell: ({ actor, actor_name }) => actor_name ?? actor },
   {

@@ -6,7 +6,8 @@ export function Time({ at }: { readonly at: string | undefined }) {
   const moment = new Date(at);
   return (
     <time dateTime={at} title={utc(at)}>
-      {`${localDay(moment)} ${two(moment.getHours())}:${two(moment.getMinutes())}`}
+      <span class="whole">{localDay(moment)}</span>{" "}
+      <span class="whole">{`${two(moment.getHours())}:${two(moment.getMinutes())}`}</span>
     </time>
   );
 }
@@ -15,7 +16,7 @@ export function Time({ at }: { readonly at: string | undefined }) {
 export function Day({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <span aria-hidden="true">–</span>;
   return (
-    <time dateTime={at} title={utc(at)}>
+    <time class="whole" dateTime={at} title={utc(at)}>
       {localDay(new Date(at))}
     </time>
   );

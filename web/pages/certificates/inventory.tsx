@@ -6,6 +6,7 @@ import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Copy, Serial } from "#web/ui/copy.tsx";
 import { type Column, List } from "#web/ui/list.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Day, Distance } from "#web/ui/time.tsx";
@@ -56,7 +57,7 @@ export function listQuery(query: QueryChange): QueryChange {
 
 /** What a row of certificates shows. */
 export const columns: readonly Column<Certificate>[] = [
-  { name: "Name", cell: (row) => plainText(nameOf(row)) },
+  { name: "Name", cell: (row) => <Breaking text={plainText(nameOf(row))} /> },
   { name: "Serial", cell: ({ serial }) => <Serial serial={serial} short />, wide: true },
   { name: "Profile", cell: ({ profile }) => profile, wide: true },
   { name: "Status", cell: (row) => <CertificateStatus {...row} /> },

@@ -3,6 +3,7 @@
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Fingerprint, Serial } from "#web/ui/copy.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Time } from "#web/ui/time.tsx";
 import { type Authority, authorityOf, type Certificate } from "./authorities.ts";
@@ -32,7 +33,9 @@ function Identity({ certificate }: { readonly certificate: Certificate }) {
       <dd>
         {sans.length === 0 && <span class="quiet">none</span>}
         {sans.map((name) => (
-          <div key={name}>{plainText(name.replace(/^dns:/, ""))}</div>
+          <div key={name}>
+            <Breaking text={plainText(name.replace(/^dns:/, ""))} />
+          </div>
         ))}
       </dd>
       <dt>Subject</dt>

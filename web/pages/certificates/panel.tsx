@@ -8,6 +8,7 @@ import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
 import { Panel } from "#web/ui/layers.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Distance, Time } from "#web/ui/time.tsx";
 import { type Authority, authorityOf, type Certificate, nameOf, pathOf } from "./authorities.ts";
@@ -44,7 +45,7 @@ export function CertificatePanel({ cas, caId, serial }: PanelProps) {
   const ca = authorityOf(cas, caId);
   return (
     <Panel
-      title={plainText(nameOf(certificate))}
+      title={<Breaking text={plainText(nameOf(certificate))} />}
       closeHref={closeHref}
       actions={<Actions certificate={certificate} ca={ca} />}
     >

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
-import { behind } from "#web/pages/events/members.ts";
+import { behind } from "./members.ts";
 import { save } from "#web/ui/download.tsx";
 import { Field, SendForm } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
