@@ -1,6 +1,6 @@
 /** The command line that shows what a page shows, tab by tab, with its filters. */
 
-import type { Address } from "#web/address.ts";
+import type { Address } from "./address.ts";
 import { word } from "#web/pages/certificates/line.ts";
 import { eventMembers } from "#web/pages/events/members.ts";
 

@@ -1,4 +1,4 @@
-/** The choice of a tenant keeps the page and its filters, and whatever leads on keeps the tenant. */
+/** The choice of a tenant keeps the page and its filters, and what leads on keeps the tenant. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

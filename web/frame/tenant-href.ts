@@ -2,7 +2,7 @@
 
 import { type Address, hrefOf, hrefWith } from "#web/address.ts";
 
-/** The address to change to; undefined shows all tenants, among which everything keeps its place. */
+/** The address to change to; undefined shows all tenants, and everything keeps its place. */
 export function tenantHref(address: Address, tenant: string | undefined): string {
   if (tenant === undefined) return hrefWith(address, { tenant });
   const kept = Object.entries(address.query).filter(([name]) => !ofOneTenant.has(name));

@@ -45,16 +45,8 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
   return (
     <fieldset class="chips">
       <legend class="unseen">Filters</legend>
-      {set.map(({ name, label, choices, required }) => (
-        <span key={name} class="chip">
-          {label}: {shortText(wordOf(choices, address.query[name] ?? ""))}
-          {!required && (
-            <a href={hrefWith(address, { [name]: undefined })}>
-              <span aria-hidden="true">×</span>
-              <span class="unseen">Remove {label}</span>
-            </a>
-          )}
-        </span>
+      {set.map((filter) => (
+        <Chip key={filter.name} filter={filter} />
       ))}
       {chosen && (
         <Value
@@ -81,6 +73,22 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
         </select>
       )}
     </fieldset>
+  );
+}
+
+/** What is set, and how to take it away. */
+function Chip({ filter: { name, label, choices, required } }: { readonly filter: Filter }) {
+  const address = useAddress();
+  return (
+    <span class="chip">
+      {label}: {shortText(wordOf(choices, address.query[name] ?? ""))}
+      {!required && (
+        <a href={hrefWith(address, { [name]: undefined })}>
+          <span aria-hidden="true">×</span>
+          <span class="unseen">Remove {label}</span>
+        </a>
+      )}
+    </span>
   );
 }
 

@@ -18,7 +18,7 @@ export interface Series {
 
 const LookContext = createContext({ asTable: false, turn: () => {} });
 
-/** The plots of a page: `t`, or the button of any, makes tables of all of them; it is remembered. */
+/** The plots of a page: `t`, or the button of any, makes tables of all; it is remembered. */
 export function Plots({ children }: { readonly children: ComponentChildren }) {
   const [asTable, setAsTable] = useState(() => rememberedPlotLook() === "table");
   const turn = () => {

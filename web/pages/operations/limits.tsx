@@ -1,4 +1,4 @@
-/** What is logged, which load limits are in force with their origin, and what was refused for them. */
+/** What is logged, which load limits are in force and why, and what was refused for them. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
