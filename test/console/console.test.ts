@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
+import { globalArgs } from "#cli/args.ts";
 import { nouns } from "#cli/commands.ts";
 import type { Noun } from "#cli/command.ts";
 import { consolePages } from "#http/console.ts";
@@ -55,6 +56,7 @@ describe("the built console", () => {
       .flatMap((text) => [...text.matchAll(/"pkid\.[a-z]+"/g)].map(([key]) => key));
     expect([...new Set(keeping)].sort()).toEqual([
       '"pkid.density"',
+      '"pkid.plots"',
       '"pkid.return"',
       '"pkid.theme"',
     ]);
@@ -212,13 +214,14 @@ describe("the command lines of the footer", () => {
       expect(program).toBe("pkid");
       let verbs: Readonly<Record<string, Noun>> | undefined = nouns;
       let named: Noun | undefined;
-      while (verbs !== undefined) {
+      while (verbs !== undefined && words[0]?.startsWith("--") !== true) {
         named = verbs[words.shift() ?? ""];
         verbs = named !== undefined && "verbs" in named ? named.verbs : undefined;
       }
       expect(named).toBeDefined();
       const flags = words.filter((word) => word.startsWith("--")).map((flag) => flag.slice(2));
-      const known = named !== undefined && "args" in named ? Object.keys(named.args ?? {}) : [];
+      const own = named !== undefined && "args" in named ? Object.keys(named.args ?? {}) : [];
+      const known = [...own, ...Object.keys(globalArgs), "help"];
       expect(flags.filter((flag) => !known.includes(flag))).toEqual([]);
     });
   }
