@@ -81,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByLabel("Label").fill("strict");
     const create = dialog(page).getByRole("button", { name: "Create the root" });
     await create.click();
-    await dialog(page).getByText("(cn)").waitFor();
+    await dialog(page).locator('[aria-invalid="true"]').first().waitFor();
     expect(await invalid(dialog(page).getByLabel("Common name"))).toBe("true");
     await dialog(page).getByLabel("Common name").fill("Second");
     await create.click();
