@@ -13,7 +13,7 @@ import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { baseShape, deltaJson, deltaShape, listJson } from "./crls.ts";
 import { listMembers, pageFields, pageOf, readableTenant } from "./pages.ts";
-import { count, serialText, time } from "./shapes.ts";
+import { count, present, serialText, time } from "./shapes.ts";
 
 interface Deps {
   readonly store: Store;
@@ -81,21 +81,19 @@ async function publishedJson(
 ): Promise<PublishedJson> {
   const { base, delta } = await publisher.newest(ca.id, fullScope);
   const responder = await store.read.revocations.responder(ca.id);
-  return {
+  return present({
     ca_id: ca.id,
     ca_label: ca.label,
     tenant_id: ca.tenant,
     ca_status: ca.status,
     base: listJson(base, clock),
     delta: deltaJson(delta, clock),
-    ...(responder && {
-      responder: {
-        serial: responder.serial,
-        not_before: timestamp(responder.notBefore),
-        not_after: timestamp(responder.notAfter),
-      },
-    }),
-  };
+    responder: responder && {
+      serial: responder.serial,
+      not_before: timestamp(responder.notBefore),
+      not_after: timestamp(responder.notAfter),
+    },
+  });
 }
 
 async function presignedJson({ store, presigns }: Deps) {

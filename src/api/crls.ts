@@ -15,7 +15,7 @@ import type { CrlImport } from "#domain/revocation/import.ts";
 import { type CrlScopes, fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead } from "#domain/revocation/store.ts";
 import type { OperationName } from "#operations";
-import { count, time } from "./shapes.ts";
+import { count, present, time, timeText } from "./shapes.ts";
 
 interface Deps {
   readonly clock: Clock;
@@ -134,12 +134,14 @@ export function listJson(
   clock: Pick<Clock, "now">,
 ): ValueOf<typeof baseShape> {
   const expired = head !== undefined && head.nextUpdate <= clock.now();
-  const facts = head && {
-    number: head.number,
-    this_update: timestamp(head.thisUpdate),
-    next_update: timestamp(head.nextUpdate),
-    ...(head.publishedAt !== undefined && { published_at: timestamp(head.publishedAt) }),
-  };
+  const facts =
+    head &&
+    present({
+      number: head.number,
+      this_update: timestamp(head.thisUpdate),
+      next_update: timestamp(head.nextUpdate),
+      published_at: timeText(head.publishedAt),
+    });
   return {
     available: head !== undefined && !expired,
     ...facts,

@@ -149,14 +149,14 @@ export function otherDialogs(ids: Ids): readonly Place[] {
 }
 
 /** What an address shows, whichever thing it names: page, part, and tab or dialog. */
-export function kindOf(path: string): { readonly part: string; readonly dialog?: string } {
+export function kindOf(path: string): { part: string; dialog: string | undefined } {
   const { pathname, searchParams } = new URL(path, "https://localhost");
   const [segment = "", word = ""] = pathname.split("/").slice(2);
   const named = /^[a-z]+$/.test(word) ? `/${word}` : "";
   const tab = searchParams.get("tab");
   const dialog = searchParams.get("dialog")?.replace(/-[\w-]{16,}$/, "");
   const part = `${segment}${named}${tab === null || dialog !== undefined ? "" : ` ${tab}`}`;
-  return { part, ...(dialog === undefined ? {} : { dialog }) };
+  return { part, dialog };
 }
 
 /** Opens each in one of several tabs at once: most of the time is spent waiting. */

@@ -18,11 +18,9 @@ export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
   const [reply, setReply] = useState<Reply<Blob>>();
   const load = async () => {
     setBusy(true);
-    const path = addressOf("event.export", {
-      format,
-      ...(from === "" ? {} : { from }),
-      ...(to === "" ? {} : { to: behind(to) }),
-    });
+    const since = from === "" ? {} : { from };
+    const until = to === "" ? {} : { to: behind(to) };
+    const path = addressOf("event.export", { format, ...since, ...until });
     const come = await replied(fetched(path, credential, AbortSignal.timeout(600_000)));
     setReply(come);
     setBusy(false);

@@ -17,6 +17,7 @@ export function Limits() {
   if (reply?.kind !== "answered") return null;
   const all = new Map(reply.answer.settings.map((setting) => [setting.path, setting]));
   const isLimited = all.get("rate_limit.enabled")?.value === true;
+  const tiers = isLimited ? tiersOf(all) : {};
   return (
     <div class="cards">
       <section class="card" aria-labelledby="logging">
@@ -28,7 +29,7 @@ export function Limits() {
         <Facts
           of={{
             Limited: said(all.get("rate_limit.enabled")),
-            ...(isLimited ? tiersOf(all) : {}),
+            ...tiers,
             "Signing bounded": said(all.get("rate_limit.concurrency.enabled")),
             "Signing at once": said(all.get("rate_limit.concurrency.max_in_flight")),
             "Signing in waiting": said(all.get("rate_limit.concurrency.max_queue")),

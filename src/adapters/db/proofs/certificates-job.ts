@@ -2,16 +2,12 @@
 
 import { parentPort } from "node:worker_threads";
 
-import { KeySet } from "#core/proofs/key-set.ts";
-import { emptyProofs } from "#core/proofs/proofs.ts";
-import { SignatureKeys } from "#core/proofs/signature-keys.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 
-import { Authorities } from "./authorities.ts";
 import { beginning } from "./beginning.ts";
 import { proveCertificates } from "./certificates.ts";
 import type { CertificatesFound, CertificatesJob } from "./certificates-thread-data.ts";
-import { collecting, type Look } from "./look.ts";
+import { collecting, newLook } from "./look.ts";
 import { openForProof } from "./open.ts";
 
 /** What keeps it from its end ends the thread, and is met by whoever waits for it. */
@@ -37,22 +33,11 @@ async function foundIn(
 ): Promise<CertificatesFound> {
   const from = await beginning(connection, 0);
   if (typeof from === "string") throw new Error(from);
-  const newSet = () => new KeySet(salt);
   let rows = 0;
-  const look: Look = {
-    connection,
-    proofs: emptyProofs(),
-    from,
-    authorities: await Authorities.read(connection),
-    keys: new SignatureKeys(verified && KeySet.of(verified)),
-    pairs: newSet(),
-    certificates: newSet(),
-    pruned: newSet(),
-    newSet,
-    advanced: collecting((more) => {
-      rows += more;
-    }),
-  };
+  const advanced = collecting((more) => {
+    rows += more;
+  });
+  const look = await newLook({ connection, from, salt, verified, advanced });
   await proveCertificates(look);
   return {
     proofs: Object.values(look.proofs).map(({ findings }) => findings),

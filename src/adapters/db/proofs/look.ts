@@ -1,11 +1,11 @@
 /** What every part of a proof is given: one snapshot of the database, and where its findings go. */
 
-import type { KeySet } from "#core/proofs/key-set.ts";
-import type { Proofs } from "#core/proofs/proofs.ts";
-import type { SignatureKeys } from "#core/proofs/signature-keys.ts";
+import { KeySet, type KeySetParts } from "#core/proofs/key-set.ts";
+import { emptyProofs, type Proofs } from "#core/proofs/proofs.ts";
+import { SignatureKeys } from "#core/proofs/signature-keys.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 
-import type { Authorities } from "./authorities.ts";
+import { Authorities } from "./authorities.ts";
 import type { Beginning } from "./beginning.ts";
 
 export interface Look {
@@ -25,6 +25,30 @@ export interface Look {
   readonly newSet: () => KeySet;
   /** Tells that so many rows were looked at. */
   readonly advanced: (rows: number) => void;
+}
+
+/** One with nothing found yet; `verified` are signatures that need not be verified again. */
+export async function newLook(
+  given: Pick<Look, "connection" | "from" | "advanced"> & {
+    /** Of the run; sets of one run can be put together. */
+    readonly salt: Uint8Array;
+    readonly verified: KeySetParts | undefined;
+  },
+): Promise<Look> {
+  const { connection, from, advanced, salt, verified } = given;
+  const newSet = () => new KeySet(salt);
+  return {
+    connection,
+    proofs: emptyProofs(),
+    from,
+    authorities: await Authorities.read(connection),
+    keys: new SignatureKeys(verified && KeySet.of(verified)),
+    pairs: newSet(),
+    certificates: newSet(),
+    pruned: newSet(),
+    newSet,
+    advanced,
+  };
 }
 
 /** Tells on, and has garbage collected: else it piles up to hundreds of megabytes. */

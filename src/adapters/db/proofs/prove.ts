@@ -9,10 +9,9 @@ import {
   requestArtefact,
 } from "#core/audit/ledger-verification-artefacts.ts";
 import { AwaitedSet } from "#core/proofs/awaited-set.ts";
-import { KeySet, type KeySetParts } from "#core/proofs/key-set.ts";
+import type { KeySetParts } from "#core/proofs/key-set.ts";
 import { isPairOfCertificate, pairOfSignature } from "#core/proofs/pair.ts";
 import { emptyProofs, type ProofName, type ProofResult, proofs } from "#core/proofs/proofs.ts";
-import { SignatureKeys } from "#core/proofs/signature-keys.ts";
 import { fingerprint } from "#core/x509/public-keys.ts";
 import type { Random } from "#domain/ports.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
@@ -21,14 +20,13 @@ import type { Heads } from "#adapters/db/engine/journal.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
 
 import { proveApprovals } from "./approvals.ts";
-import { Authorities } from "./authorities.ts";
 import { proveAuthorities } from "./authority-rows.ts";
 import { beginning } from "./beginning.ts";
 import { nameUntold, proveCertificates } from "./certificates.ts";
 import { CertificatesAside, provenAside } from "./certificates-aside.ts";
 import { type Chains, type ChainSides, proveChains } from "./chains.ts";
 import { Lists, nameUntoldLists, proveLists } from "./lists.ts";
-import { collecting, type Look } from "./look.ts";
+import { collecting, type Look, newLook } from "./look.ts";
 import { asked, numberOf } from "./look-rows.ts";
 import { nameUntoldChanges, proveRevocations } from "./revocations.ts";
 import { proveRights } from "./rights.ts";
@@ -78,26 +76,15 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
   const aside = asideOf(request, from, salt);
   // What another thread looks at is not verified here.
   const verified = aside === undefined ? request.verified : undefined;
-  const newSet = () => new KeySet(salt);
-  const look: Look = {
-    connection,
-    proofs: emptyProofs(),
-    from,
-    authorities: await Authorities.read(connection),
-    keys: new SignatureKeys(verified && KeySet.of(verified)),
-    pairs: newSet(),
-    certificates: newSet(),
-    pruned: newSet(),
-    newSet,
-    advanced: counting(await rowsToLookAt(connection, heads, from), request.onProgress),
-  };
+  const advanced = counting(await rowsToLookAt(connection, heads, from), request.onProgress);
+  const look = await newLook({ connection, from, salt, verified, advanced });
   await proveStates(look, request.fresh ?? false);
   if (aside === undefined) await proveCertificates(look);
   await proveSerials(look);
   proveRequests(look);
   const lists = await Lists.read(look);
   await proveLists(look, lists);
-  const changes = newSet();
+  const changes = look.newSet();
   await proveRevocations(look, lists, changes);
   const { ledger, events } = await provenChains(look, { lists, changes, heads }, aside);
   await proveAuthorities(look, ledger.announcedKeys);
