@@ -444,14 +444,14 @@ async function newestList(instance: Instance, ca: string, serial: string) {
   }
 }
 
-/** Clients that issue without pause. */
+/** 32 clients that issue without pause. */
 class Load {
   readonly issued: string[] = [];
   #stopped = false;
   readonly #clients: Promise<void>[];
 
   constructor(instance: Instance, ca: string) {
-    this.#clients = Array.from({ length: 8 }, async (_, client) => {
+    this.#clients = Array.from({ length: 32 }, async (_, client) => {
       for (let n = 0; !this.#stopped; n++) {
         this.issued.push(await issue(instance, ca, `load-${client}-${n}`));
       }

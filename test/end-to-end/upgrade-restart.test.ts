@@ -72,12 +72,12 @@ for (const [name, asks] of [
     closing.push(close);
     let instance = first;
     for (const binary of [next, undefined, next]) {
-      await load.more(8);
+      await load.more(20);
       expect(await instance.stop()).toBe(0);
       instance = await Instance.start({ home, config, sockets, ...(binary && { binary }) });
       expect((await versionOf(instance)) === newer).toBe(binary !== undefined);
     }
-    await load.more(8);
+    await load.more(20);
     await kept(load, instance, world.id, serials);
     await instance.stop();
   }, 120_000);
@@ -113,12 +113,12 @@ test("another serving certificate takes over a socket that was handed over, and 
     [0, "before"],
     [1, "after"],
   ] as const) {
-    await load.more(20);
+    await load.more(50);
     writeConfig(home, config(pairs[index]));
     instance.signal("SIGHUP");
     while ((await shown()) !== name) await Bun.sleep(10);
   }
-  await load.more(20);
+  await load.more(50);
   await load.stop();
   expect(load.failures).toEqual([]);
 }, 60_000);
@@ -173,15 +173,15 @@ test("two replicas are replaced one after the other, behind a balancer that asks
   };
   const { load, serials, close } = startClients(world);
   closing.push(close);
-  await load.more(8);
+  await load.more(20);
   expect(await one.stop()).toBe(0);
   one = await Instance.start({ home, config, binary: next });
   await put("one", one);
-  await load.more(8);
+  await load.more(20);
   expect(await two.stop()).toBe(0);
   two = await Instance.start({ home: two.home, config: second, binary: next });
   await put("two", two);
-  await load.more(8);
+  await load.more(20);
   expect([await versionOf(one), await versionOf(two)]).toEqual([newer, newer]);
   await kept(load, one, world.id, serials);
 }, 120_000);
