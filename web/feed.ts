@@ -107,12 +107,24 @@ export class Feed {
 
   /** One connection until it ends; true when there is to be no other. */
   async #read(looked: AbortSignal): Promise<boolean> {
+    const silence = new Silence();
+    try {
+      return await this.#told(AbortSignal.any([this.#stop.signal, looked, silence.signal]), () =>
+        silence.broken(),
+      );
+    } finally {
+      silence.over();
+    }
+  }
+
+  async #told(signal: AbortSignal, heard: () => void): Promise<boolean> {
     const after = this.#lastId === undefined ? {} : { "last-event-id": this.#lastId };
     const response = await fetch(addressOf("event.stream"), {
       headers: { "x-requested-with": "pkid-console", ...proof(this.#credential, "GET"), ...after },
       credentials: this.#credential.kind === "session" ? "same-origin" : "omit",
-      signal: AbortSignal.any([this.#stop.signal, looked]),
+      signal,
     });
+    heard();
     if (response.status === 401 && this.#credential.kind === "session") this.#credential.onEnd();
     if (response.status === 401 || response.status === 403 || response.status === 404) {
       await response.body?.cancel();
@@ -126,6 +138,7 @@ export class Feed {
     this.#becomes("live");
     const reader = new FrameReader();
     for await (const octets of response.body) {
+      heard();
       for (const frame of reader.frames(octets)) this.#take(frame);
       this.#deliver();
     }
@@ -151,6 +164,33 @@ export class Feed {
     // What was missed while nobody listened is replayed by the server, so no list is asked again.
     this.#state = state;
     for (const { onState } of this.#listeners) onState?.(state);
+  }
+}
+
+/**
+ * Notices a connection that died without a word, as after a night's sleep or behind a router that
+ * forgot it: the server says something every fifteen seconds.
+ */
+class Silence {
+  readonly #controller = new AbortController();
+  #timer = this.#listening();
+
+  /** Aborted when nothing was heard for the time of three heartbeats. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  broken(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#listening();
+  }
+
+  over(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #listening() {
+    return setTimeout(() => this.#controller.abort(), 45_000);
   }
 }
 

@@ -36,6 +36,7 @@ async function visit() {
       if (!answer.ok || !String(asked[0]).includes("/events/stream")) return answer;
       const decoder = new TextDecoder();
       const transform = (octets, reader) => {
+        if (globalThis.mute) return;
         globalThis.heard += decoder.decode(octets, { stream: true });
         reader.enqueue(octets);
       };
@@ -91,6 +92,32 @@ describe.skipIf(chromiumPath === undefined)("the feed of the console", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Log in" }).first().click();
     await until(async () => (await heard()).some(([, action]) => action === "token.create"));
     await shows("live");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  test("is lost when nothing comes any more, without the end of the connection, and goes on behind what was told", async () => {
+    const { page, complaints, heard, shows } = await visit();
+    await page.clock.install();
+    await signIn(page);
+    await shows("live");
+    const seqs = async () => (await heard()).map(([seq]) => Number(seq));
+    await instance.token(["issuer"]);
+    await until(async () => (await seqs()).length > 0);
+    const before = await seqs();
+    await page.evaluate("mute = true");
+    await instance.token(["issuer"]);
+    await page.clock.fastForward(40_000);
+    await shows("live");
+    await page.clock.fastForward(6000);
+    await shows("connection lost");
+    await page.evaluate("mute = false");
+    await page.clock.runFor(15_000);
+    await shows("live");
+    await until(async () => (await seqs()).length > before.length);
+    const first = before[0] ?? 0;
+    const told = await seqs();
+    expect(told).toEqual(told.map((_, n) => first + n));
     expect(complaints).toEqual([]);
     await page.context().close();
   }, 60_000);
