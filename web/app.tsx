@@ -2,9 +2,11 @@
 
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { followLinks, useLocation, visit } from "./address.ts";
+import type { Refusal } from "./api.ts";
 import { Frame } from "#web/frame/frame.tsx";
 import { SignIn } from "#web/frame/sign-in.tsx";
 import { StepUpDialog, useConfirmation } from "#web/ui/step-up.tsx";
+import { Refused } from "#web/ui/asked.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Feed } from "./feed.ts";
 import { Keyring, KeyringContext, mayLose, useLeaveWarning } from "./keyring.ts";
@@ -42,8 +44,32 @@ export function App() {
           </div>
         </Dialog>
       )}
+      {state.kind === "in" && login.kept && <StillIn login={login} refusal={login.kept} />}
       {asking && <StepUpDialog asking={asking} credential={state.credential} />}
     </>
+  );
+}
+
+interface StillInProps {
+  readonly login: Login;
+  readonly refusal: Refusal;
+}
+
+/** Nobody walks away from a session that they believe to be ended. */
+function StillIn({ login: { logOut, stay }, refusal }: StillInProps) {
+  return (
+    <Dialog title="You are still logged in" onClose={stay}>
+      <Refused refusal={refusal} />
+      <p>Your session lives on in this browser until it is ended.</p>
+      <div class="buttons">
+        <button type="button" class="button plain" onClick={stay}>
+          Stay
+        </button>
+        <button type="button" class="button primary" onClick={logOut}>
+          Log out
+        </button>
+      </div>
+    </Dialog>
   );
 }
 

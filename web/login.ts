@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { ask, type Credential, replied } from "./api.ts";
+import { ask, type Credential, type Refusal, replied } from "./api.ts";
 
 export type Caller = Answers["auth.me"];
 /** What a login and a live session both tell. */
@@ -23,6 +23,9 @@ export interface Login {
   readonly opened: (session: OpenedSession) => void;
   readonly apiTokenGiven: (token: string, caller: Caller) => void;
   readonly logOut: () => void;
+  /** Why somebody who wanted out is still in: the session lives on. */
+  readonly kept: Refusal | undefined;
+  readonly stay: () => void;
 }
 
 /**
@@ -32,6 +35,7 @@ export interface Login {
 export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
   const [endsAt, setEndsAt] = useState<number>();
+  const [kept, setKept] = useState<Refusal>();
   const lost = useCallback(() => {
     setEndsAt(undefined);
     setState((was) => (was.kind === "in" ? { ...was, kind: "lost" } : was));
@@ -61,22 +65,24 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
   const apiTokenGiven = (token: string, caller: Caller) =>
     setState({ kind: "in", caller, credential: { kind: "token", token } });
   const logOut = () =>
-    void leave(state).then((left) => {
-      if (!left) return;
+    void leave(state).then((refusal) => {
+      setKept(refusal);
+      if (refusal !== undefined) return;
       setEndsAt(undefined);
       setState({ kind: "out" });
     });
-  return { state, opened, apiTokenGiven, logOut };
+  return { state, opened, apiTokenGiven, logOut, kept, stay: () => setKept(undefined) };
 }
 
 /**
- * A token is only forgotten; a session is ended on the server, or it would live on. True when one
- * is out.
+ * A token is only forgotten; a session is ended on the server, or it would live on. Gives why that
+ * came to nothing; a session that is gone already is ended.
  */
-async function leave(state: LoginState): Promise<boolean> {
-  if (state.kind !== "in" || state.credential.kind === "token") return true;
+async function leave(state: LoginState): Promise<Refusal | undefined> {
+  if (state.kind !== "in" || state.credential.kind === "token") return undefined;
   const asked = ask("auth.logout", {}, state.credential, AbortSignal.timeout(10_000));
-  return (await replied(asked)).kind === "answered";
+  const reply = await replied(asked);
+  return reply.kind === "refused" && reply.refusal.status !== 401 ? reply.refusal : undefined;
 }
 
 /** A longer timer of a browser ends at once. */

@@ -67,6 +67,8 @@ async function logIn(page: Page, secret = password): Promise<void> {
 const inside = (page: Page) => page.getByRole("heading", { name: "API tokens" }).waitFor();
 const loginForm = (page: Page) => page.getByRole("heading", { name: "Log in" }).waitFor();
 
+const refused = { error: "Too much to do.", code: "overloaded", request_id: "r-1" };
+
 describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
   test("lets nobody in with a wrong password, and says so", async () => {
     const { page, complaints } = await visit();
@@ -103,6 +105,28 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     });
     expect(old.status).toBe(401);
     expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 30_000);
+
+  test("says that a session lives on when it could not be ended, and ends it when it can", async () => {
+    const { page } = await visit();
+    await logIn(page);
+    await inside(page);
+    await page.route("**/auth/logout", (route) => route.abort());
+    await page.getByRole("button", { name: "Log out" }).click();
+    const dialog = page.getByRole("dialog", { name: "You are still logged in" });
+    await dialog.getByText("The server does not answer.").waitFor();
+    await dialog.getByRole("button", { name: "Stay" }).click();
+    await inside(page);
+    await page.unroute("**/auth/logout");
+    await page.route("**/auth/logout", (route) => route.fulfill({ status: 503, json: refused }));
+    await page.getByRole("button", { name: "Log out" }).click();
+    await dialog.getByText(refused.error).waitFor();
+    await dialog.getByText(refused.request_id).waitFor();
+    await page.unroute("**/auth/logout");
+    await dialog.getByRole("button", { name: "Log out" }).click();
+    await loginForm(page);
+    expect(await page.context().cookies()).toEqual([]);
     await page.context().close();
   }, 30_000);
 
