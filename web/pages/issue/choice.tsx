@@ -1,15 +1,17 @@
 /** Who signs and as what: the CA, the profile with its rules, and how long it lives. */
 
 import type { ComponentChildren } from "preact";
-import type { Answers } from "#api/answers.ts";
+import { useEffect, useRef } from "preact/hooks";
 import { hrefWith, type QueryChange, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { Field } from "#web/ui/form.tsx";
+import { type Ca, type NamedCa, useNamedCa } from "#web/ui/named-ca.ts";
+import { shortText } from "#web/ui/plain.ts";
+import { Day } from "#web/ui/time.tsx";
 import { type Profile, ProfileRules } from "./profile-rules.tsx";
-
-export type Ca = Answers["ca.list"]["items"][number];
 
 /** What the address chooses, of what there is. */
 export interface Choice {
@@ -18,6 +20,8 @@ export interface Choice {
   /** Undefined takes what the profile has. */
   readonly days: number | undefined;
   readonly mustStaple: boolean | undefined;
+  /** Why nothing may be sent with it, though all of it is known. */
+  readonly barred: string | undefined;
 }
 
 interface ChosenProps {
@@ -25,29 +29,100 @@ interface ChosenProps {
 }
 
 export interface Known {
-  readonly cas: readonly Ca[];
   readonly profiles: readonly Profile[];
+  /** What is wrong with the CA that the address names. */
+  readonly caFault: string | undefined;
 }
 
-/** Draws once it is known which CAs and profiles there are. */
+/**
+ * Draws once it is known what the address names. An address that names nothing is made to name the
+ * newest CA and the usual profile when the page opens; from then on nothing but the person changes
+ * them.
+ */
 export function Chosen({ children }: ChosenProps) {
-  const { ca, profile, days, staple, tenant } = useAddress().query;
-  const within = tenant === undefined ? {} : { tenant };
-  const cas = useAsked("ca.list", { status: "active", limit: 500, ...within }, ["ca.*"]);
+  const { ca, profile, days, staple } = useAddress().query;
   const profiles = useAsked("profile.list", {});
-  if (cas.reply === undefined || profiles.reply === undefined) return <Waiting />;
-  if (cas.reply.kind !== "answered") return <Outcome reply={cas.reply} />;
+  const known = profiles.reply?.kind === "answered" ? profiles.reply.answer.items : [];
+  const newest = usePinned(known);
+  const named = useNamedCa(ca);
+  // What stands on a CA stays while another is asked for, and when this one is gone.
+  const last = useRef<Ca | undefined>(undefined);
+  if (named.ca !== undefined) last.current = named.ca;
+  if (profiles.reply === undefined) return <Waiting />;
   if (profiles.reply.kind !== "answered") return <Outcome reply={profiles.reply} />;
-  const known = { cas: cas.reply.answer.items, profiles: profiles.reply.answer.items };
-  const chosenCa = known.cas.find(({ id, label }) => id === ca || label === ca) ?? known.cas[0];
-  const chosenProfile =
-    known.profiles.find(({ name }) => name === profile) ??
-    known.profiles.find(({ name }) => name === "server") ??
-    known.profiles[0];
-  if (chosenCa === undefined || chosenProfile === undefined) return <NoCa />;
+  if (ca === undefined || profile === undefined) return <Pinning newest={newest} />;
+  const chosenCa = named.ca ?? last.current;
+  const chosenProfile = known.find(({ name }) => name === profile);
+  const caFault = faultOfCa(ca, named);
+  if (chosenCa === undefined && caFault === undefined) return <Waiting />;
+  const faults = { profiles: known, caFault };
+  if (chosenCa === undefined || chosenProfile === undefined) {
+    return <Unchosen named={named} profile={chosenProfile} known={faults} />;
+  }
   const mustStaple = chosenProfile.allow_must_staple_override ? flagOf(staple) : undefined;
-  const choice = { ca: chosenCa, profile: chosenProfile, days: daysIn(days), mustStaple };
-  return children(choice, known);
+  const barred = caFault ?? (named.ca === undefined ? "The CA is being asked for." : undefined);
+  const choice = { ca: chosenCa, profile: chosenProfile, days: daysIn(days), mustStaple, barred };
+  return (
+    <>
+      <Outcome reply={named.refused} />
+      {children(choice, faults)}
+    </>
+  );
+}
+
+/** Writes the newest CA and the usual profile into an address that names none. */
+function usePinned(profiles: readonly Profile[]) {
+  const address = useAddress();
+  const { ca, profile, tenant } = address.query;
+  const first = { status: "active", limit: 1, tenant };
+  const { reply } = useAsked("ca.list", ca === undefined ? first : undefined);
+  const newest = reply?.kind === "answered" ? reply.answer.items[0]?.id : undefined;
+  const usual = profiles.find(({ name }) => name === "server") ?? profiles[0];
+  const pinned = { ca: ca ?? newest, profile: profile ?? usual?.name };
+  const isWhole = pinned.ca !== undefined && pinned.profile !== undefined;
+  const isNew = pinned.ca !== ca || pinned.profile !== profile;
+  useEffect(() => {
+    if (isWhole && isNew) visit(hrefWith(address, pinned), { replace: true });
+  }, [isWhole, isNew, address]);
+  return reply;
+}
+
+/** Until the address names what is meant; that never comes where there is no CA. */
+function Pinning({ newest }: { readonly newest: ReturnType<typeof usePinned> }) {
+  if (newest?.kind === "refused") return <Outcome reply={newest} />;
+  const isEmpty = newest?.kind === "answered" && newest.answer.items.length === 0;
+  return isEmpty ? <NoCa /> : <Waiting />;
+}
+
+interface UnchosenProps {
+  readonly named: NamedCa;
+  readonly profile: Profile | undefined;
+  readonly known: Known;
+}
+
+/** The address names what cannot be used: nothing is chosen in its place, and nothing is sent. */
+function Unchosen({ named, profile, known }: UnchosenProps) {
+  return (
+    <form onSubmit={(event) => event.preventDefault()}>
+      <Outcome reply={named.refused} />
+      <CaField ca={named.ca} known={known} reply={undefined} />
+      <ProfileField profile={profile} known={known} reply={undefined} />
+      <div class="buttons">
+        <button type="submit" class="button primary" disabled>
+          Issue
+        </button>
+      </div>
+      <p class="reason">Choose what this address names and cannot be used.</p>
+    </form>
+  );
+}
+
+function faultOfCa(name: string, { ca, refused }: NamedCa): string | undefined {
+  if (refused !== undefined) {
+    return `The CA “${shortText(name)}”, which the address names, cannot be used. Choose another.`;
+  }
+  if (ca === undefined || ca.status === "active") return undefined;
+  return `The CA “${ca.label}” is ${ca.status} and issues nothing. Choose another.`;
 }
 
 interface ChoiceFieldsProps {
@@ -67,23 +142,8 @@ export function ChoiceFields(props: ChoiceFieldsProps) {
   const change = useChange();
   return (
     <>
-      <Field label="Certificate authority" member="id" reply={reply} hint={`Expires ${until(ca)}.`}>
-        {(control) => (
-          <select
-            {...control}
-            value={ca.id}
-            disabled={fixed}
-            onChange={({ currentTarget }) => change({ ca: currentTarget.value })}
-          >
-            {known.cas.map(({ id, label }) => (
-              <option key={id} value={id}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <ProfileField {...props} />
+      <CaField ca={ca} known={known} reply={reply} fixed={fixed} />
+      <ProfileField profile={profile} known={known} reply={reply} fixed={fixed} />
       <Field label="Valid for days" member="validity_days" reply={reply} hint={lifetime(profile)}>
         {(control) => (
           <input
@@ -112,21 +172,75 @@ export function ChoiceFields(props: ChoiceFieldsProps) {
   );
 }
 
-/** With its rules; another profile has other days. */
-function ProfileField({ choice: { profile }, known, reply, fixed = false }: ChoiceFieldsProps) {
+interface CaFieldProps {
+  readonly ca: Ca | undefined;
+  readonly known: Known;
+  readonly reply: Reply<unknown> | undefined;
+  readonly fixed?: boolean;
+}
+
+/** Chooses nothing where what the address names cannot be used. */
+function CaField({ ca, known: { caFault }, reply, fixed = false }: CaFieldProps) {
+  const { query } = useAddress();
   const change = useChange();
+  const label = "Certificate authority";
+  const hint = ca !== undefined && (
+    <>
+      Expires <Day at={ca.not_after} />.
+    </>
+  );
+  return (
+    <Field label={label} member="id" reply={reply} hint={hint} fault={caFault}>
+      {(control) => (
+        <CaChoice
+          control={control}
+          label={label}
+          value={caFault === undefined ? (query.ca ?? "") : ""}
+          status="active"
+          tenant={query.tenant}
+          disabled={fixed}
+          needed
+          onChoose={(id) => change({ ca: id })}
+        />
+      )}
+    </Field>
+  );
+}
+
+interface ProfileFieldProps {
+  readonly profile: Profile | undefined;
+  readonly known: Known;
+  readonly reply: Reply<unknown> | undefined;
+  readonly fixed?: boolean;
+}
+
+/** With its rules; another profile has other days. */
+function ProfileField({ profile, known, reply, fixed = false }: ProfileFieldProps) {
+  const { query } = useAddress();
+  const change = useChange();
+  const fault =
+    profile === undefined
+      ? `There is no profile “${shortText(query.profile ?? "")}”. Choose another.`
+      : undefined;
   return (
     <>
-      <Field label="Profile" member="profile" reply={reply} hint={profile.description}>
+      <Field
+        label="Profile"
+        member="profile"
+        reply={reply}
+        hint={profile?.description}
+        fault={fault}
+      >
         {(control) => (
           <select
             {...control}
-            value={profile.name}
+            value={profile?.name ?? ""}
             disabled={fixed}
             onChange={({ currentTarget }) =>
               change({ profile: currentTarget.value, days: undefined, staple: undefined })
             }
           >
+            {profile === undefined && <option value="">Choose a profile…</option>}
             {known.profiles.map(({ name }) => (
               <option key={name} value={name}>
                 {name}
@@ -135,7 +249,7 @@ function ProfileField({ choice: { profile }, known, reply, fixed = false }: Choi
           </select>
         )}
       </Field>
-      <ProfileRules profile={profile} />
+      {profile !== undefined && <ProfileRules profile={profile} />}
     </>
   );
 }
@@ -161,8 +275,6 @@ const lifetime = ({ default_validity_days: usual, max_validity_days: most }: Pro
   most === 0
     ? `${usual} where nothing is typed.`
     : `${usual} where nothing is typed, ${most} at most.`;
-
-const until = ({ not_after }: Ca): string => not_after?.slice(0, 10) ?? "never";
 
 const flagOf = (word: string | undefined): boolean | undefined =>
   word === undefined ? undefined : word === "true";

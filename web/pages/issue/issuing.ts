@@ -1,13 +1,14 @@
 /** One certificate from the form to its answer: previewed as one types, sent once, key kept. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { hrefOf, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { useKeyring } from "#web/keyring.ts";
-import { useRight } from "#web/rights.ts";
+import { type Right, useRight } from "#web/rights.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { useSend } from "#web/ui/form.tsx";
+import { useSettled } from "#web/ui/settled.ts";
 import type { Choice } from "./choice.tsx";
 import { fileStem } from "./file-names.ts";
 import { holdsKey } from "./given-request.tsx";
@@ -28,7 +29,10 @@ export function useIssuing(choice: Choice, { form, pasted }: Typed) {
   const wanted = here ? wantedOf(form) : undefined;
   const making = useMadeRequest(wanted, parseKeyType(type) ?? "ecdsa-p256");
   const request = useSettled(holdsKey(pasted) ? "" : pasted.trim());
-  const right = useRight("cert.issue", { caId: choice.ca.id, tenantId: choice.ca.tenant_id });
+  const right = rightFor(
+    choice,
+    useRight("cert.issue", { caId: choice.ca.id, tenantId: choice.ca.tenant_id }),
+  );
   const csr = here ? wanted && making.made?.request : request || undefined;
   const shown = csr === undefined || !right.allowed ? undefined : membersOf(choice, csr);
   const preview = useAsked("cert.preview", shown);
@@ -80,15 +84,9 @@ function useOutcome(
   }, [reply]);
 }
 
-/** A text once nobody has changed it for a moment. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), pauseMs);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return settled;
-}
+/** What the address names and cannot be used stops whoever may issue, too. */
+export const rightFor = ({ barred }: Choice, right: Right): Right =>
+  barred === undefined ? right : { allowed: false, reason: barred };
 
 const membersOf = ({ ca, profile, days, mustStaple }: Choice, csr: string) => ({
   id: ca.id,
@@ -127,6 +125,3 @@ const fieldsMeant: Readonly<Record<string, string>> = {
   key_usage_unsuitable: "key",
   ca_not_active: "id",
 };
-
-/** After the last keystroke. */
-const pauseMs = 300;

@@ -8,6 +8,7 @@ import { useRight } from "#web/rights.ts";
 import { BulkRun, itemsOf } from "./bulk-run.ts";
 import { type Choice, ChoiceFields, Chosen, type Known } from "./choice.tsx";
 import { GivenList } from "./given-list.tsx";
+import { rightFor } from "./issuing.ts";
 import { ListKeys } from "./list-keys.tsx";
 import type { RequestRow, Row } from "./rows.ts";
 import { RunPanel } from "./run-panel.tsx";
@@ -40,7 +41,7 @@ function ManyForm({ choice, known, onAgain }: ManyFormProps) {
   const address = useAddress();
   const { operation } = address.query;
   const [rows, setRows] = useState<readonly Row[]>([]);
-  const right = useRight("cert.issue_bulk", {
+  const may = useRight("cert.issue_bulk", {
     caId: choice.ca.id,
     tenantId: choice.ca.tenant_id,
   });
@@ -50,6 +51,8 @@ function ManyForm({ choice, known, onAgain }: ManyFormProps) {
   );
   const named = rows.filter(({ kind }) => kind === "names").length;
   const run = useRun(choice, requests);
+  // What has begun stays in sight; the server has the last word on what is left of it.
+  const right = run.open ? rightFor(choice, may) : may;
   return (
     <div class="pair">
       <div class="stack">
