@@ -75,6 +75,7 @@ const listFields = {
   serial_prefix: optional(serialPrefix()),
   expires_before: optional(timeField),
   public_key_sha256: optional(fingerprintField),
+  requested_by: optional(text({ min: 1, max: 500 })),
   ...pageFields,
 };
 
@@ -88,8 +89,9 @@ function certificateList(deps: Deps) {
     refuses: ["forbidden"],
     run: async (call) => {
       const ca = call.ca;
-      await refuseKeySearch(call, ca);
-      const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.input;
+      await refuseCrossing(call, ca);
+      const { status, profile, q, serial_prefix, expires_before } = call.input;
+      const { public_key_sha256, requested_by } = call.input;
       if (profile !== undefined && !(await isKnownProfile(deps, profile, call.reach))) {
         throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
       }
@@ -100,6 +102,7 @@ function certificateList(deps: Deps) {
         serialPrefix: serial_prefix,
         expiresBefore: expires_before,
         spkiSha256: public_key_sha256,
+        requestedBy: requested_by,
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
       const now = clock.now();
@@ -121,14 +124,18 @@ function certificateList(deps: Deps) {
   });
 }
 
-/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (API-8). */
-async function refuseKeySearch(
+/**
+ * Searching by key or by requester crosses subjects, so it wants `audit:read` on the CA as well
+ * (API-8).
+ */
+async function refuseCrossing(
   call: Pick<Asking, "rights"> & {
-    readonly input: { readonly public_key_sha256: string | undefined };
+    readonly input: Readonly<Record<"public_key_sha256" | "requested_by", string | undefined>>;
   },
   ca: CaRecord,
 ): Promise<void> {
-  if (call.input.public_key_sha256 === undefined) return;
+  const { public_key_sha256, requested_by } = call.input;
+  if (public_key_sha256 === undefined && requested_by === undefined) return;
   if (await call.rights.on(ca, "audit:read")) return;
   throw refuse("forbidden", { capability: "audit:read" });
 }

@@ -344,6 +344,25 @@ test("searching by key finds the certificate and wants audit:read on the CA", as
   });
 });
 
+test("what somebody asked for is found by the whole of their name, and wants audit:read", async () => {
+  const { id } = await initRoot();
+  const { serial } = await issue(id);
+  const list = (query: string, principal?: Principal) =>
+    ask("cert.list", { path: { id }, query, ...(principal && { principal }) });
+  expect(await list("requested_by=root")).toMatchObject({
+    total: 1,
+    items: [{ serial, requested_by: "root" }],
+  });
+  expect((await list("requested_by=roo")).total).toBe(0);
+  expect((await list("requested_by=root&status=revoked")).total).toBe(0);
+  expect((await refusalOf(list("requested_by="))).code).toBe("bad_query");
+  const approver: Principal = { ...auditor, tenantRoles: { default: ["approver"] } };
+  expect(await refusalOf(list("requested_by=root", approver))).toMatchObject({
+    code: "forbidden",
+    facts: { capability: "audit:read" },
+  });
+});
+
 test("intended serials without certificate are listed as orphans", async () => {
   const { id } = await initRoot();
   world.store.beforeWrite = (operation) => {

@@ -255,6 +255,21 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await close();
   }, 60_000);
 
+  test("what somebody asked for is listed from a certificate of theirs", async () => {
+    const { serial } = await issue(["asked.example.test"]);
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    await panel(page).getByRole("link", { name: "local:root", exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.get("requested_by") === "local:root");
+    expect(new URL(page.url()).searchParams.get("ca")).toBe(ca);
+    await row(page, "asked.example.test").waitFor();
+    await page.getByText("--requested-by local:root").waitFor();
+    await page.goto(`${world.origin}/console/certificates?ca=${ca}&requested_by=nobody`);
+    await page.getByText("fits these filters").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
   test("its chain, its records for DNS and its files are given", async () => {
     const { serial, certificate } = await issue(["tls.example.test"]);
     const at = `/console/certificates/${ca}/${serial}?tab=chain`;

@@ -245,6 +245,7 @@ function search(given: Given): void {
       commonName: "Zoë",
       sans: ["email:Z@B.example"],
       spkiSha256: "00".repeat(32),
+      requestedBy: `local:${home}`,
     });
     const held = make.certificate({ caId: home, createdAt: later(3), notAfter: later(60) });
     const system = make.certificate({ caId: home, kind: "responder" });
@@ -276,6 +277,13 @@ function search(given: Given): void {
     expect(await found({ expiresBefore: later(61) })).toEqual([2, 0]);
     expect(await found({ expiresBefore: later(60) })).toEqual([]);
     expect(await found({ spkiSha256: "00".repeat(32) })).toEqual([1]);
+    expect(await found({ requestedBy: `local:${home}` })).toEqual([1]);
+    expect(await found({ requestedBy: `LOCAL:${home}` })).toEqual([]);
+    expect(await found({ requestedBy: other.requestedBy, status: "held" })).toEqual([]);
+    expect(await found({ requestedBy: plain.requestedBy, expiresBefore: later(61) })).toEqual([
+      2, 0,
+    ]);
+    expect(await found({ requestedBy: plain.requestedBy, serialPrefix: "3402823669" })).toEqual([]);
   });
 
   test("a profile is seen where a certificate of a readable CA names it", async () => {

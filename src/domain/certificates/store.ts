@@ -101,6 +101,8 @@ export interface CertificateFilter {
   readonly serialPrefix?: string | undefined;
   readonly expiresBefore?: Instant | undefined;
   readonly spkiSha256?: string | undefined;
+  /** The subject of whoever asked for it, as a whole. */
+  readonly requestedBy?: string | undefined;
   readonly now: Instant;
 }
 

@@ -199,10 +199,11 @@ function intentReads(state: MemoryState): Pick<Reads["certificates"], "orphans" 
 }
 
 function certificateMatches(filter: CertificateFilter, row: CertificateRecord): boolean {
-  const { profile, text, serialPrefix, expiresBefore, spkiSha256 } = filter;
+  const { profile, text, serialPrefix, expiresBefore, spkiSha256, requestedBy } = filter;
   if (row.caId !== filter.caId || row.kind !== "leaf") return false;
   if (profile !== undefined && row.profile !== profile) return false;
   if (spkiSha256 !== undefined && row.spkiSha256 !== spkiSha256) return false;
+  if (requestedBy !== undefined && row.requestedBy !== requestedBy) return false;
   if (expiresBefore !== undefined && row.notAfter >= expiresBefore) return false;
   if (serialPrefix !== undefined && !startsWith(row.serial, serialPrefix)) return false;
   if (text !== undefined && !spells(text, row)) return false;

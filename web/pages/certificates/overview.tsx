@@ -78,7 +78,10 @@ function Origin({ certificate, cas }: OverviewProps) {
       </dd>
       <dt>Requested by</dt>
       <dd>
-        {plainText(requested_by)} <Time at={created_at} />{" "}
+        <a href={hrefOf(["certificates"], { ca: ca_id, requested_by, tenant })}>
+          {plainText(requested_by)}
+        </a>{" "}
+        <Time at={created_at} />{" "}
         <a class="small" href={hrefOf(["events"], theirs)}>
           all they did with certificates
         </a>

@@ -215,6 +215,7 @@ function certificatesTable(k: Kit) {
       // Each ends like the paging index, so that a planner without statistics prefers it for its
       // filter.
       k.behind(k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal)),
+      k.behind(k.index("certificates_requester").on(t.requestedBy, t.caId, t.kind, t.ordinal)),
       k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
       k.behind(k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter)),
     ],

@@ -82,6 +82,11 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     [by("certificates", "certificates_key"), newest("certificates")],
   ],
   [
+    "a requester",
+    () => reads.walk({ ...filter, requestedBy: "token:often" }, 90, undefined),
+    [by("certificates", "certificates_requester"), newest("certificates")],
+  ],
+  [
     "the expired",
     () => reads.walk({ ...filter, status: "expired" }, 90, undefined),
     [by("certificates", "certificates_expiry"), newest("certificates")],
