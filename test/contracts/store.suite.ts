@@ -17,6 +17,7 @@ import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
 import { replacementContract } from "./store-replacements.suite.ts";
 import { responderContract } from "./store-responders.suite.ts";
+import { lookUpContract } from "./store-look-ups.suite.ts";
 import { retentionContract } from "./store-retention.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
@@ -63,6 +64,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     approvalContract(given);
     passkeyContract(given);
     presignedContract(given);
+    lookUpContract(given);
     retentionContract(given);
     acmeContract(given);
     replacementContract(given);
@@ -245,7 +247,6 @@ function search(given: Given): void {
       commonName: "Zoë",
       sans: ["email:Z@B.example"],
       spkiSha256: "00".repeat(32),
-      requestedBy: `local:${home}`,
     });
     const held = make.certificate({ caId: home, createdAt: later(3), notAfter: later(60) });
     const system = make.certificate({ caId: home, kind: "responder" });
@@ -277,13 +278,6 @@ function search(given: Given): void {
     expect(await found({ expiresBefore: later(61) })).toEqual([2, 0]);
     expect(await found({ expiresBefore: later(60) })).toEqual([]);
     expect(await found({ spkiSha256: "00".repeat(32) })).toEqual([1]);
-    expect(await found({ requestedBy: `local:${home}` })).toEqual([1]);
-    expect(await found({ requestedBy: `LOCAL:${home}` })).toEqual([]);
-    expect(await found({ requestedBy: other.requestedBy, status: "held" })).toEqual([]);
-    expect(await found({ requestedBy: plain.requestedBy, expiresBefore: later(61) })).toEqual([
-      2, 0,
-    ]);
-    expect(await found({ requestedBy: plain.requestedBy, serialPrefix: "3402823669" })).toEqual([]);
   });
 
   test("a profile is seen where a certificate of a readable CA names it", async () => {
