@@ -8,6 +8,7 @@ import { createHash, type KeyObject, sign } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { digestHeadOf } from "#adapters/db/tables/digest-head.ts";
 import { foldSome } from "#adapters/db/engine/folds.ts";
 import { type AuditEvent, eventHash } from "#core/audit/chain.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
@@ -145,6 +146,7 @@ class Copies {
       search: named(certificate.search),
       identity: digits.subarray(0, 16).toString("base64url"),
       certificate: der,
+      digest_head: digestHeadOf(der),
       ...(!revoked && { status: "good", revoked_at: null, reason: null }),
     });
     this.#enter({ tbs, signature, serial });

@@ -19,7 +19,7 @@ import type {
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { fingerprintField, serialField, timeField } from "./fields.ts";
+import { certificateFingerprintField, fingerprintField, serialField, timeField } from "./fields.ts";
 import { listOf, pageFields, pageOf } from "./pages.ts";
 import { count, fingerprintText, pemText, reasonText, serialText, time } from "./shapes.ts";
 import { isKnownProfile } from "./profiles.ts";
@@ -75,6 +75,8 @@ const listFields = {
   serial_prefix: optional(serialPrefix()),
   expires_before: optional(timeField),
   public_key_sha256: optional(fingerprintField),
+  certificate_sha256: optional(certificateFingerprintField),
+  requested_by: optional(text({ min: 1, max: 500 })),
   ...pageFields,
 };
 
@@ -88,8 +90,9 @@ function certificateList(deps: Deps) {
     refuses: ["forbidden"],
     run: async (call) => {
       const ca = call.ca;
-      await refuseKeySearch(call, ca);
-      const { status, profile, q, serial_prefix, expires_before, public_key_sha256 } = call.input;
+      await refuseCrossing(call, ca);
+      const { status, profile, q, serial_prefix, expires_before } = call.input;
+      const { public_key_sha256, certificate_sha256, requested_by } = call.input;
       if (profile !== undefined && !(await isKnownProfile(deps, profile, call.reach))) {
         throw refuse("bad_query", { parameter: "profile", reason: "names no profile" });
       }
@@ -100,6 +103,8 @@ function certificateList(deps: Deps) {
         serialPrefix: serial_prefix,
         expiresBefore: expires_before,
         spkiSha256: public_key_sha256,
+        sha256: certificate_sha256,
+        requestedBy: requested_by,
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
       const now = clock.now();
@@ -121,17 +126,22 @@ function certificateList(deps: Deps) {
   });
 }
 
-/** Searching by key crosses subjects, so it wants `audit:read` on the CA as well (API-8). */
-async function refuseKeySearch(
+/**
+ * Searching by fingerprint or by requester crosses subjects, so it wants `audit:read` on the CA as
+ * well (API-8).
+ */
+async function refuseCrossing(
   call: Pick<Asking, "rights"> & {
-    readonly input: { readonly public_key_sha256: string | undefined };
+    readonly input: Readonly<Record<(typeof crossing)[number], string | undefined>>;
   },
   ca: CaRecord,
 ): Promise<void> {
-  if (call.input.public_key_sha256 === undefined) return;
+  if (crossing.every((name) => call.input[name] === undefined)) return;
   if (await call.rights.on(ca, "audit:read")) return;
   throw refuse("forbidden", { capability: "audit:read" });
 }
+
+const crossing = ["public_key_sha256", "certificate_sha256", "requested_by"] as const;
 
 const certificateShape = shape({
   id: words(),

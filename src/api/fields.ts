@@ -1,7 +1,7 @@
 /** Fields that several nouns take in the same way. */
 
 import { parseSerial } from "#core/ids.ts";
-import { refuse } from "#core/problems.ts";
+import { Problem, refuse } from "#core/problems.ts";
 import { parsed, refusing, WrongValue } from "#core/shape.ts";
 import {
   addSeconds,
@@ -23,6 +23,20 @@ export const serialField = refusing(
 /** SHA-256 of a public key: hex in any spelling, or `SHA256:` and base64. */
 export const fingerprintField = refusing(
   parsed({ type: "string", examples: ["ab".repeat(32)] }, parseFingerprint),
+  "bad_fingerprint",
+);
+
+/** SHA-256 of a certificate, in the same spellings. */
+export const certificateFingerprintField = refusing(
+  parsed({ type: "string", examples: ["cd".repeat(32)] }, (text) => {
+    try {
+      return parseFingerprint(text);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const facts = { field: "certificate_sha256" };
+      throw refuse("bad_fingerprint", facts, "This is not the SHA-256 of a certificate.");
+    }
+  }),
   "bad_fingerprint",
 );
 

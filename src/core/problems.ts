@@ -20,7 +20,7 @@ export const problems = {
   bad_header: [400, "A header field can be read in more than one way.", ["header"]],
   bad_cursor: [400, "The cursor does not belong to this query.", []],
   bad_serial: [400, "This is not a certificate serial.", []],
-  bad_fingerprint: [400, "This is not a SHA-256 public-key fingerprint.", []],
+  bad_fingerprint: [400, "This is not a SHA-256 public-key fingerprint.", ["field"]],
   bad_reason: [400, "This revocation reason is not accepted here.", []],
   bad_csr: [400, "The certificate request cannot be used.", ["reason"]],
   bad_certificate: [400, "The certificate cannot be read.", ["reason"]],

@@ -344,6 +344,55 @@ test("searching by key finds the certificate and wants audit:read on the CA", as
   });
 });
 
+test("a certificate is found by its own SHA-256 in any spelling, and a bad one names its field", async () => {
+  const { id } = await initRoot();
+  const { serial, certificate } = await issue(id);
+  await issue(id);
+  const list = (sha256: string, principal?: Principal) =>
+    ask("cert.list", {
+      path: { id },
+      query: `certificate_sha256=${encodeURIComponent(sha256)}`,
+      ...(principal && { principal }),
+    });
+  const { fingerprint256: colons } = new X509Certificate(certificate);
+  const hex = colons.replaceAll(":", "").toLowerCase();
+  const base64 = Uint8Array.fromHex(hex).toBase64();
+  for (const spelled of [colons, hex, hex.replace(/.{4}/g, "$& "), `SHA256:${base64}`]) {
+    expect(await list(spelled)).toMatchObject({ total: 1, has_more: false, items: [{ serial }] });
+  }
+  expect((await list("ab".repeat(32))).total).toBe(0);
+  for (const bad of ["ab", `${hex}0`, `SHA1:${base64}`]) {
+    expect(await refusalOf(list(bad))).toMatchObject({
+      code: "bad_fingerprint",
+      facts: { field: "certificate_sha256" },
+    });
+  }
+  const approver: Principal = { ...auditor, tenantRoles: { default: ["approver"] } };
+  expect(await refusalOf(list(hex, approver))).toMatchObject({
+    code: "forbidden",
+    facts: { capability: "audit:read" },
+  });
+});
+
+test("what somebody asked for is found by the whole of their name, and wants audit:read", async () => {
+  const { id } = await initRoot();
+  const { serial } = await issue(id);
+  const list = (query: string, principal?: Principal) =>
+    ask("cert.list", { path: { id }, query, ...(principal && { principal }) });
+  expect(await list("requested_by=root")).toMatchObject({
+    total: 1,
+    items: [{ serial, requested_by: "root" }],
+  });
+  expect((await list("requested_by=roo")).total).toBe(0);
+  expect((await list("requested_by=root&status=revoked")).total).toBe(0);
+  expect((await refusalOf(list("requested_by="))).code).toBe("bad_query");
+  const approver: Principal = { ...auditor, tenantRoles: { default: ["approver"] } };
+  expect(await refusalOf(list("requested_by=root", approver))).toMatchObject({
+    code: "forbidden",
+    facts: { capability: "audit:read" },
+  });
+});
+
 test("intended serials without certificate are listed as orphans", async () => {
   const { id } = await initRoot();
   world.store.beforeWrite = (operation) => {

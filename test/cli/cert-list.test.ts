@@ -53,6 +53,25 @@ test("a request is fingerprinted, and what holds no key fails before anything is
   }
 });
 
+test("a requester is asked for as given", async () => {
+  const { code, asked } = await shell(["cert", "list", "--ca", id, "--requested-by", "token:a b"]);
+  const { searchParams } = new URL(`http://x${asked[0]?.path}`);
+  expect([code, Object.fromEntries(searchParams)]).toEqual([0, { requested_by: "token:a b" }]);
+});
+
+test("the digest of a certificate is asked for as given", async () => {
+  const { code, asked } = await shell([
+    "cert",
+    "list",
+    "--ca",
+    id,
+    "--certificate-sha256",
+    "AB:12",
+  ]);
+  const { searchParams } = new URL(`http://x${asked[0]?.path}`);
+  expect([code, Object.fromEntries(searchParams)]).toEqual([0, { certificate_sha256: "AB:12" }]);
+});
+
 test("a key search prints the line that revokes what it found", async () => {
   const items = [
     { serial: "12", status: "good" },

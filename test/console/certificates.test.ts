@@ -1,6 +1,7 @@
 /** Certificates in the console: found, read, revoked and renewed by who may, and refused others. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 
@@ -86,6 +87,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await expectTree(page, "certificates");
     await page.getByRole("link", { name: "shop.example.test" }).click();
     await panel(page).getByText("www.shop.example.test").waitFor();
+    await panel(page).getByRole("button", { name: "copy certificate fingerprint" }).waitFor();
     expect(page.url()).toContain(`/console/certificates/${ca}/${serial}?ca=${ca}`);
     await expectTree(page, "certificates-panel", "aside");
     await keepPicture(page, "certificates");
@@ -254,6 +256,62 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
+
+  test("what somebody asked for is listed from a certificate of theirs", async () => {
+    const { serial } = await issue(["asked.example.test"]);
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    await panel(page).getByRole("link", { name: "local:root", exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.get("requested_by") === "local:root");
+    expect(new URL(page.url()).searchParams.get("ca")).toBe(ca);
+    await row(page, "asked.example.test").waitFor();
+    await page.getByText("--requested-by local:root").waitFor();
+    await page.goto(`${world.origin}/console/certificates?ca=${ca}&requested_by=nobody`);
+    await page.getByText("fits these filters").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test("a certificate is found by its SHA-256, and a key by its own, from the one search box", async () => {
+    const { serial, certificate } = await issue(["digest.example.test"]);
+    const x509 = new X509Certificate(certificate);
+    const digest = x509.fingerprint256;
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    const grouped = digest
+      .replaceAll(":", "")
+      .toLowerCase()
+      .replace(/.{4}(?=.)/g, "$& ");
+    await panel(page).getByRole("button", { name: "copy certificate fingerprint" }).waitFor();
+    expect(await panel(page).textContent()).toContain(grouped);
+    const box = page.getByRole("searchbox");
+    await box.fill(digest);
+    await box.press("Enter");
+    await page.waitForURL((url) => url.searchParams.get("certificate_sha256") === digest);
+    await row(page, "digest.example.test").waitFor();
+    await page.getByText("1 found in 2 CAs.").waitFor();
+    await page.getByText(`--certificate-sha256 ${digest}`).waitFor();
+    await expectAccessible(page);
+    // Of a key that digest is of no certificate.
+    const spki = x509.publicKey.export({ type: "spki", format: "der" });
+    await box.fill(createHash("sha256").update(spki).digest("hex"));
+    await box.press("Enter");
+    await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
+    await row(page, "digest.example.test").waitFor();
+    expect(new URL(page.url()).searchParams.has("certificate_sha256")).toBe(false);
+    // Of a CA the certificate is in no inventory.
+    const { certificate: its } = await world.instance.admin<Issued>("GET", `/api/ca/${root}`);
+    await box.fill(new X509Certificate(its).fingerprint256);
+    await box.press("Enter");
+    await page.getByRole("heading", { name: "Certificate authorities" }).waitFor();
+    await page.getByText("0 found in 2 CAs.").waitFor();
+    expect(new URL(page.url()).searchParams.has("certificate_sha256")).toBe(true);
+    await box.fill("ab".repeat(32));
+    await box.press("Enter");
+    await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
+    await page.getByText("No key here has this fingerprint.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  });
 
   test("its chain, its records for DNS and its files are given", async () => {
     const { serial, certificate } = await issue(["tls.example.test"]);

@@ -66,7 +66,8 @@ export function retentionContract(
     });
 
     test("one in the archive is shown, listed, found and counted as before", async () => {
-      const row = await issued({ notAfter: addSeconds(noon, day) });
+      const certificate = new TextEncoder().encode(`archived of ${given().home}`);
+      const row = await issued({ notAfter: addSeconds(noon, day), certificate });
       const filter = { caId: given().home, now: noon, spkiSha256: row.spkiSha256 };
       const listed = () => given().store.read.certificates.page(filter, 10);
       const [one, list] = [await shown(row.serial), await listed()];
@@ -80,13 +81,16 @@ export function retentionContract(
       expect(await leave("archive", row.serial)).toEqual([]);
       const text = { ...filter, spkiSha256: undefined, text: row.commonName };
       expect((await given().store.read.certificates.page(text, 10)).total).toBe(1);
+      const digest = { caId: given().home, now: noon, sha256: sha256Hex(row.certificate) };
+      expect((await given().store.read.certificates.page(digest, 10)).items).toEqual(list.items);
     });
 
     test("of one that was pruned key, serial, validity and status are found, and nothing else", async () => {
       for (const first of ["archive", "prune"] as const) {
         const key = first === "archive" ? "a1" : "b2";
         const names = { commonName: `${first}.example`, spkiSha256: key.repeat(32) };
-        const row = await issued({ notAfter: addSeconds(noon, day), ...names });
+        const certificate = new TextEncoder().encode(`${first} of ${given().home}`);
+        const row = await issued({ certificate, notAfter: addSeconds(noon, day), ...names });
         await leave(first, row.serial);
         const left = await leave("prune", row.serial);
         expect(left.length).toBe(first === "archive" ? 1 : 0);
@@ -101,6 +105,8 @@ export function retentionContract(
         const about = { caId: given().home, now: noon };
         expect((await page({ ...about, spkiSha256 }, 10)).total).toBe(1);
         expect((await page({ ...about, text: row.commonName }, 10)).total).toBe(0);
+        expect((await page({ ...about, sha256: sha256Hex(row.certificate) }, 10)).total).toBe(0);
+        expect((await page({ ...about, sha256: sha256Hex(new Uint8Array()) }, 10)).total).toBe(0);
         expect(await leave("prune", serial)).toEqual([]);
       }
     });

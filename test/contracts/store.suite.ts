@@ -17,6 +17,7 @@ import { passkeyContract } from "./store-passkeys.suite.ts";
 import { presignedContract } from "./store-presigned.suite.ts";
 import { replacementContract } from "./store-replacements.suite.ts";
 import { responderContract } from "./store-responders.suite.ts";
+import { lookUpContract } from "./store-look-ups.suite.ts";
 import { retentionContract } from "./store-retention.suite.ts";
 import { supersededContract } from "./store-superseded.suite.ts";
 import { approvalContract } from "./store-approvals.suite.ts";
@@ -63,6 +64,7 @@ export function storeContract(name: string, open: () => Promise<Store>): void {
     approvalContract(given);
     passkeyContract(given);
     presignedContract(given);
+    lookUpContract(given);
     retentionContract(given);
     acmeContract(given);
     replacementContract(given);

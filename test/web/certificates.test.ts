@@ -93,6 +93,11 @@ describe("the CA that is meant where none is named", () => {
     for (const query of queries) expect(isSought(sought, query)).toBe(true);
     expect(isSought(sought, { public_key_sha256: "SHA256:root" })).toBe(true);
     expect(isSought(sought, { q: "other", key: "SHA256:root" })).toBe(true);
+    const base64 = "4M4GexA9bIA+Lokrfpy01lFflfuqtbn2xVXKfTVlNQE";
+    const keyed = ca("root", { public_key_fingerprint: `SHA256:${base64}` });
+    const hex = Uint8Array.fromBase64(`${base64}=`).toHex().toUpperCase();
+    expect(isSought(keyed, { public_key_sha256: hex })).toBe(true);
+    expect(isSought(keyed, { key: "ab".repeat(32) })).toBe(false);
     expect(isSought(sought, { q: "other" })).toBe(false);
     expect(isSought(sought, {})).toBe(false);
   });

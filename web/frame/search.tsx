@@ -33,7 +33,7 @@ export function SearchBox() {
         <input
           id="search"
           type="search"
-          aria-label="Search certificates by name, serial or key"
+          aria-label="Search certificates by name, serial, key or fingerprint"
           placeholder="Search name, serial, key, or drop a file"
           value={typed}
           onInput={({ currentTarget }) => setTyped(currentTarget.value)}

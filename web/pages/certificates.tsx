@@ -152,5 +152,7 @@ const NoSuchAuthority = () => (
 );
 
 /** Whoever looks for one certificate does not know its CA. */
-const isSearch = ({ q, serial_prefix, public_key_sha256 }: QueryChange): boolean =>
-  q !== undefined || serial_prefix !== undefined || public_key_sha256 !== undefined;
+const isSearch = (query: QueryChange): boolean =>
+  searching.some((name) => query[name] !== undefined);
+
+const searching = ["q", "serial_prefix", "public_key_sha256", "certificate_sha256"] as const;

@@ -28,6 +28,11 @@ export const certList: Command = command({
       "Only those with a key: hex, SHA256:<base64>, or a certificate, request or key file.",
       "key",
     ),
+    "certificate-sha256": value(
+      "Only the one with this SHA-256 of the whole certificate.",
+      "digest",
+    ),
+    "requested-by": value("Only those that somebody asked for.", "subject"),
     ...pageArgs,
     csv: toggle("Print CSV; with --all of any length, as it arrives."),
   },
@@ -44,6 +49,8 @@ export const certList: Command = command({
       serial_prefix: args["serial-prefix"],
       expires_before: args["expires-before"],
       public_key_sha256: key === undefined ? undefined : await givenFingerprint(io, key),
+      certificate_sha256: args["certificate-sha256"],
+      requested_by: args["requested-by"],
       id: await caIdOf(client, args.ca),
     };
     if (args.csv) {

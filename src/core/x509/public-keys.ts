@@ -81,7 +81,7 @@ export const spkiSha256 = (spki: Uint8Array): string => sha256Hex(spki);
  */
 export function parseFingerprint(text: string): string {
   if (text.length > 200) throw refuse("bad_fingerprint");
-  const base64 = /^SHA256:([A-Za-z0-9+/]{43})=?$/.exec(text.trim())?.[1];
+  const base64 = /^SHA256:([A-Za-z0-9+/]{43})=?$/i.exec(text.trim())?.[1];
   if (base64 !== undefined) return decodeDigest(base64);
   const hex = text.replace(/[:\s]/g, "").toLowerCase();
   if (!/^[0-9a-f]{64}$/.test(hex)) throw refuse("bad_fingerprint");

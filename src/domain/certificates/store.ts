@@ -101,6 +101,10 @@ export interface CertificateFilter {
   readonly serialPrefix?: string | undefined;
   readonly expiresBefore?: Instant | undefined;
   readonly spkiSha256?: string | undefined;
+  /** Lower hex SHA-256 of the DER: at most one of a CA, and no tombstone. */
+  readonly sha256?: string | undefined;
+  /** The subject of whoever asked for it, as a whole. */
+  readonly requestedBy?: string | undefined;
   readonly now: Instant;
 }
 

@@ -191,7 +191,7 @@ const tampered: Readonly<Record<string, readonly [statements: readonly string[],
   ],
   "a certificate that nobody was told of": [
     [
-      `insert into certificates select (select max(ordinal) + 1 from certificates), folded, id || 'x', ca_id, tenant, '99' || serial, '1' || serial_hex, kind, subject, common_name, sans, search, profile, not_before, not_after, status, revoked_at, reason, requested_by, created_at, spki_sha256, marker, identity, ct, crl_partition, crl_url, certificate from certificates where serial = '$good'`,
+      `insert into certificates select (select max(ordinal) + 1 from certificates), folded, id || 'x', ca_id, tenant, '99' || serial, '1' || serial_hex, kind, subject, common_name, sans, search, profile, not_before, not_after, status, revoked_at, reason, requested_by, created_at, spki_sha256, marker, identity, ct, crl_partition, crl_url, certificate, digest_head from certificates where serial = '$good'`,
     ],
     "artefacts inventory",
   ],

@@ -1,5 +1,6 @@
 /** What the memory store answers to reads: the same filters and orders every store must have. */
 
+import { sha256Hex } from "#core/crypto.ts";
 import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { type CaId, parseSerial, type TenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
@@ -140,7 +141,9 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
     bySerial: async (ca, serial) => whole(state, state.certificates.get(serialKey(ca, serial))),
     page: async (filter, limit, after) => {
       const ordinals = new Map([...state.certificates.values()].map((row, at) => [row, at + 1]));
-      const found = [...ordinals.keys()].filter((row) => certificateMatches(filter, row));
+      const found = [...ordinals.keys()].filter((row) =>
+        certificateMatches(filter, whole(state, row) ?? row),
+      );
       const page = pageOf(found, (row) => ({ at: ordinals.get(row) ?? 0, id: "" }), limit, after);
       return { ...page, items: page.items.map((row) => whole(state, row) ?? row) };
     },
@@ -199,10 +202,13 @@ function intentReads(state: MemoryState): Pick<Reads["certificates"], "orphans" 
 }
 
 function certificateMatches(filter: CertificateFilter, row: CertificateRecord): boolean {
-  const { profile, text, serialPrefix, expiresBefore, spkiSha256 } = filter;
+  const { profile, text, serialPrefix, expiresBefore, spkiSha256, requestedBy, sha256 } = filter;
   if (row.caId !== filter.caId || row.kind !== "leaf") return false;
   if (profile !== undefined && row.profile !== profile) return false;
   if (spkiSha256 !== undefined && row.spkiSha256 !== spkiSha256) return false;
+  if (sha256 !== undefined && row.certificate.length === 0) return false;
+  if (sha256 !== undefined && sha256Hex(row.certificate) !== sha256) return false;
+  if (requestedBy !== undefined && row.requestedBy !== requestedBy) return false;
   if (expiresBefore !== undefined && row.notAfter >= expiresBefore) return false;
   if (serialPrefix !== undefined && !startsWith(row.serial, serialPrefix)) return false;
   if (text !== undefined && !spells(text, row)) return false;

@@ -21,6 +21,7 @@ export const inventoryRows: readonly CertificateRecord[] = Array.from({ length: 
     sans: [],
     profile: at % 4 === 0 ? "rare" : "server",
     spkiSha256: `${at % 5}`.repeat(64),
+    requestedBy: at % 3 === 0 ? "token:often" : `local:${at % 20}`,
     // Seconds apart, or days, so that totals are made of whole days and of parts.
     notAfter: instant(make.noon + ((at * 37) % 10) * (at % 2 === 0 ? 1000 : 43_200_000)),
   }),
@@ -53,6 +54,7 @@ export const inventoryFilters = fc.record<CertificateFilter>(
     ),
     expiresBefore: fc.oneof(moment(0), fc.constant(instant(0))),
     spkiSha256: fc.constantFrom("0".repeat(64), "3".repeat(64), "f".repeat(64)),
+    requestedBy: fc.constantFrom("token:often", "local:7", "nobody"),
   },
   { requiredKeys: ["caId", "now"] },
 );

@@ -5,12 +5,12 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypt
 import fc from "fast-check";
 
 import { encodePem } from "#core/asn1/pem.ts";
-import { fingerprint } from "#core/x509/public-keys.ts";
+import { fingerprint, parseFingerprint } from "#core/x509/public-keys.ts";
 import { openssl } from "#test/support/encodings/openssl.ts";
 import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
 import { mutations } from "#test/support/fuzz/mutations.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
-import { queryOf } from "#web/frame/sought-text.ts";
+import { digestHex, queryOf } from "#web/frame/sought-text.ts";
 import { soughtIn } from "#web/x509/sought.ts";
 
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -131,10 +131,35 @@ describe("what a text in the search box asks for", () => {
   const hex = "ab".repeat(32);
   const base64 = "4M4GexA9bIA+Lokrfpy01lFflfuqtbn2xVXKfTVlNQE";
 
-  test("fingerprints select by the key, groups of digits by the serial, the rest by names", () => {
-    expect(queryOf(hex)).toEqual({ public_key_sha256: hex });
-    expect(queryOf(hex.replace(/..(?=.)/g, "$&:"))).toHaveProperty("public_key_sha256");
-    expect(queryOf(` SHA256:${base64} `)).toEqual({ public_key_sha256: `SHA256:${base64}` });
+  test("fingerprints select a certificate or a key in every spelling the API reads alike", () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 32, maxLength: 32 }),
+        fc.constantFrom("", ":", " ", "\u00a0"),
+        fc.constantFrom(1, 2, 4),
+        fc.boolean(),
+        (octets, between, digits, upper) => {
+          const plain = octets.toHex();
+          const grouped = plain.replace(new RegExp(`.{${digits * 2}}(?=.)`, "g"), `$&${between}`);
+          const spelled = [
+            upper ? grouped.toUpperCase() : grouped,
+            `${upper ? "SHA256" : "sha256"}:${octets.toBase64({ omitPadding: true })}`,
+            `SHA256:${octets.toBase64()}`,
+          ];
+          for (const text of spelled) {
+            expect(queryOf(` ${text}\n`)).toEqual({ certificate_sha256: text, key: text });
+            expect([digestHex(text), parseFingerprint(text)]).toEqual([plain, plain]);
+          }
+        },
+      ),
+    );
+    for (const text of [hex.slice(1), `${hex}0`, `SHA256:${base64.slice(1)}`, `g${hex.slice(1)}`]) {
+      expect(queryOf(text)).toEqual({ q: text });
+      expect(digestHex(text)).toBeUndefined();
+    }
+  });
+
+  test("pins select by the key, groups of digits by the serial, the rest by names", () => {
     expect(queryOf(`${base64}=`)).toEqual({ public_key_sha256: `SHA256:${base64}=` });
     expect(queryOf("2099 f8e4 1c2a a211")).toEqual({ q: "0x2099f8e41c2aa211" });
     expect(queryOf("2f c5 47 3d 10 00 00 00 00 00 00 00 00 00 00 01")).toEqual({

@@ -2,6 +2,7 @@
 
 import type { Answers } from "#api/answers.ts";
 import type { QueryChange } from "#web/address.ts";
+import { digestHex } from "#web/frame/sought-text.ts";
 
 export type Authority = Answers["ca.list"]["items"][number];
 export type Certificate = Answers["cert.list"]["items"][number];
@@ -51,7 +52,7 @@ export const nameOf = ({ common_name, sans, subject, serial }: Certificate): str
 export function isSought(ca: Authority, sought: QueryChange): boolean {
   const { q, key, serial_prefix, public_key_sha256 } = sought;
   const { public_key_fingerprint: own } = ca;
-  if (own === public_key_sha256 || own === key) return true;
+  if (isSameDigest(own, public_key_sha256) || isSameDigest(own, key)) return true;
   if (typeof serial_prefix === "string" && ca.serial !== undefined) {
     const digits = /^0x0*([0-9a-f]+)$/.exec(serial_prefix.toLowerCase())?.[1];
     if (digits === undefined) return ca.serial.startsWith(serial_prefix);
@@ -62,6 +63,24 @@ export function isSought(ca: Authority, sought: QueryChange): boolean {
   if (ca.serial !== undefined && ca.serial === decimalOf(text)) return true;
   return `${ca.label}\n${ca.subject}`.toLowerCase().includes(text);
 }
+
+/** The ids of the CAs whose certificate has this SHA-256, which none has that is not one. */
+export async function authoritiesOfDigest(
+  cas: readonly Authority[],
+  spelled: string,
+): Promise<readonly string[]> {
+  const sought = digestHex(spelled);
+  const { certificateDigest } = await import("#web/x509/digest.ts");
+  const digests = await Promise.all(
+    cas.map(({ certificate }) => certificateDigest(certificate ?? "")),
+  );
+  return cas.filter((_, at) => sought !== undefined && digests[at] === sought).map(({ id }) => id);
+}
+
+const isSameDigest = (own: string | undefined, spelled: QueryChange[string]): boolean =>
+  own !== undefined &&
+  (own === spelled ||
+    (digestHex(own) !== undefined && digestHex(own) === digestHex(String(spelled))));
 
 /** The decimal a serial of any spelling stands for; the text itself for what is none. */
 function decimalOf(spelled: string): string {

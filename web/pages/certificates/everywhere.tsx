@@ -1,14 +1,14 @@
 /** What a search finds in all CAs: each is asked, a few at a time, and shown by itself. */
 
 import { useEffect, useState } from "preact/hooks";
-import { hrefOf, hrefWith, type QueryChange } from "#web/address.ts";
+import { hrefOf, hrefWith, type QueryChange, visit } from "#web/address.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
 import { useAddress, useConsole, useLive } from "#web/console.ts";
 import type { Answers } from "#api/answers.ts";
 import { Outcome } from "#web/ui/asked.tsx";
 import { Table } from "#web/ui/list.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
-import { type Authority, authorityName, isSought } from "./authorities.ts";
+import { type Authority, authoritiesOfDigest, authorityName, isSought } from "./authorities.ts";
 import { isFiltered, membersIn } from "./filters.tsx";
 import { columns, panelHref } from "./inventory.tsx";
 
@@ -29,9 +29,15 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
   const refused = found.find(({ reply }) => reply.kind === "refused");
   const total = groups.reduce((sum, { answer }) => sum + answer.total, 0);
   const done = found.length === asked.length;
+  const own = useOfDigest(cas, query.certificate_sha256);
+  const nothing = done && total === 0;
+  useKeyInstead(nothing && own?.length === 0 && refused === undefined);
   return (
     <>
-      <AuthoritiesFound cas={cas} query={query} />
+      <AuthoritiesFound
+        found={cas.filter((ca) => own?.includes(ca.id) || isSought(ca, query))}
+        query={query}
+      />
       {query.q !== undefined && (
         <p>
           <a href={hrefOf(["manual", "chapters"], { q: query.q })}>
@@ -40,28 +46,7 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
         </p>
       )}
       {groups.map(({ ca, answer }) => (
-        <section key={ca.id} class="list">
-          <h2>
-            {authorityName(ca)} <span class="quiet small">{answer.total.toLocaleString("en")}</span>
-          </h2>
-          <div class="scroll">
-            <Table
-              caption={`Certificates of ${ca.label}`}
-              columns={columns}
-              rows={answer.items}
-              keyOf={({ serial }) => serial}
-              hrefOf={(row) => panelHref(row, { ...query, ca: everyCaOf(query) })}
-              selected={selected}
-            />
-          </div>
-          {answer.has_more && (
-            <p>
-              <a href={hrefWith(address, { ca: ca.id, key: undefined })}>
-                Show all {answer.total.toLocaleString("en")} of {ca.label}
-              </a>
-            </p>
-          )}
-        </section>
+        <Group key={ca.id} ca={ca} answer={answer} selected={selected} />
       ))}
       <p class="quiet small" role="status">
         {done
@@ -70,9 +55,58 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
         {cas.length > casMax && ` Only the newest ${casMax} are asked; choose another one above.`}
       </p>
       {refused && <Refusals found={found} first={refused.reply} />}
-      {done && total === 0 && <NothingFound query={query} />}
+      {nothing && own?.length === 0 && <NothingFound query={query} />}
     </>
   );
+}
+
+interface GroupProps {
+  readonly ca: Authority;
+  readonly answer: Answers["cert.list"];
+  readonly selected: string | undefined;
+}
+
+function Group({ ca, answer, selected }: GroupProps) {
+  const address = useAddress();
+  const { query } = address;
+  return (
+    <section class="list">
+      <h2>
+        {authorityName(ca)} <span class="quiet small">{answer.total.toLocaleString("en")}</span>
+      </h2>
+      <div class="scroll">
+        <Table
+          caption={`Certificates of ${ca.label}`}
+          columns={columns}
+          rows={answer.items}
+          keyOf={({ serial }) => serial}
+          hrefOf={(row) => panelHref(row, { ...query, ca: everyCaOf(query) })}
+          selected={selected}
+        />
+      </div>
+      {answer.has_more && (
+        <p>
+          <a href={hrefWith(address, { ca: ca.id, key: undefined })}>
+            Show all {answer.total.toLocaleString("en")} of {ca.label}
+          </a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/**
+ * What is pasted does not say what it is the fingerprint of: where it is that of no certificate,
+ * the address goes on to that of a key.
+ */
+function useKeyInstead(isOfNone: boolean): void {
+  const address = useAddress();
+  const { certificate_sha256: digest, key } = address.query;
+  useEffect(() => {
+    if (!isOfNone || digest === undefined || key === undefined) return;
+    const change = { certificate_sha256: undefined, key: undefined, public_key_sha256: key };
+    visit(hrefWith(address, change), { replace: true });
+  }, [isOfNone, digest, key, address]);
 }
 
 /** So many that an answer comes soon: the newest ones. */
@@ -89,7 +123,7 @@ interface Found {
 /** The answers that have come, in the order of the CAs. */
 function useFound(cas: readonly Authority[], members: QueryChange): readonly Found[] {
   const { credential } = useConsole();
-  const [found, setFound] = useState<readonly Found[]>([]);
+  const [kept, setKept] = useState<{ readonly of: string; readonly found: readonly Found[] }>();
   const [round, setRound] = useState(0);
   const key = JSON.stringify([members, cas.map(({ id }) => id)]);
   useEffect(() => {
@@ -102,14 +136,15 @@ function useFound(cas: readonly Authority[], members: QueryChange): readonly Fou
         const reply = await replied(ask("cert.list", asked, credential, stop.signal));
         if (stop.signal.aborted) return;
         come.set(ca.id, { ca, reply });
-        setFound(cas.flatMap(({ id }) => come.get(id) ?? []));
+        setKept({ of: key, found: cas.flatMap(({ id }) => come.get(id) ?? []) });
       }
     };
-    if (round === 0) setFound([]);
     for (let worker = 0; worker < atOnce; worker++) void work();
     return () => stop.abort();
     // `key` stands for the CAs and the members, which are new objects each time.
   }, [key, credential, round]);
+  // Answers to what was asked before say nothing of this.
+  const found = kept?.of === key ? kept.found : [];
   const shown = new Set(
     found.flatMap(({ reply }) =>
       reply.kind === "answered" ? reply.answer.items.map(({ serial }) => serial) : [],
@@ -141,14 +176,38 @@ function Refusals({ found, first }: RefusalsProps) {
   );
 }
 
+/**
+ * The ids of the CAs whose own certificate has the SHA-256 that is looked for; undefined until all
+ * of them have been digested.
+ */
+function useOfDigest(
+  cas: readonly Authority[],
+  digest: string | undefined,
+): readonly string[] | undefined {
+  const [known, setKnown] = useState<{
+    readonly digest: string;
+    readonly ids: readonly string[];
+  }>();
+  useEffect(() => {
+    if (digest === undefined) return;
+    let current = true;
+    const take = (ids: readonly string[]) => current && setKnown({ digest, ids });
+    authoritiesOfDigest(cas, digest).then(take, () => take([]));
+    return () => {
+      current = false;
+    };
+  }, [cas, digest]);
+  if (digest === undefined) return [];
+  return known?.digest === digest ? known.ids : undefined;
+}
+
 interface AuthoritiesFoundProps {
-  readonly cas: readonly Authority[];
+  readonly found: readonly Authority[];
   readonly query: QueryChange;
 }
 
 /** CAs are in no inventory; whoever looks for one by name, serial or key finds it all the same. */
-function AuthoritiesFound({ cas, query }: AuthoritiesFoundProps) {
-  const found = cas.filter((ca) => isSought(ca, query));
+function AuthoritiesFound({ found, query }: AuthoritiesFoundProps) {
   if (found.length === 0) return null;
   return (
     <section>
@@ -168,11 +227,11 @@ function AuthoritiesFound({ cas, query }: AuthoritiesFoundProps) {
 }
 
 function NothingFound({ query }: { readonly query: QueryChange }) {
-  const { q, key, public_key_sha256, tenant } = query;
+  const { q, key, public_key_sha256, certificate_sha256, tenant } = query;
   return (
     <div class="empty">
       <p>{isFiltered(query) ? "No certificate here fits." : "There is no certificate yet."}</p>
-      {key !== undefined && (
+      {key !== undefined && certificate_sha256 === undefined && (
         <>
           <p>
             The certificate of that file was not issued here. Its key may have others that were.
@@ -184,8 +243,13 @@ function NothingFound({ query }: { readonly query: QueryChange }) {
       )}
       {public_key_sha256 !== undefined && (
         <p class="quiet">
-          Fingerprints are looked for as those of keys. A certificate with another fingerprint is
-          found by its serial, or by dropping its file anywhere on this page.
+          No key here has this fingerprint. In the search box it is looked for as that of a
+          certificate first.
+        </p>
+      )}
+      {certificate_sha256 !== undefined && (
+        <p class="quiet">
+          No certificate here has this SHA-256. One that was pruned is found by its serial alone.
         </p>
       )}
       {q !== undefined && key === undefined && (

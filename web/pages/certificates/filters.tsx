@@ -59,6 +59,8 @@ const members = [
   "expires_before",
   "serial_prefix",
   "public_key_sha256",
+  "certificate_sha256",
+  "requested_by",
 ] as const;
 
 const filters = (profiles: readonly string[]): readonly Filter[] => [
@@ -68,6 +70,8 @@ const filters = (profiles: readonly string[]): readonly Filter[] => [
   { name: "expires_before", label: "Expires before", kind: "day", choices: soon() },
   { name: "serial_prefix", label: "Serial begins" },
   { name: "public_key_sha256", label: "Key" },
+  { name: "certificate_sha256", label: "Certificate SHA-256" },
+  { name: "requested_by", label: "Requested by" },
 ];
 
 const same = (word: string): Choice => ({ value: word, label: word });

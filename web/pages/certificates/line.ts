@@ -24,6 +24,8 @@ const filters = [
   ["serial_prefix", "--serial-prefix"],
   ["expires_before", "--expires-before"],
   ["public_key_sha256", "--by-public-key"],
+  ["certificate_sha256", "--certificate-sha256"],
+  ["requested_by", "--requested-by"],
 ] as const;
 
 /** One word of a shell, whatever a link has put into the address. */

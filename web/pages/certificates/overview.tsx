@@ -7,6 +7,7 @@ import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Time } from "#web/ui/time.tsx";
 import { type Authority, authorityOf, type Certificate } from "./authorities.ts";
+import { useDecoded } from "./decoding.ts";
 
 interface OverviewProps {
   readonly certificate: Certificate;
@@ -50,6 +51,7 @@ function Identity({ certificate }: { readonly certificate: Certificate }) {
       </dd>
       <dt>Profile</dt>
       <dd>{profile}</dd>
+      <Digest pem={certificate.certificate} />
       <dt>Key</dt>
       <dd>
         <Fingerprint text={key} name="key fingerprint" />{" "}
@@ -63,6 +65,25 @@ function Identity({ certificate }: { readonly certificate: Certificate }) {
     </>
   );
 }
+
+/** Worked out here; of a certificate that was pruned there is none. */
+function Digest({ pem }: { readonly pem: string }) {
+  const digest = useDecoded(pem, digestOfPem, unknown);
+  if (pem === "") return null;
+  return (
+    <>
+      <dt>SHA-256</dt>
+      <dd>
+        {digest === undefined ? "…" : <Fingerprint text={digest} name="certificate fingerprint" />}
+      </dd>
+    </>
+  );
+}
+
+const digestOfPem = async (pem: string): Promise<string> =>
+  (await (await import("#web/x509/digest.ts")).certificateDigest(pem)) ?? unknown();
+
+const unknown = () => "unknown";
 
 function Origin({ certificate, cas }: OverviewProps) {
   const { tenant } = useAddress().query;
@@ -78,7 +99,10 @@ function Origin({ certificate, cas }: OverviewProps) {
       </dd>
       <dt>Requested by</dt>
       <dd>
-        {plainText(requested_by)} <Time at={created_at} />{" "}
+        <a href={hrefOf(["certificates"], { ca: ca_id, requested_by, tenant })}>
+          {plainText(requested_by)}
+        </a>{" "}
+        <Time at={created_at} />{" "}
         <a class="small" href={hrefOf(["events"], theirs)}>
           all they did with certificates
         </a>

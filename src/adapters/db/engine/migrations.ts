@@ -7,18 +7,24 @@ import { readMigrationFiles } from "drizzle-orm/migrator";
 
 import { StoreUnfit } from "./faults.ts";
 import type { Connection } from "./connection.ts";
+import { fillDigestHeads } from "./digest-fill.ts";
 
 /** One step of the schema: its place, the digest of its text, its statements. */
 export interface Migration {
   readonly version: number;
   readonly hash: string;
   readonly statements: readonly string[];
+  /** What SQL alone cannot do, after them. */
+  readonly fill?: ((writer: Connection) => Promise<void>) | undefined;
 }
 
 /** Reads the dialect's migrations from the source tree, or from the binary they are embedded in. */
 export function embeddedMigrations(dialect: "sqlite" | "postgres"): readonly Migration[] {
   const files = readMigrationFiles({ migrationsFolder: join(migrationsFolder(), dialect) });
-  return files.map(({ hash, sql }, index) => ({ version: index + 1, hash, statements: sql }));
+  return files.map(({ hash, sql }, index) => {
+    const version = index + 1;
+    return { version, hash, statements: sql, fill: fills[dialect].get(version) };
+  });
 }
 
 /**
@@ -71,8 +77,9 @@ export async function applyMigrations(
   connection: Connection,
   steps: readonly Migration[],
 ): Promise<void> {
-  for (const { version, hash, statements } of steps) {
+  for (const { version, hash, statements, fill } of steps) {
     for (const statement of statements) await connection.run(statement, []);
+    await fill?.(connection);
     await connection.db.insert(connection.t.migrations).values({ version, hash });
   }
 }
@@ -83,6 +90,12 @@ function migrationsFolder(): string {
   // A bundle that is not an executable keeps them beside itself.
   return existsSync(folder) ? folder : join(import.meta.dir, "migrations");
 }
+
+/** By version. PostgreSQL digests by itself. */
+const fills: Readonly<Record<"sqlite" | "postgres", ReadonlyMap<number, Migration["fill"]>>> = {
+  sqlite: new Map([[11, fillDigestHeads]]),
+  postgres: new Map(),
+};
 
 const recordTable =
   'create table if not exists "schema_migrations" ("version" bigint primary key, "hash" text not null)';

@@ -57,9 +57,9 @@ export async function countLeaves(
  */
 export function leavesOf(filter: CertificateFilter): Counted | undefined {
   const { caId, status, profile, expiresBefore, now } = filter;
-  const { text, serialPrefix, spkiSha256 } = filter;
-  if (text !== undefined || serialPrefix !== undefined || spkiSha256 !== undefined)
-    return undefined;
+  const { text, serialPrefix, spkiSha256, requestedBy } = filter;
+  const others = [text, serialPrefix, spkiSha256, requestedBy];
+  if (others.some((other) => other !== undefined)) return undefined;
   if (status === undefined)
     return { caId, statuses: storedStatuses, profile, until: expiresBefore };
   if (status === "expired") {

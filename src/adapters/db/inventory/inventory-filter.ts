@@ -22,7 +22,7 @@ export function matching(
   search: Search = "indexed",
 ): SQL | undefined {
   const c = t.certificates;
-  const { profile, spkiSha256, expiresBefore, serialPrefix, text } = filter;
+  const { profile, spkiSha256, requestedBy, expiresBefore, serialPrefix, text } = filter;
   // The sign keeps SQLite from walking by an index whose order is not the page's.
   const bare = (column: Column): SQL => (dialect === "sqlite" ? sql`+${column}` : sql`${column}`);
   return and(
@@ -30,6 +30,7 @@ export function matching(
     eq(c.kind, "leaf"),
     profile === undefined ? undefined : eq(c.profile, profile),
     spkiSha256 === undefined ? undefined : eq(c.spkiSha256, spkiSha256),
+    requestedBy === undefined ? undefined : eq(c.requestedBy, requestedBy),
     expiresBefore === undefined ? undefined : lt(bare(c.notAfter), expiresBefore),
     serialPrefix === undefined ? undefined : beginning(dialect, c, serialPrefix, search),
     text === undefined || search === "found" ? undefined : spelling(dialect, c, text, search),

@@ -198,10 +198,11 @@ class Search {
 
   /** How many match, where counters or an index know; else undefined. */
   async countedTotal(): Promise<number | undefined> {
-    const { status, text, serialPrefix, expiresBefore, spkiSha256, profile } = this.#filter;
+    const { status, text, serialPrefix, expiresBefore, profile } = this.#filter;
+    const { spkiSha256, requestedBy } = this.#filter;
     const leaves = leavesOf(this.#filter);
     if (leaves !== undefined) return countLeaves(this.#connection, leaves, this.#limits.counted);
-    const others = [status, text, expiresBefore, spkiSha256, profile];
+    const others = [status, text, expiresBefore, spkiSha256, requestedBy, profile];
     if (serialPrefix === undefined || others.some((other) => other !== undefined)) return undefined;
     return countSerials(this.#connection, this.#filter.caId, serialPrefix);
   }
@@ -254,8 +255,8 @@ class Search {
 
   /** True when the text decides alone, among the leaves of the CA. */
   get #onlyText(): boolean {
-    const { profile, status, serialPrefix, expiresBefore } = this.#filter;
-    const others = [profile, status, serialPrefix, expiresBefore];
+    const { profile, status, serialPrefix, expiresBefore, requestedBy } = this.#filter;
+    const others = [profile, status, serialPrefix, expiresBefore, requestedBy];
     return this.#byTrigrams && others.every((other) => other === undefined);
   }
 

@@ -110,10 +110,10 @@ export class TextTotals {
 }
 
 function keyOf(filter: CertificateFilter): string | undefined {
-  const { caId, text, profile, status, expiresBefore, serialPrefix, spkiSha256 } = filter;
-  if (text === undefined || serialPrefix !== undefined || spkiSha256 !== undefined)
-    return undefined;
-  if (status !== undefined || expiresBefore !== undefined) return undefined;
+  const { caId, text, profile, status, expiresBefore, serialPrefix } = filter;
+  const { spkiSha256, requestedBy } = filter;
+  const others = [status, expiresBefore, serialPrefix, spkiSha256, requestedBy];
+  if (text === undefined || others.some((other) => other !== undefined)) return undefined;
   return JSON.stringify([caId, text.toLowerCase(), profile]);
 }
 

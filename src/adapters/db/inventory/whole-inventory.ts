@@ -62,8 +62,9 @@ type BySerial = CertificateFilter & { readonly serialPrefix: string };
 
 /** True when the serial decides alone, among the leaves of the CA. */
 function onlySerials(filter: CertificateFilter): filter is BySerial {
-  const { serialPrefix, text, profile, status, expiresBefore, spkiSha256 } = filter;
-  const others = [text, profile, status, expiresBefore, spkiSha256];
+  const { serialPrefix, text, profile, status, expiresBefore } = filter;
+  const { spkiSha256, requestedBy } = filter;
+  const others = [text, profile, status, expiresBefore, spkiSha256, requestedBy];
   return serialPrefix !== undefined && others.every((other) => other === undefined);
 }
 

@@ -21,6 +21,8 @@ import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { certificateKinds } from "#domain/certificates/store.ts";
 import { importedMarker } from "#domain/revocation/adoption.ts";
 
+import { digestHeadOf } from "#adapters/db/tables/digest-head.ts";
+
 import type { Authority } from "./authorities.ts";
 import type { Look } from "./look.ts";
 import { asked, numberOf, octetsOf, paged, textOf } from "./look-rows.ts";
@@ -48,6 +50,7 @@ export interface CertificateRow {
   readonly profile: string;
   readonly tenant: string;
   readonly marker: string;
+  readonly digestHead: number | undefined;
   readonly der: Uint8Array;
   /** Of the revocation table; undefined without an entry. */
   readonly entry: { readonly at: number; readonly reason: string } | undefined;
@@ -126,6 +129,9 @@ function proveCertificate(look: Look, row: CertificateRow, stamps: Stamps): read
   standing(proofs, row);
   stamped(proofs, row, stamps);
   const name = nameOf(row);
+  if (row.digestHead !== (digestHeadOf(row.der) ?? undefined)) {
+    proofs.inventory.violated(`${name}: its digest is not that of its octets.`);
+  }
   if (isPruned(row)) {
     // RET-2 leaves a tombstone: what was signed under it can no longer be held against it (V6).
     proofs.inventory.noted("pruned certificates, unproven");
@@ -352,7 +358,7 @@ const stampName = (ca: string, partition: number, url: string) => `${ca}|${parti
 function rowOf(values: readonly unknown[]): CertificateRow {
   const [ordinal, caId, serial, kind, status, revokedAt, reason, notBefore, notAfter] = values;
   const [spki, serialHex, subject, partition, url, createdAt, der, entryAt, why] = values.slice(9);
-  const [name, profile, tenant, sans, marker] = values.slice(18);
+  const [name, profile, tenant, sans, marker, digestHead] = values.slice(18);
   const at = numberOf(entryAt);
   return {
     ordinal: Number(ordinal),
@@ -375,6 +381,7 @@ function rowOf(values: readonly unknown[]): CertificateRow {
     profile: textOf(profile),
     tenant: textOf(tenant),
     marker: textOf(marker),
+    digestHead: numberOf(digestHead),
     der: octetsOf(der),
     entry: at === undefined ? undefined : { at, reason: textOf(why) },
   };
@@ -409,7 +416,8 @@ const isSame = (one: Uint8Array | undefined, other: Uint8Array): boolean =>
 const everyCertificate = `select c.ordinal, c.ca_id, c.serial, c.kind, c.status, c.revoked_at, c.reason,
   c.not_before, c.not_after, c.spki_sha256, c.serial_hex, c.subject, c.crl_partition, c.crl_url,
   c.created_at, case when length(c.certificate) > 0 then c.certificate else a.certificate end,
-  r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans, c.marker
+  r.revoked_at, r.reason, c.common_name, c.profile, c.tenant, c.sans, c.marker,
+  c.digest_head
 from certificates c left join revocations r on r.ca_id = c.ca_id and r.serial = c.serial
 left join certificate_archive a on a.ca_id = c.ca_id and a.serial = c.serial
 where c.ordinal > %1 order by c.ordinal limit %2`;

@@ -3,6 +3,7 @@
 import { and, desc, eq, exists, inArray, ne, sql } from "drizzle-orm";
 
 import type { Serial } from "#core/ids.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import { assert } from "#core/problems.ts";
 import { identityOf } from "#domain/certificates/identity.ts";
 import type {
@@ -27,8 +28,10 @@ import {
   selector,
   type Connection,
 } from "#adapters/db/engine/connection.ts";
+import { beginningAlike } from "#adapters/db/inventory/by-digest.ts";
 import { slicedInventory } from "#adapters/db/inventory/sliced-inventory.ts";
 import { wholeInventory } from "#adapters/db/inventory/whole-inventory.ts";
+import { digestHeadOf } from "#adapters/db/tables/digest-head.ts";
 
 import { within } from "./cas.ts";
 import { keyClaim } from "./key-checks.ts";
@@ -42,6 +45,13 @@ export function certificateReads(connection: Connection): CertificateReads {
   return {
     bySerial: preparedBySerial(connection),
     page: async (filter, limit, after) => {
+      const { sha256 } = filter;
+      if (sha256 !== undefined) {
+        const alike = await beginningAlike(connection, filter, sha256);
+        const records = await withArchived(connection, alike.map(record));
+        const items = records.filter(({ certificate }) => sha256Hex(certificate) === sha256);
+        return { items, total: items.length, next: undefined };
+      }
       const page = await inventory(filter, limit, after);
       return { ...page, items: await withArchived(connection, page.items.map(record)) };
     },
@@ -214,7 +224,8 @@ function rowOf(certificate: CertificateRecord) {
   const search = [subject, commonName, ...sans].join("\n").toLowerCase();
   const identity = identityOf(certificate);
   const ct = facts === undefined ? null : JSON.stringify(facts);
-  return { ...certificate, search, identity, serialHex: hex(serial), ct };
+  const digestHead = digestHeadOf(certificate.certificate);
+  return { ...certificate, search, identity, serialHex: hex(serial), ct, digestHead };
 }
 
 const hex = (serial: Serial) => BigInt(serial).toString(16);
@@ -224,7 +235,8 @@ const hex = (serial: Serial) => BigInt(serial).toString(16);
  * name.
  */
 function record(row: Connection["t"]["certificates"]["$inferSelect"]): CertificateRecord {
-  const { ordinal: _o, search: _s, identity: _i, serialHex: _h, folded: _f, ...facts } = row;
+  const { ordinal: _o, search: _s, identity: _i, serialHex: _h, folded: _f, ...rest } = row;
+  const { digestHead: _d, ...facts } = rest;
   const revocation = { revokedAt: row.revokedAt ?? undefined, reason: row.reason ?? undefined };
   const ct: unknown = row.ct === null ? undefined : JSON.parse(row.ct);
   const shard = { crlPartition: row.crlPartition ?? undefined, crlUrl: row.crlUrl ?? undefined };

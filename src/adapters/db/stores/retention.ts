@@ -169,6 +169,7 @@ const nothing = new Uint8Array();
 /** What a tombstone does not say. */
 const emptied = {
   certificate: nothing,
+  digestHead: null,
   subject: "",
   commonName: "",
   sans: [],

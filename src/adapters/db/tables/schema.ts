@@ -164,62 +164,67 @@ const intentColumns = (k: Kit) => ({
 });
 
 function certificatesTable(k: Kit) {
-  return k.table(
-    "certificates",
-    {
-      /**
-       * Counts up with every certificate stored: newest first is by it, and SQLite's text index is
-       * tied to it.
-       */
-      ordinal: k.ordinal("ordinal"),
-      ...k.folding(),
-      id: k.text("id").notNull(),
-      caId: k.text("ca_id").notNull(),
-      tenant: k.text("tenant").notNull(),
-      serial: k.text("serial").notNull(),
-      /** Lower hex without leading zeros, for search by a hex prefix. */
-      serialHex: k.text("serial_hex").notNull(),
-      kind: k.text("kind").notNull(),
-      subject: k.text("subject").notNull(),
-      commonName: k.text("common_name").notNull(),
-      sans: k.texts("sans").notNull(),
-      /** Lower case subject, common name and SANs, a line each, for search without case. */
-      search: k.text("search").notNull(),
-      profile: k.text("profile").notNull(),
-      notBefore: k.int("not_before").notNull(),
-      notAfter: k.int("not_after").notNull(),
-      status: k.text("status").notNull(),
-      revokedAt: k.int("revoked_at"),
-      reason: k.text("reason"),
-      requestedBy: k.text("requested_by").notNull(),
-      createdAt: k.int("created_at").notNull(),
-      spkiSha256: k.text("spki_sha256").notNull(),
-      marker: k.text("marker").notNull(),
-      /**
-       * What certificates that supersede one another share, as a short digest; empty where nothing
-       * can.
-       */
-      identity: k.text("identity").notNull().default(""),
-      /** JSON of the SCTs of transparency logs; null where none was asked. */
-      ct: k.text("ct"),
-      /** The partition and the distribution point it names. */
-      crlPartition: k.int("crl_partition"),
-      crlUrl: k.text("crl_url"),
-      /** Last, so that no other column lies behind the pages of a large one. */
-      certificate: k.bytes("certificate").notNull(),
-    },
-    (t) => [
-      k.behind(k.index("certificates_identity").on(t.identity, t.notAfter)),
-      k.unique("certificates_serial").on(t.caId, t.serial),
-      k.behind(k.index("certificates_paging").on(t.caId, t.kind, t.ordinal)),
-      // Each ends like the paging index, so that a planner without statistics prefers it for its
-      // filter.
-      k.behind(k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal)),
-      k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
-      k.behind(k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter)),
-    ],
-  );
+  return k.table("certificates", certificateColumns(k), (t) => [
+    k.behind(k.index("certificates_identity").on(t.identity, t.notAfter)),
+    k.unique("certificates_serial").on(t.caId, t.serial),
+    k.behind(k.index("certificates_paging").on(t.caId, t.kind, t.ordinal)),
+    // Each ends like the paging index, so that a planner without statistics prefers it for its
+    // filter.
+    k.behind(k.index("certificates_profile").on(t.profile, t.caId, t.kind, t.ordinal)),
+    k.behind(k.index("certificates_requester").on(t.requestedBy, t.caId, t.kind, t.ordinal)),
+    k.behind(k.index("certificates_digest").on(t.digestHead)),
+    k.index("certificates_key").on(t.spkiSha256, t.caId, t.kind, t.ordinal),
+    k.behind(k.index("certificates_expiry").on(t.caId, t.kind, t.status, t.notAfter)),
+  ]);
 }
+
+const certificateColumns = (k: Kit) => ({
+  /**
+   * Counts up with every certificate stored: newest first is by it, and SQLite's text index is
+   * tied to it.
+   */
+  ordinal: k.ordinal("ordinal"),
+  ...k.folding(),
+  id: k.text("id").notNull(),
+  caId: k.text("ca_id").notNull(),
+  tenant: k.text("tenant").notNull(),
+  serial: k.text("serial").notNull(),
+  /** Lower hex without leading zeros, for search by a hex prefix. */
+  serialHex: k.text("serial_hex").notNull(),
+  kind: k.text("kind").notNull(),
+  subject: k.text("subject").notNull(),
+  commonName: k.text("common_name").notNull(),
+  sans: k.texts("sans").notNull(),
+  /** Lower case subject, common name and SANs, a line each, for search without case. */
+  search: k.text("search").notNull(),
+  profile: k.text("profile").notNull(),
+  notBefore: k.int("not_before").notNull(),
+  notAfter: k.int("not_after").notNull(),
+  status: k.text("status").notNull(),
+  revokedAt: k.int("revoked_at"),
+  reason: k.text("reason"),
+  requestedBy: k.text("requested_by").notNull(),
+  createdAt: k.int("created_at").notNull(),
+  spkiSha256: k.text("spki_sha256").notNull(),
+  marker: k.text("marker").notNull(),
+  /**
+   * What certificates that supersede one another share, as a short digest; empty where nothing
+   * can.
+   */
+  identity: k.text("identity").notNull().default(""),
+  /** JSON of the SCTs of transparency logs; null where none was asked. */
+  ct: k.text("ct"),
+  /** The partition and the distribution point it names. */
+  crlPartition: k.int("crl_partition"),
+  crlUrl: k.text("crl_url"),
+  /** Behind the others, so that none of them lies behind the pages of a large one. */
+  certificate: k.bytes("certificate").notNull(),
+  /**
+   * How the SHA-256 of the DER begins (`digest-head.ts`), also of one in the archive; null for a
+   * tombstone. It came later, and only its index is asked for it.
+   */
+  digestHead: k.int("digest_head"),
+});
 
 function revocationTables(k: Kit) {
   const revocations = k.table(

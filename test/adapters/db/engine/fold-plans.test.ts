@@ -12,6 +12,7 @@ import { bulkRevocationReads } from "#adapters/db/stores/bulk-revocations.ts";
 import { certificateReads } from "#adapters/db/stores/certificates.ts";
 import { expiryReads } from "#adapters/db/stores/expiry.ts";
 import { tenantReads } from "#adapters/db/stores/tenants.ts";
+import { sha256Hex } from "#core/crypto.ts";
 import { caId, type Serial, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import { TurnShare } from "#core/turns.ts";
@@ -19,8 +20,9 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import { fillInventory, home, inventoryRows } from "#test/support/stores/inventory-model.ts";
-import { noon } from "#test/support/stores/records.ts";
+import * as make from "#test/support/stores/records.ts";
 
+const { noon } = make;
 const asked: string[] = [];
 let store: Store;
 let database: Database;
@@ -57,6 +59,7 @@ function readsOver(open: Database) {
 }
 
 const newest = (table: string) => `SEARCH ${table} USING INTEGER PRIMARY KEY (rowid>?`;
+const byNumber = "SEARCH certificates USING INTEGER PRIMARY KEY (rowid=?)";
 const by = (table: string, index: string) =>
   new RegExp(`^SEARCH ${table} (?:EXISTS )?USING .*INDEX ${index} `);
 const filter = { caId: home, now: noon };
@@ -80,6 +83,17 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     "a key",
     () => reads.walk({ ...filter, spkiSha256: "3".repeat(64) }, 90, undefined),
     [by("certificates", "certificates_key"), newest("certificates")],
+  ],
+  [
+    "a requester",
+    () => reads.walk({ ...filter, requestedBy: "token:often" }, 90, undefined),
+    [by("certificates", "certificates_requester"), newest("certificates")],
+  ],
+  [
+    "a digest",
+    () =>
+      reads.certificates.page({ ...filter, sha256: sha256Hex(make.certificate().certificate) }, 90),
+    [by("certificates", "certificates_digest"), newest("certificates"), byNumber],
   ],
   [
     "the expired",

@@ -1,0 +1,1 @@
+CREATE INDEX "certificates_requester" ON "certificates" USING btree ("requested_by","ca_id","kind","ordinal");

@@ -1,0 +1,1 @@
+CREATE INDEX "certificates_digest" ON "certificates" USING btree ("digest_head");
