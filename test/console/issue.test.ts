@@ -89,7 +89,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     const { page } = visit;
     await page.getByLabel("It is made, and I have a request").check();
     await page.getByLabel("Certification request").fill("-----BEGIN PRIVATE KEY-----");
-    await page.getByText("This is a private key.").waitFor();
+    await page.getByText("This is a private key: it stays here").waitFor();
     expect(await page.getByRole("button", { name: "Issue", exact: true }).isDisabled()).toBe(true);
     await page.getByLabel("Certification request").fill(await newCsr(instance.home, "a.example"));
     await page.getByText("It would be issued.").waitFor();

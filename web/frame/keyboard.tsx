@@ -40,6 +40,10 @@ export function useKeyboard(): Keyboard {
           <kbd>/</kbd>
         </dt>
         <dd>search</dd>
+        <dt>
+          <kbd>t</kbd>
+        </dt>
+        <dd>figures as a table, or drawn</dd>
         {pages.map(({ key, name }) => (
           <>
             <dt>

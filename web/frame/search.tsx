@@ -83,8 +83,8 @@ function useFiles() {
   const look = async (file: Blob) => {
     setSaid(undefined);
     try {
-      const { soughtIn } = await import("#web/x509/sought.ts");
-      const sought = await soughtIn(new Uint8Array(await file.arrayBuffer()));
+      const { soughtInFile } = await import("#web/x509/sought.ts");
+      const sought = await soughtInFile(file);
       if (sought.kind === "none") setSaid(sought.sentence);
       else visit(hrefOf(["certificates"], { tenant: query.tenant, ...membersOf(sought) }));
     } catch {

@@ -63,9 +63,14 @@ export function Gates({ operation }: { readonly operation: OperationName }) {
   );
 }
 
-function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }) {
+/** Whether this class waits for a second person here; undefined while nobody has said. */
+export function useGuarded(operationClass: ApprovalClass): boolean | undefined {
   const { reply } = useAsked("approval.list", { limit: 1 });
-  if (reply?.kind !== "answered" || !reply.answer.guarded.includes(operationClass)) return null;
+  return reply?.kind === "answered" ? reply.answer.guarded.includes(operationClass) : undefined;
+}
+
+function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }) {
+  if (useGuarded(operationClass) !== true) return null;
   return (
     <p class="notice warn">
       <span>

@@ -3,11 +3,13 @@
  * fingerprint. All of it is worked out here; the file is sent nowhere.
  */
 
-import { DerError, openDer, openSequence } from "#core/asn1/cursor.ts";
-import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { DerError, openDer } from "#core/asn1/cursor.ts";
+import { tags } from "#core/asn1/tags.ts";
+import { sizeFault } from "#web/file-size.ts";
 import { partsOf } from "./certificate.ts";
 import { attempt } from "./decoded.ts";
 import { keyFingerprint } from "./keys.ts";
+import { base64In, keyOfRequest, kindOf, privateForm } from "./kinds.ts";
 import { publicOfEc, publicOfPkcs8, publicOfRsa } from "./private-keys.ts";
 
 /** The members of an address to look for it by; or why there is nothing to look for. */
@@ -16,9 +18,17 @@ export type Sought =
   | { readonly kind: "request" | "public key" | "private key"; readonly key: string }
   | { readonly kind: "none"; readonly sentence: string };
 
-/** Looks at a file: PEM or DER, whatever its name ends in. */
+/** The same of a file, which is not read at all where it is too large. */
+export async function soughtInFile(file: Blob): Promise<Sought> {
+  const tooLarge = sizeFault(file.size, octetsMax);
+  if (tooLarge !== undefined) return none(tooLarge);
+  return await soughtIn(new Uint8Array(await file.arrayBuffer()));
+}
+
+/** Looks at what is in a file: PEM or DER, whatever its name ends in, or base64 alone. */
 export async function soughtIn(octets: Uint8Array): Promise<Sought> {
-  if (octets.length > octetsMax) return none("The file is larger than 1 MiB.");
+  const tooLarge = sizeFault(octets.length, octetsMax);
+  if (tooLarge !== undefined) return none(tooLarge);
   const block = octets[0] === tags.sequence ? { label: "", der: octets } : firstBlock(octets);
   if (typeof block === "string") return none(block);
   try {
@@ -48,7 +58,8 @@ async function soughtInBlock({ label, der }: Block): Promise<Sought> {
     case "NEW CERTIFICATE REQUEST":
       return { kind: "request", key: await keyFingerprint(keyOfRequest(der)) };
     case "PUBLIC KEY":
-      return { kind: "public key", key: await keyFingerprint(der) };
+      // Its digest would be that of the secret, were it a private key under another name.
+      return await soughtInDer(der);
     case "PRIVATE KEY":
       return await byPrivateKey(await publicOfPkcs8(der));
     case "RSA PRIVATE KEY":
@@ -60,19 +71,31 @@ async function soughtInBlock({ label, der }: Block): Promise<Sought> {
   }
 }
 
-/** Each kind has its own shape; the first that fits is it. */
+/** Each kind has its own shape. */
 async function soughtInDer(der: Uint8Array): Promise<Sought> {
-  if (attempt(() => partsOf(der)).value !== undefined) return await soughtInCertificate(der);
-  const requested = attempt(() => keyOfRequest(der)).value;
-  if (requested !== undefined) return { kind: "request", key: await keyFingerprint(requested) };
-  if (attempt(() => isPublicKey(der)).value === true) {
-    return { kind: "public key", key: await keyFingerprint(der) };
+  switch (kindOf(der)) {
+    case "certificate":
+      return await soughtInCertificate(der);
+    case "request":
+      return { kind: "request", key: await keyFingerprint(keyOfRequest(der)) };
+    case "public key":
+      return { kind: "public key", key: await keyFingerprint(der) };
+    case "private key":
+      return await soughtInPrivateKey(der);
+    case "encrypted private key":
+      return none(encrypted);
+    case "PKCS #12":
+    case undefined:
+      return none(
+        "The file is neither a certificate nor a request nor a key that is not encrypted.",
+      );
   }
-  const kind = attempt(() => privateKind(der)).value;
-  if (kind === "pkcs8") return await byPrivateKey(await publicOfPkcs8(der));
-  if (kind === "rsa") return await byPrivateKey(publicOfRsa(der));
-  if (kind === "ec") return await byPrivateKey(publicOfEc(der));
-  return none("The file is neither a certificate nor a request nor a key that is not encrypted.");
+}
+
+async function soughtInPrivateKey(der: Uint8Array): Promise<Sought> {
+  const form = privateForm(der);
+  if (form === "pkcs8") return await byPrivateKey(await publicOfPkcs8(der));
+  return await byPrivateKey(form === "rsa" ? publicOfRsa(der) : publicOfEc(der));
 }
 
 async function soughtInCertificate(der: Uint8Array): Promise<Sought> {
@@ -89,53 +112,20 @@ async function byPrivateKey(spki: Uint8Array | undefined): Promise<Sought> {
   return { kind: "private key", key: await keyFingerprint(spki) };
 }
 
-/** RFC 2986 §4.1: version, subject, key. Throws DerError. */
-function keyOfRequest(der: Uint8Array): Uint8Array {
-  const tbs = openSequence(der).enter(tags.sequence);
-  tbs.small();
-  tbs.element(tags.sequence);
-  const spki = tbs.element(tags.sequence);
-  tbs.enter(contextualConstructed(0));
-  return spki;
-}
-
-function isPublicKey(der: Uint8Array): boolean {
-  const outer = openSequence(der);
-  outer.enter(tags.sequence).oid();
-  outer.bits();
-  outer.finish();
-  return true;
-}
-
-function privateKind(der: Uint8Array): "pkcs8" | "rsa" | "ec" | undefined {
-  const outer = openSequence(der);
-  outer.small();
-  if (outer.tag === tags.sequence) return "pkcs8";
-  if (outer.tag === tags.integer) return "rsa";
-  return outer.tag === tags.octetString ? "ec" : undefined;
-}
-
 /** The first block of PEM that is not only parameters, or why there is none. */
 function firstBlock(octets: Uint8Array): Block | string {
   const found = latin1.decode(octets).matchAll(/-----BEGIN ([A-Z0-9 ]{1,64})-----([^-]*)/g);
   for (const [, label = "", body = ""] of found) {
     if (label === "EC PARAMETERS") continue;
     if (label.includes("ENCRYPTED") || /^Proc-Type:.*ENCRYPTED/m.test(body)) return encrypted;
-    const der = decoded(body);
+    const der = base64In(body);
     if (der === undefined) return "The file is not PEM all through: it has no base64.";
     return { label, der };
   }
+  const bare = base64In(latin1.decode(octets));
+  if (bare?.[0] === tags.sequence) return { label: "", der: bare };
   const other = attempt(() => openDer(octets).element()).value !== undefined;
   return other ? "The file is DER of another kind." : "The file is neither PEM nor DER.";
-}
-
-function decoded(base64: string): Uint8Array | undefined {
-  try {
-    return Uint8Array.from(atob(base64.replace(/\s/g, "")), (character) => character.charCodeAt(0));
-  } catch {
-    // Not base64: the caller says so.
-    return undefined;
-  }
 }
 
 const none = (sentence: string): Sought => ({ kind: "none", sentence });

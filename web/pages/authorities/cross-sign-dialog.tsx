@@ -8,6 +8,7 @@ import { Copy, Serial } from "#web/ui/copy.tsx";
 import { useAsked } from "#web/ui/asked.tsx";
 import { save } from "#web/ui/download.tsx";
 import { useSend } from "#web/ui/form.tsx";
+import { isWithheld, sendable } from "#web/ui/given.ts";
 import { Dialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Day } from "#web/ui/time.tsx";
@@ -36,8 +37,9 @@ export function CrossSignDialog({ issuer, onClose, onMade }: CrossSignDialogProp
       filled({
         id: issuer.id,
         subject_ca_id: source === "local-ca" ? typed.subject : undefined,
-        certificate_pem: source === "certificate" ? typed.certificate : undefined,
-        csr_pem: source === "csr" ? typed.request : undefined,
+        certificate_pem:
+          source === "certificate" ? sendable(typed.certificate, "certificate") : undefined,
+        csr_pem: source === "csr" ? sendable(typed.request, "request") : undefined,
         validity_days: countOf(typed.validityDays),
         max_path_len: countOf(typed.pathLength),
       }),
@@ -63,6 +65,10 @@ export function CrossSignDialog({ issuer, onClose, onMade }: CrossSignDialogProp
         operation="ca.cross_sign"
         where={{ caId: issuer.id, tenantId: issuer.tenant_id }}
         onSend={send}
+        incomplete={
+          (source === "certificate" && isWithheld(typed.certificate, "certificate")) ||
+          (source === "csr" && isWithheld(typed.request, "request"))
+        }
         busy={sending.busy}
         reply={reply}
         does="Cross-sign it"
@@ -118,6 +124,7 @@ function SubjectField({ source, issuer, typed, change, reply }: SubjectFieldProp
     return (
       <PemField
         label="Certificate of the subject"
+        wanted="certificate"
         member="certificate_pem"
         reply={reply}
         value={typed.certificate}
@@ -130,6 +137,7 @@ function SubjectField({ source, issuer, typed, change, reply }: SubjectFieldProp
     return (
       <PemField
         label="Request of the subject"
+        wanted="request"
         member="csr_pem"
         reply={reply}
         value={typed.request}

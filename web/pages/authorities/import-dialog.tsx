@@ -3,6 +3,7 @@
 import type { Answers } from "#api/answers.ts";
 import type { Reply } from "#web/api.ts";
 import { useSend } from "#web/ui/form.tsx";
+import { isWithheld, sendable } from "#web/ui/given.ts";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
@@ -25,7 +26,10 @@ export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
   const reply = explained<Answers["ca.import_cert"]>(sending.reply);
   const replace = ca.status === "active";
   const send = async () => {
-    const members = { certificate_pem: typed.certificate, chain_pem: typed.chain.trim() };
+    const members = {
+      certificate_pem: sendable(typed.certificate, "certificate"),
+      chain_pem: sendable(typed.chain, "certificates"),
+    };
     const made = await sending.send(
       filled({ id: ca.id, ...members, replace: replace || undefined }),
     );
@@ -48,6 +52,9 @@ export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
         operation="ca.import_cert"
         where={{ caId: ca.id, tenantId: ca.tenant_id }}
         onSend={send}
+        incomplete={
+          isWithheld(typed.certificate, "certificate") || isWithheld(typed.chain, "certificates")
+        }
         busy={sending.busy}
         reply={reply}
         does={replace ? "Replace the certificate" : "Take the certificate"}
@@ -74,6 +81,7 @@ const PemFields = ({ typed, change, reply, replace }: PemFieldsProps) => (
     )}
     <PemField
       label="Certificate"
+      wanted="certificate"
       member="certificate_pem"
       reply={reply}
       value={typed.certificate}
@@ -82,6 +90,7 @@ const PemFields = ({ typed, change, reply, replace }: PemFieldsProps) => (
     />
     <PemField
       label="Chain"
+      wanted="certificates"
       member="chain_pem"
       reply={reply}
       value={typed.chain}

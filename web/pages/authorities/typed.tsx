@@ -4,6 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Reply } from "#web/api.ts";
 import { Field } from "#web/ui/form.tsx";
+import { useGiven } from "#web/ui/given.ts";
+import type { Wanted } from "#web/x509/given.ts";
 
 /** What has been typed so far; a change names the members it changes. */
 export function useTyped<Form extends object>(
@@ -21,6 +23,7 @@ interface LinesProps {
   readonly onChange: (value: string) => void;
   readonly hint?: ComponentChildren;
   readonly placeholder?: string;
+  readonly fault?: string | undefined;
 }
 
 /** Several lines: PEM, or one entry each. */
@@ -32,9 +35,10 @@ export function LinesField({
   value,
   onChange,
   placeholder,
+  fault,
 }: LinesProps) {
   return (
-    <Field label={label} member={member} reply={reply} hint={hint}>
+    <Field label={label} member={member} reply={reply} hint={hint} fault={fault}>
       {(control) => (
         <textarea
           {...control}
@@ -48,35 +52,27 @@ export function LinesField({
   );
 }
 
+interface PemProps extends LinesProps {
+  readonly wanted: Wanted;
+}
+
 /** A text of PEM that can be pasted, or read from a file that is chosen. */
-export function PemField(props: LinesProps) {
-  const { label, onChange } = props;
-  const choose = async (file: File | undefined) => {
-    if (file !== undefined) onChange(await pemOf(file));
-  };
+export function PemField({ wanted, ...props }: PemProps) {
+  const { label, value, onChange } = props;
+  const { fault, type, take } = useGiven(value, wanted, onChange);
   return (
     <>
-      <LinesField {...props} />
+      <LinesField {...props} fault={fault} onChange={type} />
       <div class="field">
         <input
           type="file"
           aria-label={`${label}: choose a file`}
-          onChange={({ currentTarget }) => void choose(currentTarget.files?.[0])}
+          onChange={({ currentTarget }) => {
+            const [file] = currentTarget.files ?? [];
+            if (file !== undefined) take(file);
+          }}
         />
       </div>
     </>
   );
 }
-
-/** A file as PEM: what is binary is taken for the DER of one certificate. */
-async function pemOf(file: File): Promise<string> {
-  if (file.size > fileMax) return "";
-  const octets = new Uint8Array(await file.arrayBuffer());
-  const text = new TextDecoder().decode(octets);
-  if (text.includes("-----BEGIN")) return text;
-  const lines = octets.toBase64().replace(/.{1,64}/g, "$&\n");
-  return `-----BEGIN CERTIFICATE-----\n${lines}-----END CERTIFICATE-----\n`;
-}
-
-/** What the server takes of PEM in one member. */
-const fileMax = 1_000_000;

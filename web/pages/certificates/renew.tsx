@@ -1,14 +1,13 @@
 /** Certifies the identity of a certificate again, with the key it has or with that of a request. */
 
 import { useState } from "preact/hooks";
-import { encodePem } from "#core/asn1/pem.ts";
-import { tags } from "#core/asn1/tags.ts";
 import { hrefOf, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Gates } from "#web/ui/action.tsx";
 import { useAsked } from "#web/ui/asked.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { isWithheld, sendable, useGiven } from "#web/ui/given.ts";
 import { Dialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { type Certificate, nameOf } from "./authorities.ts";
@@ -28,7 +27,8 @@ export function RenewDialog({ certificate, onClose }: RenewProps) {
   const { reply, busy, send } = useSend("cert.renew");
   const { ca_id: id, serial } = certificate;
   const renew = async () => {
-    const asked = { csr: csr.trim() || undefined, validity_days: numberIn(days) };
+    const request = sendable(csr, "request") || undefined;
+    const asked = { csr: request, validity_days: numberIn(days) };
     const issued = await send({ id, serial, ...asked });
     if (issued === undefined) return;
     visit(hrefOf(["certificates", issued.ca_id, issued.serial], listQuery(query)));
@@ -40,7 +40,7 @@ export function RenewDialog({ certificate, onClose }: RenewProps) {
         busy={busy}
         reply={reply}
         does="Renew"
-        disabled={reply?.kind === "parked"}
+        disabled={reply?.kind === "parked" || isWithheld(csr, "request")}
         onCancel={onClose}
       >
         <p>
@@ -79,12 +79,14 @@ interface RequestFieldProps {
 
 /** Pasted, or from a file. */
 function RequestField({ csr, setCsr, reply }: RequestFieldProps) {
+  const { fault, type, take } = useGiven(csr, "request", setCsr);
   return (
     <>
       <Field
         label="Request with a new key (CSR), if any"
         member="csr"
         reply={reply}
+        fault={fault}
         hint="Without one the same key is certified again. Only its key is taken; other names in it are refused."
       >
         {(control) => (
@@ -93,7 +95,7 @@ function RequestField({ csr, setCsr, reply }: RequestFieldProps) {
             spellcheck={false}
             placeholder="-----BEGIN CERTIFICATE REQUEST-----"
             value={csr}
-            onInput={({ currentTarget }) => setCsr(currentTarget.value)}
+            onInput={({ currentTarget }) => type(currentTarget.value)}
           />
         )}
       </Field>
@@ -102,17 +104,11 @@ function RequestField({ csr, setCsr, reply }: RequestFieldProps) {
         aria-label="Take the request from a file"
         onChange={({ currentTarget }) => {
           const [file] = currentTarget.files ?? [];
-          if (file !== undefined) void requestIn(file).then(setCsr);
+          if (file !== undefined) take(file);
         }}
       />
     </>
   );
-}
-
-/** A request in PEM; one in DER, which begins with a SEQUENCE, is put into PEM. */
-async function requestIn(file: Blob): Promise<string> {
-  const octets = new Uint8Array(await file.arrayBuffer());
-  return octets[0] === tags.sequence ? encodePem("CERTIFICATE REQUEST", octets) : file.text();
 }
 
 /** A number as the interface wants it; whatever else was typed goes as it is, and is refused. */

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
+import { sizeFault } from "#web/file-size.ts";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
 interface GivenListProps {
@@ -24,7 +25,11 @@ export function GivenList({ rows, onRows, fixed }: GivenListProps) {
     setFault(typeof read === "string" ? read : undefined);
     onRows(typeof read === "string" ? [] : read);
   };
-  const takeFile = (file: File) => void file.slice(0, octetsMax).text().then(take);
+  const takeFile = (file: File) => {
+    const tooLarge = sizeFault(file.size, octetsMax);
+    if (tooLarge === undefined) void file.text().then(take);
+    else setFault(tooLarge);
+  };
   const drop = (event: DragEvent) => {
     event.preventDefault();
     const [file] = event.dataTransfer?.files ?? [];

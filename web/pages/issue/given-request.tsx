@@ -1,9 +1,9 @@
 /** A request made elsewhere: pasted, dropped or picked as a file, in PEM or DER. */
 
-import { encodePem } from "#core/asn1/pem.ts";
 import type { Reply } from "#web/api.ts";
 import { Field } from "#web/ui/form.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
+import { useGiven } from "#web/ui/given.ts";
 
 interface GivenRequestProps {
   readonly text: string;
@@ -11,9 +11,9 @@ interface GivenRequestProps {
   readonly reply: Reply<unknown> | undefined;
 }
 
-/** A file is read in the page and stands in the field; a private key is not taken. */
+/** A file is read in the page and stands in the field; nothing but a request is taken. */
 export function GivenRequest({ text, onChange, reply }: GivenRequestProps) {
-  const take = (file: File) => void requestIn(file).then(onChange);
+  const { fault, type, take } = useGiven(text, "request", onChange);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     const [file] = event.dataTransfer?.files ?? [];
@@ -25,7 +25,7 @@ export function GivenRequest({ text, onChange, reply }: GivenRequestProps) {
         label="Certification request"
         member="csr"
         reply={reply}
-        fault={holdsKey(text) ? "This is a private key. Keep it; paste the request." : undefined}
+        fault={fault}
         hint="Paste it, or drop its file here: PEM, or DER."
       >
         {(control) => (
@@ -36,7 +36,7 @@ export function GivenRequest({ text, onChange, reply }: GivenRequestProps) {
             value={text}
             onDragOver={(event) => event.preventDefault()}
             onDrop={drop}
-            onInput={({ currentTarget }) => onChange(currentTarget.value)}
+            onInput={({ currentTarget }) => type(currentTarget.value)}
           />
         )}
       </Field>
@@ -50,17 +50,3 @@ export function GivenRequest({ text, onChange, reply }: GivenRequestProps) {
     </>
   );
 }
-
-/** True for what must not be sent anywhere. */
-export const holdsKey = (text: string): boolean => /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text);
-
-/** The text of a request; octets of DER become PEM. A file too large for one is cut off. */
-async function requestIn(file: File): Promise<string> {
-  const octets = new Uint8Array(await file.slice(0, octetsMax).arrayBuffer());
-  // A request in DER is a SEQUENCE, whose octet is the digit zero in ASCII: no PEM begins so.
-  if (octets[0] === 0x30) return encodePem("CERTIFICATE REQUEST", octets);
-  return new TextDecoder().decode(octets);
-}
-
-/** More than the 64 KiB a request may have, so that the server says what is wrong. */
-const octetsMax = 98_304;

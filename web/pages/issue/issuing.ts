@@ -1,6 +1,6 @@
 /** One certificate from the form to its answer: previewed as one types, sent once, key kept. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { hrefOf, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
@@ -8,10 +8,10 @@ import { useKeyring } from "#web/keyring.ts";
 import { type Right, useRight } from "#web/rights.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { useSend } from "#web/ui/form.tsx";
+import { sendable } from "#web/ui/given.ts";
 import { useSettled } from "#web/ui/settled.ts";
 import type { Choice } from "./choice.tsx";
 import { fileStem } from "./file-names.ts";
-import { holdsKey } from "./given-request.tsx";
 import { type KeyForm, wantedOf } from "./key-fields.tsx";
 import { parseKeyType } from "./key-types.ts";
 import { type MadeRequest, requestFor, useMadeRequest } from "./made-request.ts";
@@ -28,7 +28,8 @@ export function useIssuing(choice: Choice, { form, pasted }: Typed) {
   const here = from !== "csr" && choice.profile.algorithm === "classical";
   const wanted = here ? wantedOf(form) : undefined;
   const making = useMadeRequest(wanted, parseKeyType(type) ?? "ecdsa-p256");
-  const request = useSettled(holdsKey(pasted) ? "" : pasted.trim());
+  const pastedRequest = useMemo(() => sendable(pasted, "request"), [pasted]);
+  const request = useSettled(pastedRequest);
   const right = rightFor(
     choice,
     useRight("cert.issue", { caId: choice.ca.id, tenantId: choice.ca.tenant_id }),
@@ -42,14 +43,14 @@ export function useIssuing(choice: Choice, { form, pasted }: Typed) {
   const send = async () => {
     if (!here) {
       sent.current = undefined;
-      await issue.send(membersOf(choice, pasted.trim()));
+      await issue.send(membersOf(choice, pastedRequest));
     } else if (wanted !== undefined && making.key !== undefined) {
       const made = await requestFor(making.key, wanted);
       sent.current = { made, name: fileStem(wanted.commonName) };
       await issue.send(membersOf(choice, made.request));
     }
   };
-  const given = here ? wanted !== undefined : pasted.trim() !== "" && !holdsKey(pasted);
+  const given = here ? wanted !== undefined : pastedRequest !== "";
   const typing = here ? readName(form.names.typing) : undefined;
   const unready = unreadyBecause({ here, given, typing, made: making.key !== undefined });
   const reply = pointed(issue.reply ?? preview.reply);

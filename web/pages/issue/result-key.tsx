@@ -5,6 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { useKeyring } from "#web/keyring.ts";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { spkiOf } from "./certificates.ts";
+import { sizeFault } from "#web/file-size.ts";
 import { FileField } from "#web/ui/file-field.tsx";
 import { PageKey } from "./page-key.ts";
 import { KnownPassphrase } from "./passphrase.tsx";
@@ -95,7 +96,11 @@ function Elsewhere({ path: [leaf] }: { readonly path: readonly Uint8Array[] }) {
             label="Key file"
             accept=".key,.pem"
             hint="It is read in the page and sent nowhere."
-            onFile={(picked) => void picked.slice(0, octetsMax).text().then(setFile)}
+            onFile={(picked) => {
+              const tooLarge = sizeFault(picked.size, octetsMax);
+              setFault(tooLarge);
+              if (tooLarge === undefined) void picked.text().then(setFile);
+            }}
           />
           <KnownPassphrase
             label="Its passphrase"

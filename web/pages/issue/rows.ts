@@ -1,6 +1,7 @@
 /** The rows of a list of certificates to issue, out of CSV: what each wants, or what is wrong. */
 
-import { encodePem } from "#core/asn1/pem.ts";
+import { givenIn } from "#web/x509/given.ts";
+import { holdsKey } from "#web/x509/kinds.ts";
 import { type CsvRow, csvText, parseCsv } from "./csv.ts";
 import { type KeyType, parseKeyType } from "./key-types.ts";
 import {
@@ -116,15 +117,22 @@ function rowOf({ line, cells, surplus }: CsvRow): Row {
   const ref = cells.ref ?? (typeof wanted === "object" && wanted.commonName) ?? "";
   const called = ref || `row-${line}`;
   const wrong = (fault: string) => faulty(line, called, fault);
+  const secret = keyCell(cells);
+  if (secret !== undefined) {
+    const sentence = `${secret} has a private key in it: it stays here, and nothing was sent.`;
+    // The ref may be the key, and is shown.
+    return faulty(line, secret === "ref" ? `row-${line}` : called, sentence);
+  }
   if (surplus > 0) return wrong("The row has more cells than the header.");
   if (called.length > refMax) return wrong(`A ref has ${refMax} characters at most.`);
   if (days !== undefined && !/^[1-9]\d{0,4}$/.test(days))
     return wrong("validity_days is no number.");
   const common = { line, ref: called, profile, validityDays: days ? Number(days) : undefined };
   if (csr !== undefined) {
-    const pem = requestPem(csr);
-    if (pem === undefined) return wrong("csr is neither PEM nor base64.");
-    return { kind: "request", ...common, csr: pem, encryptedKey: cells.encrypted_key };
+    const given = givenIn(csr, "request");
+    if (given.kind === "nothing") return wrong("csr is empty.");
+    if (given.kind === "refused") return wrong(`csr: ${given.sentence}`);
+    return { kind: "request", ...common, csr: given.pem, encryptedKey: cells.encrypted_key };
   }
   if (typeof wanted === "string") return wrong(wanted);
   const keyType = parseKeyType(cells.key_type ?? "ecdsa-p256");
@@ -147,16 +155,9 @@ function wantedIn(commonName: string, text: string): Wanted | string | undefined
   return { commonName: commonNameFor(commonName, names), subject: {}, names };
 }
 
-/** PEM as it is, base64 within its armour; undefined for what holds a key or is neither. */
-function requestPem(text: string): string | undefined {
-  if (text.includes("-----BEGIN")) return text.includes("PRIVATE KEY") ? undefined : `${text}\n`;
-  try {
-    return encodePem("CERTIFICATE REQUEST", Uint8Array.fromBase64(text));
-  } catch {
-    // The runtime throws a SyntaxError for what is no base64.
-    return undefined;
-  }
-}
+/** The first cell with a private key, but for the one where such a key belongs; it is never sent. */
+const keyCell = (cells: CsvRow["cells"]): string | undefined =>
+  Object.keys(cells).find((name) => name !== "encrypted_key" && holdsKey(cells[name] ?? ""));
 
 const faulty = (line: number, ref: string, fault: string): FaultyRow => ({
   kind: "faulty",

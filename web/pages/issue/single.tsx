@@ -3,6 +3,7 @@
 import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
+import { useGuarded } from "#web/ui/action.tsx";
 import { SendForm } from "#web/ui/form.tsx";
 import { type Choice, ChoiceFields, Chosen, type Known } from "./choice.tsx";
 import { Gates, gatesIn } from "./gates.tsx";
@@ -34,7 +35,9 @@ function SingleForm({ choice, known, typed, onTyped }: SingleFormProps) {
   const issuing = useIssuing(choice, typed);
   const { here, making, wanted, right, preview, issue, unready, reply } = issuing;
   const reason = right.allowed ? unready : right.reason;
-  const parks = choice.profile.require_approval;
+  // Where nobody can approve it is refused, and the preview says so.
+  const isGuarded = useGuarded("cert.issue");
+  const parks = choice.profile.require_approval && isGuarded !== false;
   return (
     <div class="pair">
       <SendForm

@@ -42,9 +42,34 @@ export const queryOf = (order: Order): QueryChange => ({
   all: order.all ? "true" : "",
 });
 
+/** Serials one by one, or why some of it is none. */
+export interface GivenSerials {
+  readonly serials: readonly string[];
+  readonly fault?: string;
+}
+
+/**
+ * Reads a list of serials. One that is written in groups is not taken for several: none of them
+ * would be known, and all of them revoked.
+ */
+export function serialsIn(text: string): GivenSerials {
+  const serials = text
+    .split(/[\n\r,;]/)
+    .map((one) => one.trim())
+    .filter((one) => one !== "");
+  if (serials.length > serialsMax) {
+    const [count, most] = [serials.length, serialsMax].map((one) => one.toLocaleString("en"));
+    return { serials: [], fault: `There are ${count} serials, and ${most} at most are taken.` };
+  }
+  const wrong = serials.findIndex((one) => !spelling.test(one));
+  if (wrong < 0) return { serials };
+  const fault = `Entry ${wrong + 1} is no serial: one a line, as a number, 0x and hex, or hex with colons.`;
+  return { serials: [], fault };
+}
+
 /** What the operation is asked with, beside the CA. */
 export function membersOf(order: Order) {
-  const serials = order.serials.split(/[\s,;]+/).filter((one) => one !== "");
+  const { serials } = serialsIn(order.serials);
   const filter = {
     profile: order.profile,
     pattern: order.pattern,
@@ -63,3 +88,8 @@ export function membersOf(order: Order) {
     },
   };
 }
+
+/** As the interface reads them (RFC 5280 §4.1.2.2), and nothing that is longer. */
+const spelling = /^(?:\d{1,80}|0x[0-9a-f]{1,78}|[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){1,26})$/i;
+/** As many as the operation takes. */
+const serialsMax = 100_000;

@@ -1,16 +1,17 @@
 /** The predicates of a bulk revocation, its plan, and the number that confirms it. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { useRight } from "#web/rights.ts";
+import { sizeFault } from "#web/file-size.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { CheckField, ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
-import { membersOf, type Order, orderIn, queryOf } from "./order.ts";
+import { membersOf, type Order, orderIn, queryOf, serialsIn } from "./order.ts";
 import { type Plan, PlanShown } from "./plan.tsx";
 
 interface SelectionProps {
@@ -26,6 +27,7 @@ export function Selection({ ca, operationId }: SelectionProps) {
   const [plan, setPlan] = useState<{ readonly order: Order; readonly found: Plan }>();
   const { send, busy, reply } = useSend("cert.revoke_bulk");
   const right = useRight("cert.revoke_bulk", { caId: ca.id, tenantId: ca.tenant_id });
+  const serialsFault = useMemo(() => serialsIn(order.serials).fault, [order.serials]);
   const look = async () => {
     visit(hrefWith(address, queryOf(order)), { replace: true });
     const members = { id: ca.id, dry_run: true, operation_id: operationId };
@@ -54,10 +56,15 @@ export function Selection({ ca, operationId }: SelectionProps) {
           busy={busy}
           reply={reply?.kind === "answered" ? undefined : reply}
           does="Look what that is"
-          disabled={!right.allowed}
+          disabled={!right.allowed || serialsFault !== undefined}
         >
           {!right.allowed && <p class="reason">{right.reason}</p>}
-          <Predicates order={order} reply={pointed(reply)} onChange={change} />
+          <Predicates
+            order={order}
+            serialsFault={serialsFault}
+            reply={pointed(reply)}
+            onChange={change}
+          />
         </SendForm>
       </section>
       {plan && <PlanShown ca={ca} order={plan.order} plan={plan.found} />}
@@ -71,7 +78,13 @@ interface PredicatesProps {
   readonly onChange: (part: Partial<Order>) => void;
 }
 
-function Predicates({ order, reply, onChange }: PredicatesProps) {
+interface AllPredicatesProps extends PredicatesProps {
+  readonly serialsFault: string | undefined;
+}
+
+function Predicates({ order, serialsFault, reply, onChange }: AllPredicatesProps) {
+  // A field of megabytes would be slow, and nobody reads it.
+  const isShown = order.serials.length <= shownMax;
   return (
     <>
       <ChoiceField
@@ -92,12 +105,14 @@ function Predicates({ order, reply, onChange }: PredicatesProps) {
         label="Serials"
         member="filter.serials"
         reply={reply}
+        fault={serialsFault}
         hint="In any spelling, one below the other; unknown ones are listed as revoked, too."
       >
         {(control) => (
           <textarea
             {...control}
-            value={order.serials}
+            value={isShown ? order.serials : ""}
+            placeholder={isShown ? undefined : "Those of the file"}
             onInput={({ currentTarget }) => onChange({ serials: currentTarget.value })}
           />
         )}
@@ -157,8 +172,14 @@ function ByFacts({ order, reply, onChange }: PredicatesProps) {
 }
 
 function SerialsFile({ onRead }: { readonly onRead: (serials: string) => void }) {
+  const [fault, setFault] = useState<string>();
+  const take = async (file: File) => {
+    const tooLarge = sizeFault(file.size, serialsFileMax);
+    setFault(tooLarge);
+    if (tooLarge === undefined) onRead(await file.text());
+  };
   return (
-    <Field label="Or a file of serials">
+    <Field label="Or a file of serials" fault={fault}>
       {(control) => (
         <input
           {...control}
@@ -166,7 +187,7 @@ function SerialsFile({ onRead }: { readonly onRead: (serials: string) => void })
           accept=".txt,.csv,text/plain"
           onChange={({ currentTarget }) => {
             const [file] = currentTarget.files ?? [];
-            void file?.text().then(onRead);
+            if (file !== undefined) void take(file);
           }}
         />
       )}
@@ -244,3 +265,7 @@ const predicates: ReadonlySet<string> = new Set([
   "public_key_sha256",
   "serials",
 ]);
+
+const shownMax = 65_536;
+/** More than the serials take that are taken at once. */
+const serialsFileMax = 8_388_608;
