@@ -1,4 +1,4 @@
-/** A private key that somebody puts where a request or a certificate belongs never leaves the page. */
+/** A private key put where a request or a certificate belongs never leaves the page. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";

@@ -155,7 +155,7 @@ function wantedIn(commonName: string, text: string): Wanted | string | undefined
   return { commonName: commonNameFor(commonName, names), subject: {}, names };
 }
 
-/** The first cell with a private key, but for the one where such a key belongs; it is never sent. */
+/** The first cell with a private key, but for the one where one belongs; it is never sent. */
 const keyCell = (cells: CsvRow["cells"]): string | undefined =>
   Object.keys(cells).find((name) => name !== "encrypted_key" && holdsKey(cells[name] ?? ""));
 
