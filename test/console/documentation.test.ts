@@ -1,6 +1,7 @@
 /** Documentation in the console: the manual with this instance's addresses, and every operation. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
@@ -61,9 +62,63 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByText('"slug": "tried"').waitFor();
     await page.getByLabel("Body, JSON").fill('{"slug":');
     await page.getByRole("button", { name: "POST it" }).click();
-    await page.getByRole("status").getByText("malformed_json").waitFor();
+    await page.getByText('"code": "malformed_json"').waitFor();
     await expectAccessible(page);
     expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("listens to a stream until it is stopped, behind the event that a header names", async () => {
+    const { page, complaints, close } = await world.root("/console/manual/interface/event.stream");
+    await page.getByLabel("last-event-id (may be left out)").fill("0");
+    await page.getByRole("button", { name: "GET it" }).click();
+    // The very first event of the chain, long before the one that the stream begins with.
+    await page.getByText(/^id: 1$/m).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "GET it" }).waitFor();
+    await page.getByText(/^id: 1$/m).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("sends a file where the body is no JSON, and saves octets that come back", async () => {
+    const init = { label: "tried-root", subject: { cn: "Tried Root" }, key_type: "ecdsa-p256" };
+    const { id } = await world.instance.admin<{ id: string }>("POST", "/api/ca/init-root", init);
+    const { page, complaints, close } = await world.root("/console/manual/interface/crl.read");
+    await page.getByLabel("id", { exact: true }).fill(id);
+    await page.getByRole("button", { name: "GET it" }).click();
+    await page.getByText("octets of application/pkix-crl").waitFor();
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save what came" }).click();
+    const crl = readFileSync(await (await saved).path());
+    expect(crl[0]).toBe(0x30);
+    await page.goto(`${world.origin}/console/manual/interface/ocsp.post`);
+    await page.getByLabel("id", { exact: true }).fill(id);
+    await page
+      .getByLabel("Body, a file")
+      .setInputFiles({ name: "no.ocsp", mimeType: "", buffer: Buffer.from("no request") });
+    await page.getByRole("button", { name: "POST it" }).click();
+    await page.getByText("octets of application/ocsp-response").waitFor();
+    await page.goto(`${world.origin}/console/manual/interface/auth.login`);
+    await page.getByText("This sends the browser elsewhere").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("says what is not there, and asks again for what did not come", async () => {
+    const { page, close } = await world.root("/console/manual/chapters/no-such");
+    await page.getByText("There is no chapter “no-such”.").waitFor();
+    const failed = { error: "Too much to do.", code: "overloaded", request_id: "r-1" };
+    await page.route("**/openapi.json", (route) => route.fulfill({ status: 503, json: failed }));
+    await page.goto(`${world.origin}/console/manual/interface/no.such`);
+    await page.getByText(failed.error).waitFor();
+    await expectAccessible(page);
+    await page.unroute("**/openapi.json");
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await page.getByText("There is no operation “no.such”.").waitFor();
+    await page.getByLabel("Operations that contain").fill("no such path");
+    await page.getByText("No operation has that.").waitFor();
     await close();
   }, 60_000);
 });

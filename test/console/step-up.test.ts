@@ -125,4 +125,22 @@ describe.skipIf(chromiumPath === undefined)("a passkey is asked for in place", (
     expect(await list.inputValue()).toBe(text);
     expect(visit.complaints).toEqual([]);
   }, 60_000);
+
+  test("by an operation that is tried out, which is asked again once it is confirmed", async () => {
+    const { page } = visit;
+    const path = `/api/ca/${ca}/issue`;
+    const other = await world.instance.admin<{ serial: string }>("POST", path, { csr });
+    await page.goto(`${world.origin}/console/manual/interface/cert.revoke`);
+    await page.getByLabel("id", { exact: true }).fill(ca);
+    await page.getByLabel("Body, JSON").fill(JSON.stringify({ serial: other.serial }));
+    await page.getByRole("button", { name: "POST it" }).click();
+    await asked(page).getByRole("button", { name: "Cancel" }).click();
+    await page.getByText('"code": "step_up_required"').waitFor();
+    await page.getByRole("button", { name: "POST it" }).click();
+    await asked(page).getByRole("button", { name: "Confirm" }).click();
+    await page.getByRole("status").getByText("200").waitFor();
+    const of = `/api/ca/${ca}/certificates/${other.serial}`;
+    expect(await world.instance.admin<object>("GET", of)).toMatchObject({ status: "revoked" });
+    expect(visit.complaints).toEqual([]);
+  }, 60_000);
 });

@@ -2,9 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { hrefOf, hrefWith } from "#web/address.ts";
-import { pathOf } from "#web/api.ts";
+import { fetched, pathOf, type Reply, replied } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
-import { Waiting } from "#web/ui/asked.tsx";
+import { Outcome, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type DescribedOperation, operationsIn, type Parameter } from "./openapi.ts";
 import { TryOut } from "./try-out.tsx";
@@ -15,10 +15,12 @@ interface InterfacePartProps {
 }
 
 export function InterfacePart({ name }: InterfacePartProps) {
-  const described = useDescription();
+  const { reply, again } = useDescription();
   const [sought, setSought] = useState("");
   const address = useAddress();
-  if (described === undefined) return <Waiting />;
+  if (reply === undefined) return <Waiting />;
+  if (reply.kind !== "answered") return <NotCome reply={reply} again={again} />;
+  const described = reply.answer;
   const chosen = described.find((one) => one.name === name);
   const words = sought.trim().toLowerCase();
   const shown = described.filter(({ name, path, summary }) =>
@@ -46,12 +48,13 @@ export function InterfacePart({ name }: InterfacePartProps) {
               <span class="mono small">{method}</span> {path}
             </a>
           ))}
+          {shown.length === 0 && <p class="quiet">No operation has that.</p>}
         </nav>
         {chosen === undefined ? (
           <p>
-            Choose an operation. The description itself is at{" "}
-            <a href={pathOf("openapi.read")}>{pathOf("openapi.read")}</a>, and for reading at{" "}
-            <a href={pathOf("openapi.page")}>{pathOf("openapi.page")}</a>.
+            {name !== undefined && `There is no operation “${name}”. `}Choose an operation. The
+            description itself is at <a href={pathOf("openapi.read")}>{pathOf("openapi.read")}</a>,
+            and for reading at <a href={pathOf("openapi.page")}>{pathOf("openapi.page")}</a>.
           </p>
         ) : (
           <article key={hrefWith(address, {})}>
@@ -127,17 +130,38 @@ const Said = ({
   </>
 );
 
-/** Asked for once; undefined until it has come. */
-function useDescription(): readonly DescribedOperation[] | undefined {
-  const [described, setDescribed] = useState<readonly DescribedOperation[]>();
+interface NotComeProps {
+  readonly reply: Reply<unknown>;
+  readonly again: () => void;
+}
+
+const NotCome = ({ reply, again }: NotComeProps) => (
+  <>
+    <Heading name="HTTP interface" />
+    <Outcome reply={reply} />
+    <button type="button" class="button plain" onClick={again}>
+      Ask again
+    </button>
+  </>
+);
+
+/** Asked for once, and when told to; without a reply until one has come. */
+function useDescription() {
+  const [reply, setReply] = useState<Reply<readonly DescribedOperation[]>>();
+  const [round, setRound] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
-    fetch(pathOf("openapi.read"), { credentials: "omit", signal: stop.signal })
-      .then((response) => response.json())
-      .then((document: unknown) => setDescribed(operationsIn(document)))
-      // Whoever looks at the page loads it again; there is nothing to show meanwhile.
-      .catch(() => undefined);
+    setReply(undefined);
+    void replied(described(stop.signal)).then((come) => {
+      if (!stop.signal.aborted) setReply(come);
+    });
     return () => stop.abort();
-  }, []);
-  return described;
+  }, [round]);
+  return { reply, again: () => setRound((count) => count + 1) };
+}
+
+async function described(signal: AbortSignal): Promise<Reply<readonly DescribedOperation[]>> {
+  const reply = await fetched(pathOf("openapi.read"), undefined, signal);
+  if (reply.kind !== "answered") return reply;
+  return { kind: "answered", answer: operationsIn(JSON.parse(await reply.answer.text())) };
 }

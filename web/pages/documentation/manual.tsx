@@ -23,7 +23,7 @@ export function ManualPart({ name }: ManualPartProps) {
   return (
     <Asked name="manual.read">
       {({ chapters }) => {
-        const chosen = chapters.find((one) => one.name === name) ?? chapters[0];
+        const chosen = name === undefined ? chapters[0] : chapters.find(named(name));
         return (
           <>
             <Heading name={q === "" ? (chosen?.title ?? "Manual") : `“${q}” in the manual`}>
@@ -41,11 +41,9 @@ export function ManualPart({ name }: ManualPartProps) {
                   </a>
                 ))}
               </nav>
-              {q === "" ? (
-                chosen && <ChapterText chapter={chosen} />
-              ) : (
-                <Found q={q} chapters={chapters} />
-              )}
+              {q !== "" && <Found q={q} chapters={chapters} />}
+              {q === "" && chosen && <ChapterText chapter={chosen} />}
+              {q === "" && !chosen && <p>There is no chapter “{name}”. Choose one.</p>}
             </div>
           </>
         );
@@ -53,6 +51,11 @@ export function ManualPart({ name }: ManualPartProps) {
     </Asked>
   );
 }
+
+const named =
+  (name: string) =>
+  (chapter: Chapter): boolean =>
+    chapter.name === name;
 
 function Search({ q }: { readonly q: string }) {
   const address = useAddress();
@@ -91,6 +94,11 @@ function Found({ q, chapters }: FoundProps) {
   if (found.length === 0) return <p>The manual does not say that anywhere.</p>;
   return (
     <ul class="bare">
+      {found.length > foundMax && (
+        <li class="quiet">
+          The first {foundMax} of {found.length.toLocaleString("en")} places.
+        </li>
+      )}
       {found.slice(0, foundMax).map(({ chapter, text }) => (
         <li key={`${chapter.name} ${text}`}>
           <a href={hrefOf(["manual", "chapters", chapter.name])}>{chapter.title}</a>

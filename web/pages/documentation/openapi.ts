@@ -2,7 +2,7 @@
 
 export interface Parameter {
   readonly name: string;
-  readonly place: "path" | "query";
+  readonly place: "path" | "query" | "header";
   readonly required: boolean;
   readonly schema: unknown;
 }
@@ -20,8 +20,12 @@ export interface DescribedOperation {
   readonly summary: string;
   readonly needs: string;
   readonly parameters: readonly Parameter[];
-  /** Undefined where none is taken; what is no JSON cannot be tried out. */
-  readonly body: { readonly schema: unknown; readonly example: unknown } | undefined;
+  /** Undefined where none is taken; of its first media type. */
+  readonly body:
+    | { readonly type: string; readonly schema: unknown; readonly example: unknown }
+    | undefined;
+  /** It answers with where the browser is to go, and nothing else. */
+  readonly sendsOn: boolean;
   readonly answers: readonly AnswerOf[];
 }
 
@@ -42,7 +46,7 @@ function operationOf(
 ): DescribedOperation | undefined {
   const { operationId, summary, parameters, requestBody, responses } = said;
   if (typeof operationId !== "string" || said["x-alias-of"] !== undefined) return undefined;
-  const json = members(members(members(requestBody).content)["application/json"]);
+  const [taken] = entries(members(requestBody).content);
   return {
     name: operationId,
     method: method.toUpperCase(),
@@ -50,7 +54,8 @@ function operationOf(
     summary: text(summary),
     needs: text(said["x-needs"]),
     parameters: Array.isArray(parameters) ? parameters.map(parameterOf) : [],
-    body: json.schema === undefined ? undefined : { schema: json.schema, example: json.example },
+    body: taken === undefined ? undefined : bodyOf(taken),
+    sendsOn: members(responses)["3XX"] !== undefined,
     answers: entries(responses).map(([status, answer]) => ({
       status,
       description: text(members(answer).description),
@@ -59,11 +64,16 @@ function operationOf(
   };
 }
 
+function bodyOf([type, content]: readonly [string, unknown]) {
+  const { schema, example } = members(content);
+  return { type, schema, example };
+}
+
 function parameterOf(parameter: unknown): Parameter {
   const { name, in: place, required, schema } = members(parameter);
   return {
     name: text(name),
-    place: place === "path" ? "path" : "query",
+    place: place === "path" || place === "header" ? place : "query",
     required: required === true,
     schema,
   };

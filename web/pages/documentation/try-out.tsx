@@ -1,71 +1,165 @@
 /** Asks an operation with what is typed, as who one is, and shows what comes back. */
 
-import { useState } from "preact/hooks";
-import { type Credential, proof } from "#web/api.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Credential } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
+import { save } from "#web/ui/download.tsx";
 import { TextField } from "#web/ui/fields.tsx";
+import { FileField } from "#web/ui/file-field.tsx";
 import { Field } from "#web/ui/form.tsx";
+import { type Heard, listened, type Wanted } from "./tried.ts";
 import type { DescribedOperation } from "./openapi.ts";
 
-interface CameBack {
-  readonly status: number;
-  readonly said: string;
-  readonly text: string;
+interface TryOutProps {
+  readonly operation: DescribedOperation;
 }
 
-/** What changes something says so first, and is no default of a key. */
-export function TryOut({ operation }: { readonly operation: DescribedOperation }) {
-  const { credential } = useConsole();
-  const { method, path, parameters, body } = operation;
-  const [given, setGiven] = useState<Given>({});
-  const [json, setJson] = useState(() =>
-    body?.example === undefined ? "{}" : JSON.stringify(body.example, null, 2),
-  );
-  const [came, setCame] = useState<CameBack>();
-  const [busy, setBusy] = useState(false);
-  const reads = method === "GET";
-  const ask = async () => {
-    setBusy(true);
-    const init = requestOf(credential, method, body === undefined ? undefined : json);
-    setCame(await cameBack(addressIn(path, parameters, given), init));
-    setBusy(false);
-  };
+/** One that only sends the browser on is followed by a link, for a page may not look elsewhere. */
+export function TryOut({ operation }: TryOutProps) {
   return (
     <section class="card" aria-label="Try it">
       <h2>Try it</h2>
+      {operation.sendsOn ? (
+        <p>
+          This sends the browser elsewhere: <a href={operation.path}>{operation.path}</a>.
+        </p>
+      ) : (
+        <TryForm operation={operation} />
+      )}
+    </section>
+  );
+}
+
+/** What changes something says so first, and is no default of a key. */
+function TryForm({ operation }: TryOutProps) {
+  const { method, path, parameters, body } = operation;
+  const [given, setGiven] = useState<Given>({});
+  const [content, setContent] = useState<string | Blob>(() => exampleOf(body));
+  const { ask, stop, busy, heard } = useTried(operation);
+  const reads = method === "GET";
+  const send = () =>
+    void ask({
+      method,
+      address: addressIn(path, parameters, given),
+      headers: headersIn(parameters, given),
+      body: body === undefined ? undefined : { type: body.type, content },
+    });
+  return (
+    <>
       {!reads && <p class="warn">This asks this very instance, and may change it.</p>}
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (reads) void ask();
+          if (reads && !busy) send();
         }}
       >
         <Parameters parameters={parameters} given={given} onChange={setGiven} />
-        {body !== undefined && (
-          <Field label="Body, JSON">
-            {(control) => (
-              <textarea
-                {...control}
-                value={json}
-                onInput={({ currentTarget }) => setJson(currentTarget.value)}
-              />
-            )}
-          </Field>
-        )}
+        {body !== undefined && <Body body={body} content={content} onContent={setContent} />}
         <div class="buttons">
+          {busy && (
+            <button type="button" class="button plain" onClick={stop}>
+              Stop
+            </button>
+          )}
           <button
             type={reads ? "submit" : "button"}
             class={`button ${reads ? "primary" : "danger"}`}
             disabled={busy}
-            onClick={reads ? undefined : () => void ask()}
+            onClick={reads ? undefined : send}
           >
             {busy ? "Asking…" : `${method} it`}
           </button>
         </div>
       </form>
-      {came && <Came came={came} />}
-    </section>
+      {heard && <Came heard={heard} name={operation.name} />}
+    </>
   );
+}
+
+type TakenBody = NonNullable<DescribedOperation["body"]>;
+
+const isJson = ({ type }: TakenBody): boolean => type === "application/json";
+
+function exampleOf(body: DescribedOperation["body"]): string | Blob {
+  if (body === undefined) return "";
+  if (!isJson(body)) return new Blob();
+  return body.example === undefined ? "{}" : JSON.stringify(body.example, null, 2);
+}
+
+interface BodyProps {
+  readonly body: TakenBody;
+  readonly content: string | Blob;
+  readonly onContent: (content: string | Blob) => void;
+}
+
+/** JSON is typed; a message of another kind is a file. */
+function Body({ body, content, onContent }: BodyProps) {
+  if (typeof content !== "string") {
+    const hint = `Sent as it is, as ${body.type}.`;
+    return <FileField label="Body, a file" accept="" hint={hint} onFile={onContent} />;
+  }
+  return (
+    <Field label="Body, JSON">
+      {(control) => (
+        <textarea
+          {...control}
+          value={content}
+          onInput={({ currentTarget }) => onContent(currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Asks once at a time, again once the person has confirmed it where the server wants that. */
+function useTried({ name, needs }: DescribedOperation) {
+  const { credential } = useConsole();
+  const [heard, setHeard] = useState<Heard>();
+  const [busy, setBusy] = useState(false);
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+  const once = async (wanted: Wanted): Promise<Heard | undefined> => {
+    let last: Heard | undefined;
+    const stopped = new AbortController();
+    running.current = stopped;
+    const told = (soFar: Heard) => {
+      last = soFar;
+      setHeard(soFar);
+    };
+    await listened(wanted, credential, told, stopped.signal);
+    return last;
+  };
+  const ask = async (wanted: Wanted) => {
+    setBusy(true);
+    setHeard(undefined);
+    const first = await once(wanted);
+    if (await isConfirmed(first, credential, name)) await once(wanted);
+    // What needs no credential has answers of its own to whoever shows another one.
+    else if (first?.status === 401 && needs !== "pub" && codeIn(first) !== "step_up_failed") {
+      credential.onEnd();
+    }
+    setBusy(false);
+  };
+  return { ask, heard, busy, stop: () => running.current?.abort() };
+}
+
+const isConfirmed = async (
+  heard: Heard | undefined,
+  credential: Credential,
+  name: string,
+): Promise<boolean> =>
+  credential.kind === "session" &&
+  codeIn(heard) === "step_up_required" &&
+  (await credential.confirm(name));
+
+function codeIn(heard: Heard | undefined): unknown {
+  if (heard?.text === undefined || heard.status < 400) return undefined;
+  try {
+    const told: unknown = JSON.parse(heard.text);
+    return typeof told === "object" && told !== null && "code" in told ? told.code : undefined;
+  } catch {
+    return undefined; // A refusal of a protocol of its own has no code of ours.
+  }
 }
 
 type Given = Readonly<Record<string, string>>;
@@ -89,49 +183,33 @@ const Parameters = ({ parameters, given, onChange }: ParametersProps) => (
   </>
 );
 
-const Came = ({ came: { status, said, text } }: { readonly came: CameBack }) => (
-  <div role="status">
-    <p class={status < 400 && status > 0 ? "good" : "bad"}>
-      {status} {said}
-    </p>
-    <pre>{text}</pre>
-  </div>
-);
-
-const requestOf = (
-  credential: Credential,
-  method: string,
-  body: string | undefined,
-): RequestInit => ({
-  method,
-  headers: {
-    "x-requested-with": "pkid-console",
-    ...(method === "GET" ? {} : { "content-type": "application/json" }),
-    ...proof(credential, method),
-  },
-  ...(method === "GET" || body === undefined ? {} : { body }),
-  credentials: credential.kind === "session" ? "same-origin" : "omit",
-  signal: AbortSignal.timeout(60_000),
-});
-
-async function cameBack(address: string, init: RequestInit): Promise<CameBack> {
-  try {
-    const response = await fetch(address, init);
-    const text = await response.text();
-    return { status: response.status, said: response.statusText, text: shown(text) };
-  } catch {
-    // `fetch` says nothing of why no answer came.
-    return { status: 0, said: "The server does not answer.", text: "" };
-  }
+interface CameProps {
+  readonly heard: Heard;
+  readonly name: string;
 }
 
-function shown(text: string): string {
-  const cut = text.slice(0, shownMax);
-  try {
-    return cut.length < text.length ? `${cut}…` : JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return cut; // A document that is no JSON is shown as it is.
-  }
+function Came({ heard: { status, said, type, text, octets, isCut }, name }: CameProps) {
+  return (
+    <>
+      <p role="status" class={status < 400 && status > 0 ? "good" : "bad"}>
+        {status} {said}
+      </p>
+      {text === undefined && (
+        <p>
+          {octets.size.toLocaleString("en")} octets of <code>{type}</code>.
+        </p>
+      )}
+      {isCut && <p class="warn">More came than a page can keep; it was stopped there.</p>}
+      {text !== undefined && text !== "" && <pre>{text}</pre>}
+      {octets.size > 0 && (
+        <div class="buttons">
+          <button type="button" class="button plain" onClick={() => save(name, octets)}>
+            Save what came
+          </button>
+        </div>
+      )}
+    </>
+  );
 }
 
 /** The path with its members, and the query of what was given; empty ones are left out. */
@@ -143,12 +221,18 @@ export function addressIn(
   const filled = path.replace(/\{([a-z_]+)\}/g, (_, name: string) =>
     encodeURIComponent(given[name] ?? ""),
   );
-  const query = new URLSearchParams(
-    parameters
-      .filter(({ place, name }) => place === "query" && (given[name] ?? "") !== "")
-      .map(({ name }) => [name, given[name] ?? ""]),
-  ).toString();
+  const query = new URLSearchParams(givenAt("query", parameters, given)).toString();
   return query === "" ? filled : `${filled}?${query}`;
 }
 
-const shownMax = 100_000;
+const headersIn = (parameters: DescribedOperation["parameters"], given: Given) =>
+  Object.fromEntries(givenAt("header", parameters, given));
+
+const givenAt = (
+  where: "query" | "header",
+  parameters: DescribedOperation["parameters"],
+  given: Given,
+): [string, string][] =>
+  parameters
+    .filter(({ place, name }) => place === where && (given[name] ?? "") !== "")
+    .map(({ name }) => [name, given[name] ?? ""]);
