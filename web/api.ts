@@ -5,6 +5,7 @@
 
 import type { Answers, Questions } from "#api/answers.ts";
 import { askedOf, type OperationName, operationOf, routeOf } from "#operations";
+import { learnServerTime } from "./server-clock.ts";
 
 /** What the server said no with; `code` is of the closed list of refusals. */
 export interface Refusal {
@@ -30,7 +31,12 @@ export type Reply<Answer> =
 
 /** What proves who asks: an API token, or the session whose cookie only the browser knows. */
 export type Credential =
-  | { readonly kind: "token"; readonly token: string }
+  | {
+      readonly kind: "token";
+      readonly token: string;
+      /** Told when the server no longer takes the token. */
+      readonly onEnd: () => void;
+    }
   | {
       readonly kind: "session";
       readonly csrfToken: string;
@@ -79,6 +85,7 @@ async function askOnce<Name extends keyof Answers>(
     credentials: credential?.kind === "session" || aboutCookies.has(name) ? "same-origin" : "omit",
     signal,
   });
+  learnServerTime(response);
   const told: unknown = await response.json().catch(() => undefined);
   const parked = response.status === 202 ? parkedIn(told) : undefined;
   if (parked !== undefined) return { kind: "parked", parked };
@@ -92,7 +99,7 @@ async function askOnce<Name extends keyof Answers>(
   const refusal = refusalOf(response.status, told);
   // A passkey that was not accepted ends no session.
   const ended = refusal.status === 401 && refusal.code !== "step_up_failed";
-  if (ended && credential?.kind === "session") credential.onEnd();
+  if (ended) credential?.onEnd();
   return { kind: "refused", refusal };
 }
 
@@ -112,7 +119,7 @@ export async function fetched(
   });
   if (response.ok) return { kind: "answered", answer: await response.blob() };
   const told: unknown = await response.json().catch(() => undefined);
-  if (response.status === 401 && credential?.kind === "session") credential.onEnd();
+  if (response.status === 401) credential?.onEnd();
   return { kind: "refused", refusal: refusalOf(response.status, told) };
 }
 

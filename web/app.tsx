@@ -27,7 +27,7 @@ export function App() {
     // Whoever is out confirms nothing any more, and the next one was not asked.
     if (state.kind !== "in") asking?.settle(false);
   }, [state.kind, asking]);
-  if (state.kind === "unknown") return <p class="quiet alone">Asking…</p>;
+  if (state.kind === "unknown") return <Beginning login={login} refusal={state.refusal} />;
   if (state.kind === "out") return <SignIn login={login} />;
   return (
     <>
@@ -35,7 +35,11 @@ export function App() {
       <Inside key={state.caller.sub} login={login} />
       {state.kind === "lost" && (
         <Dialog title="Log in again">
-          <p>Your session has ended. What you typed is still here.</p>
+          <p>
+            {state.credential.kind === "token"
+              ? "The API token is not accepted any more. Another one begins anew."
+              : "Your session has ended. What you typed is still here."}
+          </p>
           <SignIn login={login} again />
           <div class="buttons">
             <button type="button" class="button plain" onClick={leaveAll}>
@@ -47,6 +51,27 @@ export function App() {
       {state.kind === "in" && login.kept && <StillIn login={login} refusal={login.kept} />}
       {asking && <StepUpDialog asking={asking} credential={state.credential} />}
     </>
+  );
+}
+
+interface BeginningProps {
+  readonly login: Login;
+  readonly refusal: Refusal | undefined;
+}
+
+/** Before it is known whether there is a session, and why that takes so long. */
+function Beginning({ login: { askAgain }, refusal }: BeginningProps) {
+  if (refusal === undefined) return <p class="quiet alone">Asking…</p>;
+  return (
+    <main class="sign-in">
+      <p class="mark">pkid</p>
+      <h1>One moment</h1>
+      <Refused refusal={refusal} />
+      <p>Whether you are logged in is not known yet. It is asked again by itself.</p>
+      <button type="button" class="button primary" onClick={askAgain}>
+        Ask again
+      </button>
+    </main>
   );
 }
 

@@ -125,7 +125,7 @@ export class Feed {
       signal,
     });
     heard();
-    if (response.status === 401 && this.#credential.kind === "session") this.#credential.onEnd();
+    if (response.status === 401) this.#credential.onEnd();
     if (response.status === 401 || response.status === 403 || response.status === 404) {
       await response.body?.cancel();
       this.#becomes("off");

@@ -3,17 +3,18 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Refusal, replied } from "./api.ts";
+import { serverNow } from "./server-clock.ts";
 
 export type Caller = Answers["auth.me"];
 /** What a login and a live session both tell. */
 export type OpenedSession = Answers["auth.login_password"];
 
 /**
- * `unknown` until the server has said whether the browser has a session; `lost` keeps who it was,
- * so that what was typed stays until the same person is back.
+ * `unknown` until the server has said whether the browser has a session, with what it said instead;
+ * `lost` keeps who it was, so that what was typed stays until the same person is back.
  */
 export type LoginState =
-  | { readonly kind: "unknown" }
+  | { readonly kind: "unknown"; readonly refusal?: Refusal }
   | { readonly kind: "out" }
   | { readonly kind: "in"; readonly caller: Caller; readonly credential: Credential }
   | { readonly kind: "lost"; readonly caller: Caller; readonly credential: Credential };
@@ -23,14 +24,16 @@ export interface Login {
   readonly opened: (session: OpenedSession) => void;
   readonly apiTokenGiven: (token: string, caller: Caller) => void;
   readonly logOut: () => void;
+  /** Asks at once whether there is a session, where the server did not say. */
+  readonly askAgain: () => void;
   /** Why somebody who wanted out is still in: the session lives on. */
   readonly kept: Refusal | undefined;
   readonly stay: () => void;
 }
 
 /**
- * `confirm` is asked by what needs a passkey. Asks once whether the browser has a session, and
- * notices when it ends.
+ * `confirm` is asked by what needs a passkey. Asks whether the browser has a session until the
+ * server says so, and notices when it ends.
  */
 export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
@@ -48,22 +51,16 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
     },
     [lost, confirm],
   );
-  useEffect(() => {
-    const stop = new AbortController();
-    void replied(ask("auth.session", {}, undefined, stop.signal)).then((reply) => {
-      if (stop.signal.aborted) return;
-      if (reply.kind === "answered") opened(reply.answer);
-      else setState({ kind: "out" });
-    });
-    return () => stop.abort();
-  }, [opened]);
+  const unknown = useCallback((refusal: Refusal) => setState({ kind: "unknown", refusal }), []);
+  const out = useCallback(() => setState({ kind: "out" }), []);
+  const askAgain = useFirstLook({ opened, out, unknown, isOver: state.kind !== "unknown" });
   useEffect(() => {
     if (endsAt === undefined) return;
-    const timer = setTimeout(lost, Math.min(endsAt - Date.now(), longestTimer));
+    const timer = setTimeout(lost, Math.min(endsAt - serverNow(), longestTimer));
     return () => clearTimeout(timer);
   }, [endsAt, lost]);
   const apiTokenGiven = (token: string, caller: Caller) =>
-    setState({ kind: "in", caller, credential: { kind: "token", token } });
+    setState({ kind: "in", caller, credential: { kind: "token", token, onEnd: lost } });
   const logOut = () =>
     void leave(state).then((refusal) => {
       setKept(refusal);
@@ -71,8 +68,45 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
       setEndsAt(undefined);
       setState({ kind: "out" });
     });
-  return { state, opened, apiTokenGiven, logOut, kept, stay: () => setKept(undefined) };
+  return { state, opened, apiTokenGiven, logOut, askAgain, kept, stay: () => setKept(undefined) };
 }
+
+interface FirstLook {
+  readonly opened: (session: OpenedSession) => void;
+  readonly out: () => void;
+  readonly unknown: (refusal: Refusal) => void;
+  readonly isOver: boolean;
+}
+
+/**
+ * Asks whether the browser has a session. A server that cannot say so, being busy or away, has
+ * ended none: it is asked again until it says yes or no. Gives what asks at once.
+ */
+function useFirstLook({ opened, out, unknown, isOver }: FirstLook): () => void {
+  const [round, setRound] = useState(0);
+  const next = useCallback(() => setRound((count) => count + 1), []);
+  useEffect(() => {
+    if (isOver) return;
+    const stop = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    void replied(ask("auth.session", {}, undefined, stop.signal)).then((reply) => {
+      if (stop.signal.aborted) return;
+      if (reply.kind === "answered") return opened(reply.answer);
+      if (reply.kind !== "refused" || reply.refusal.status === 401) return out();
+      unknown(reply.refusal);
+      timer = setTimeout(next, againIn(reply.refusal));
+    });
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [opened, out, unknown, isOver, round, next]);
+  return next;
+}
+
+/** When the server wants to be asked again, in milliseconds, or soon where it says nothing. */
+const againIn = ({ facts: { retry_after } }: Refusal): number =>
+  typeof retry_after === "number" ? Math.min(Math.max(retry_after, 1), 60) * 1000 : 5_000;
 
 /**
  * A token is only forgotten; a session is ended on the server, or it would live on. Gives why that

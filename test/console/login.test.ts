@@ -192,6 +192,41 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.context().close();
   }, 30_000);
 
+  test("lets somebody in whose clock is hours wrong, and ends the session in its own time", async () => {
+    const { page } = await visit();
+    await page.clock.install({ time: Date.now() + 5 * 3_600_000 });
+    await page.reload();
+    await logIn(page);
+    await inside(page);
+    await page.clock.runFor(5_000);
+    await inside(page);
+    expect(await page.getByText("Your session has ended.").count()).toBe(0);
+    await page.clock.fastForward("01:00:01");
+    await page.getByText("Your session has ended.").waitFor();
+    await page.context().close();
+  }, 30_000);
+
+  test("asks again where the server is too busy to know the session, and takes nobody for out", async () => {
+    const { page } = await visit();
+    await logIn(page);
+    await inside(page);
+    await page.clock.install();
+    let answer: "busy" | "gone" = "busy";
+    await page.route("**/auth/session", (route) =>
+      answer === "busy" ? route.fulfill({ status: 503, json: refused }) : route.abort(),
+    );
+    await page.reload();
+    await page.getByText(refused.error).waitFor();
+    expect(await page.getByLabel("User name").count()).toBe(0);
+    answer = "gone";
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await page.getByText("The server does not answer.").waitFor();
+    await page.unroute("**/auth/session");
+    await page.clock.fastForward(6_000);
+    await inside(page);
+    await page.context().close();
+  }, 30_000);
+
   test("keeps what was typed when the session is over, for the same person to go on with", async () => {
     const { page, complaints } = await visit();
     await logIn(page);
@@ -212,14 +247,37 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
 
   test("takes an API token as well, and forgets it", async () => {
     const { page } = await visit();
-    const secret = await instance.token(["auditor"], { scope: "platform" });
-    await page.getByText("Use an API token").click();
-    await page.getByLabel("API token", { exact: true }).fill(secret);
-    await page.getByRole("button", { name: "Log in" }).last().click();
+    await useToken(page, await instance.token(["auditor"], { scope: "platform" }));
     await inside(page);
     expect(await page.context().cookies()).toEqual([]);
     await page.reload();
     await loginForm(page);
     await page.context().close();
   }, 30_000);
+
+  test("asks for another API token when that one is revoked", async () => {
+    const { page } = await visit();
+    const made = await newToken();
+    await useToken(page, made.secret);
+    await inside(page);
+    await instance.admin("DELETE", `/api/tokens/${made.id}`);
+    await page.getByText("The API token is not accepted any more.").waitFor();
+    await useToken(page, (await newToken()).secret);
+    await page.getByRole("heading", { name: "Log in again" }).waitFor({ state: "hidden" });
+    await inside(page);
+    await page.context().close();
+  }, 30_000);
 });
+
+const newToken = () =>
+  instance.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
+    name: "for the console",
+    roles: ["admin"],
+    scope: "platform",
+  });
+
+async function useToken(page: Page, secret: string): Promise<void> {
+  await page.getByText("Use an API token").click();
+  await page.getByLabel("API token", { exact: true }).fill(secret);
+  await page.getByRole("button", { name: "Log in" }).last().click();
+}

@@ -204,7 +204,8 @@ function ByApiToken({ onApiToken }: ByApiTokenProps) {
   const [token, setApiToken] = useState("");
   const [refusal, setRefusal] = useState<Refusal>();
   const submit = async () => {
-    const credential = { kind: "token", token } as const;
+    // One that is only tried has nothing to end.
+    const credential = { kind: "token", token, onEnd: () => undefined } as const;
     const reply = await replied(ask("auth.me", {}, credential, AbortSignal.timeout(10_000)));
     if (reply.kind === "answered") onApiToken(token, reply.answer);
     else if (reply.kind === "refused") setRefusal(reply.refusal);

@@ -1,5 +1,7 @@
 /** Times as people read them: local, with UTC and the exact second on hover. */
 
+import { serverNow } from "#web/server-clock.ts";
+
 /** A time of an answer; a dash where there is none. */
 export function Time({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <span aria-hidden="true">–</span>;
@@ -27,7 +29,7 @@ export function Distance({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return <span aria-hidden="true">–</span>;
   return (
     <time dateTime={at} title={utc(at)}>
-      {distance(Date.parse(at) - Date.now())}
+      {distance(Date.parse(at) - serverNow())}
     </time>
   );
 }

@@ -3,6 +3,7 @@
 import { useAsked } from "#web/ui/asked.tsx";
 import { type Ca, caActions } from "./ca.ts";
 import { counted } from "./dependants.ts";
+import { serverNow } from "#web/server-clock.ts";
 
 /** Undefined where it can be, or where only the server knows. */
 export function useWhyNotDeleted(ca: Ca): string | undefined {
@@ -22,4 +23,4 @@ export function useWhyNotDeleted(ca: Ca): string | undefined {
 }
 
 const isPast = ({ not_after }: Ca): boolean =>
-  not_after !== undefined && Date.parse(not_after) < Date.now();
+  not_after !== undefined && Date.parse(not_after) < serverNow();

@@ -4,6 +4,7 @@ import { Fragment } from "preact";
 import type { Ca } from "./ca.ts";
 import type { TypedCa } from "./ca-form.ts";
 import { plannedFields } from "./planned.ts";
+import { serverNow } from "#web/server-clock.ts";
 
 interface PreviewProps {
   readonly typed: TypedCa;
@@ -19,7 +20,7 @@ export const Preview = ({ typed, parent }: PreviewProps) => (
       rules.
     </p>
     <dl>
-      {plannedFields(typed, parent, Date.now()).map(({ name, value, critical }) => (
+      {plannedFields(typed, parent, serverNow()).map(({ name, value, critical }) => (
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd>

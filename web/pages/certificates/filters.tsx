@@ -5,6 +5,7 @@ import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { type Choice, type Filter, Filters } from "#web/ui/filters.tsx";
 import { type Authority, authorityName, authorityOf } from "./authorities.ts";
+import { serverNow } from "#web/server-clock.ts";
 
 /** Stands in the address for all CAs; no label has this character. */
 export const everyCa = "*";
@@ -86,6 +87,6 @@ const statuses: readonly Choice[] = [
 /** Days from today, UTC as the server reads them: the address keeps the day that is meant. */
 const soon = (): readonly Choice[] =>
   [7, 30, 90, 365].map((days) => {
-    const day = new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const day = new Date(serverNow() + days * 86_400_000).toISOString().slice(0, 10);
     return { value: day, label: `${day} (in ${days} days)` };
   });

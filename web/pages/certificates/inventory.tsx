@@ -12,6 +12,7 @@ import { Status } from "#web/ui/status.tsx";
 import { Day, Distance } from "#web/ui/time.tsx";
 import { type Authority, type Certificate, nameOf } from "./authorities.ts";
 import { isFiltered, membersIn } from "./filters.tsx";
+import { serverNow } from "#web/server-clock.ts";
 
 interface InventoryProps {
   readonly ca: Authority;
@@ -79,7 +80,7 @@ export function CertificateStatus({
 }
 
 function Expiry({ status, not_after }: Certificate) {
-  const left = Date.parse(not_after) - Date.now();
+  const left = Date.parse(not_after) - serverNow();
   if (status !== "good" || left > soonMs) return <Day at={not_after} />;
   return (
     <span class="warn">

@@ -10,6 +10,7 @@ import { Heading } from "#web/ui/heading.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
+import { serverNow } from "#web/server-clock.ts";
 
 type Published = RowOf<"crl.list">;
 
@@ -103,7 +104,7 @@ const columns: readonly Column<Published>[] = [
 
 function Responder({ one: { responder } }: { readonly one: Published }) {
   if (responder === undefined) return <span class="quiet">none yet</span>;
-  const expired = Date.parse(responder.not_after) <= Date.now();
+  const expired = Date.parse(responder.not_after) <= serverNow();
   return (
     <>
       <Distance at={responder.not_after} /> {expired && <Status word="expired" />}

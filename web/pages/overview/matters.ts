@@ -5,6 +5,7 @@ import { hrefOf } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import type { Tone } from "#web/ui/status.tsx";
 import { distance } from "#web/ui/time.tsx";
+import { serverNow } from "#web/server-clock.ts";
 
 export interface Matter {
   readonly tone: Tone;
@@ -63,7 +64,7 @@ export function endingCa({ id, label, status, not_after }: Ca): readonly Matter[
     return [{ tone: "warn", word: "pending", sentence, href }];
   }
   if (not_after === undefined) return [];
-  const left = Date.parse(not_after) - Date.now();
+  const left = Date.parse(not_after) - serverNow();
   if (left > 90 * dayMs) return [];
   const tone = left < 30 * dayMs ? "bad" : "warn";
   const sentence = `${label} ends ${distance(left)}.`;
@@ -92,7 +93,7 @@ function ending(
   to: string | undefined,
 ): readonly Matter[] {
   if (from === undefined || to === undefined) return [];
-  const left = Date.parse(to) - Date.now();
+  const left = Date.parse(to) - serverNow();
   const life = Date.parse(to) - Date.parse(from);
   if (left > life / 10) return [];
   const expired = left <= 0;
@@ -152,6 +153,6 @@ export function findings(
 }
 
 const day = (ahead: number): string =>
-  new Date(Date.now() + ahead * dayMs).toISOString().slice(0, 10);
+  new Date(serverNow() + ahead * dayMs).toISOString().slice(0, 10);
 const rank = ({ tone }: Matter): number => (tone === "bad" ? 0 : 1);
 const dayMs = 86_400_000;
