@@ -144,6 +144,24 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     await close();
   }, 60_000);
 
+  test("are exported with the days of the list, which says that its other filters are not", async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    const list = `/console/events?from=${today}&to=${today}`;
+    const { page, close } = await world.root(`${list}&action=ca.*&dialog=export`);
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("not only those that the filters of the list leave").waitFor();
+    await expectAccessible(page);
+    const asked = page.waitForRequest((request) => request.url().includes("/events/export"));
+    await dialog.getByRole("button", { name: "Export", exact: true }).click();
+    const { searchParams } = new URL((await asked).url());
+    expect(searchParams.get("from")).toBe(today);
+    expect((searchParams.get("to") ?? "") > today).toBe(true);
+    await page.goto(`${world.origin}${list}&dialog=export`);
+    await dialog.getByRole("button", { name: "Export", exact: true }).waitFor();
+    expect(await dialog.getByText("not only those").count()).toBe(0);
+    await close();
+  }, 60_000);
+
   test("say that there is none of a number, and none to who may not read them", async () => {
     const { page, close } = await world.root("/console/events/999999");
     await page.getByRole("heading", { name: "No such event" }).waitFor();

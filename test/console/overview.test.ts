@@ -9,13 +9,15 @@ import {
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
 
 let world: ConsoleWorld;
+let ca: string;
 
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   world = await ConsoleWorld.start();
-  await createChain(world.instance, "ecdsa-p256");
+  ca = (await createChain(world.instance, "ecdsa-p256")).intermediateId;
   await world.instance.admin("POST", "/api/tenants", { slug: "shop", name: "Shop" });
 }, 60_000);
 afterAll(() => world?.stop());
@@ -49,6 +51,22 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await clock.getByText("pkid monitor clock-accept").first().waitFor();
     await expectAccessible(page);
     await keepPicture(page, "overview-needs");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("leads from what ends soon to all of it, whichever CA has issued it", async () => {
+    const { intermediateId } = await createChain(world.instance, "ecdsa-p256", "second");
+    for (const issuer of [ca, intermediateId]) {
+      const csr = await newCsr(world.instance.home, "soon.example.com");
+      await world.instance.admin("POST", `/api/ca/${issuer}/issue`, { csr, validity_days: 2 });
+    }
+    const { page, complaints, close } = await world.root("/console/?tenant=default");
+    await page.getByRole("link", { name: /^2 end within \d+ days/ }).click();
+    await page.getByText("2 found in").waitFor();
+    expect(await page.getByRole("cell", { name: "soon.example.com" }).count()).toBe(2);
+    await page.getByText(/^Expires before: \d{4}-\d\d-\d\d \d\d:\d\d UTC/).waitFor();
+    expect(new URL(page.url()).searchParams.get("tenant")).toBe("default");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

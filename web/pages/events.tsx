@@ -64,7 +64,7 @@ export function EventsPage({ rest: [seq] }: PageProps) {
         )}
       </div>
       {open === "verify" && <VerifyDialog onClose={close} />}
-      {open === "export" && <ExportDialog onClose={close} />}
+      {open === "export" && <ExportDialog query={address.query} onClose={close} />}
     </>
   );
 }

@@ -77,11 +77,12 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
 }
 
 /** What is set, and how to take it away. */
-function Chip({ filter: { name, label, choices, required } }: { readonly filter: Filter }) {
+function Chip({ filter }: { readonly filter: Filter }) {
+  const { name, label, required } = filter;
   const address = useAddress();
   return (
     <span class="chip">
-      {label}: {shortText(wordOf(choices, address.query[name] ?? ""))}
+      {label}: {shortText(wordOf(filter, address.query[name] ?? ""))}
       {!required && (
         <a href={hrefWith(address, { [name]: undefined })}>
           <span aria-hidden="true">×</span>
@@ -163,7 +164,9 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
   return (
     <form class="chip" onSubmit={submit}>
       {kind === "day" ? (
-        <input type="date" {...control} />
+        <>
+          <input type="date" {...control} aria-label={`${label}, a day in UTC`} /> UTC
+        </>
       ) : (
         <input type="text" placeholder={label} {...control} />
       )}
@@ -178,5 +181,13 @@ const otherDay = "other";
 
 const focused = (control: HTMLElement | null): void => control?.focus();
 
-const wordOf = (choices: readonly Choice[] | undefined, value: string): string =>
-  choices?.find((choice) => choice.value === value)?.label ?? value;
+const wordOf = ({ choices, kind }: Filter, value: string): string =>
+  choices?.find((choice) => choice.value === value)?.label ??
+  (kind === "day" ? utcText(value) : value);
+
+/** A day, or a moment to the minute, as the server reads it; anything else as it is. */
+function utcText(value: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(value)) return `${value} UTC`;
+  const [, day, minute] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ$/.exec(value) ?? [];
+  return day === undefined ? value : `${day} ${minute} UTC`;
+}

@@ -8,7 +8,8 @@ import { Table } from "./list.tsx";
 export interface Point {
   /** What stands below it: a day, a state. */
   readonly name: string;
-  readonly value: number;
+  /** Undefined where there was nothing to measure: a gap, and no zero. */
+  readonly value: number | undefined;
 }
 
 export interface Series {
@@ -58,7 +59,7 @@ interface PlotProps {
 export function Plot({ title, unit, series, kind, children }: PlotProps) {
   const { asTable, turn } = useContext(LookContext);
   const id = useId();
-  const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value }) => value)));
+  const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value = 0 }) => value)));
   return (
     <section class="card" aria-labelledby={id}>
       <div class="heading">
@@ -81,10 +82,9 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
             caption={title}
             columns={[
               { name: "Of", cell: ({ name }) => name },
-              ...series.map(({ name, points }, at) => ({
+              ...series.map(({ name, points }) => ({
                 name: `${name} (${unit})`,
-                cell: ({ index }: { readonly index: number }) =>
-                  rounded(series[at]?.points[index]?.value ?? points.length),
+                cell: ({ index }: { readonly index: number }) => rounded(points[index]?.value),
               })),
             ]}
             rows={(series[0]?.points ?? []).map(({ name }, index) => ({ name, index }))}
@@ -101,7 +101,7 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
 function Picture({ title, unit, series, kind, most }: PlotProps & { readonly most: number }) {
   const points = series[0]?.points ?? [];
   const [first] = points;
-  const isEmpty = series.every((one) => one.points.every(({ value }) => value === 0));
+  const isEmpty = series.every((one) => one.points.every(({ value = 0 }) => value === 0));
   const said = series
     .map(({ name, points }) => `${name}: ${points.map(({ value }) => rounded(value)).join(", ")}`)
     .join("; ");
@@ -122,13 +122,7 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
           kind === "bars" ? (
             <Bars key={name} points={points} most={most} at={at} of={series.length} />
           ) : (
-            <polyline
-              key={name}
-              class={`series-${at}`}
-              points={points
-                .map(({ value }, index) => `${xOf(index, points.length)},${yOf(value, most)}`)
-                .join(" ")}
-            />
+            <Line key={name} points={points} most={most} at={at} />
           ),
         )}
       </svg>
@@ -164,6 +158,44 @@ const Categories = ({ points }: { readonly points: readonly Point[] }) => (
   </figcaption>
 );
 
+interface LineProps {
+  readonly points: readonly Point[];
+  readonly most: number;
+  readonly at: number;
+}
+
+/** Broken where nothing was measured; a figure between two gaps is a dot. */
+const Line = ({ points, most, at }: LineProps) => (
+  <g>
+    {runsOf(points).map((run) => (
+      <polyline
+        key={run[0]?.index}
+        class={`series-${at}`}
+        points={[...run, ...run.slice(-1)]
+          .map(({ index, value }) => `${xOf(index, points.length)},${yOf(value, most)}`)
+          .join(" ")}
+      />
+    ))}
+  </g>
+);
+
+interface Measured {
+  readonly index: number;
+  readonly value: number;
+}
+
+/** The figures that stand next to each other. */
+function runsOf(points: readonly Point[]): readonly (readonly Measured[])[] {
+  const runs: Measured[][] = [];
+  for (const [index, { value }] of points.entries()) {
+    if (value === undefined) continue;
+    const last = runs.at(-1);
+    if (last?.at(-1)?.index === index - 1) last.push({ index, value });
+    else runs.push([{ index, value }]);
+  }
+  return runs;
+}
+
 interface BarsProps {
   readonly points: readonly Point[];
   readonly most: number;
@@ -176,7 +208,7 @@ function Bars({ points, most, at, of }: BarsProps) {
   const thick = (slot * 0.8) / of;
   return (
     <g class={`series-${at}`}>
-      {points.map(({ name, value }, index) => (
+      {points.map(({ name, value = 0 }, index) => (
         <rect
           key={name}
           x={index * slot + slot * 0.1 + at * thick}
@@ -196,8 +228,10 @@ const xOf = (index: number, count: number): number =>
 const yOf = (value: number, most: number): number =>
   top + (1 - Math.min(1, value / most)) * (height - top - bottom);
 
-const rounded = (value: number): string =>
-  value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
+const rounded = (value: number | undefined): string =>
+  value === undefined
+    ? "–"
+    : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
 
 /** More bars than these are told by the first and the last. */
 const namedMax = 6;

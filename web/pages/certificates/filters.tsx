@@ -88,5 +88,5 @@ const statuses: readonly Choice[] = [
 const soon = (): readonly Choice[] =>
   [7, 30, 90, 365].map((days) => {
     const day = new Date(serverNow() + days * 86_400_000).toISOString().slice(0, 10);
-    return { value: day, label: `${day} (in ${days} days)` };
+    return { value: day, label: `${day} UTC (in ${days} days)` };
   });

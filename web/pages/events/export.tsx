@@ -3,17 +3,23 @@
 import { useState } from "preact/hooks";
 import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
-import { behind } from "./members.ts";
+import { behind, eventMembers } from "./members.ts";
 import { save } from "#web/ui/download.tsx";
 import { Field, SendForm } from "#web/ui/form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 
-/** The export is itself an event. */
-export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
+interface ExportDialogProps {
+  /** The filters of the list. */
+  readonly query: Readonly<Record<string, string>>;
+  readonly onClose: () => void;
+}
+
+/** The export is itself an event. It begins with the days of the list; what else that has, it says. */
+export function ExportDialog({ query, onClose }: ExportDialogProps) {
   const { credential } = useConsole();
   const [format, setFormat] = useState<string>("json");
-  const [from, setFrom] = useState("");
-  const [to, setTo] = useState("");
+  const [from, setFrom] = useState(dayOf(query.from));
+  const [to, setTo] = useState(dayOf(query.to));
   const [busy, setBusy] = useState(false);
   const [reply, setReply] = useState<Reply<Blob>>();
   const load = async () => {
@@ -50,10 +56,24 @@ export function ExportDialog({ onClose }: { readonly onClose: () => void }) {
         </Field>
         <DayField label="From" member="from" reply={reply} value={from} onInput={setFrom} />
         <DayField label="Until" member="to" reply={reply} value={to} onInput={setTo} />
+        {isNarrowed(query) && (
+          <p class="warn">
+            All events of these days are exported, not only those that the filters of the list
+            leave: a chain with gaps could not be verified.
+          </p>
+        )}
       </SendForm>
     </Dialog>
   );
 }
+
+const dayOf = (time = ""): string => (/^\d{4}-\d\d-\d\d$/.test(time) ? time : "");
+
+/** True where the list is filtered by more than days. */
+const isNarrowed = (query: Readonly<Record<string, string>>): boolean => {
+  const { from, to, ...others } = eventMembers(query);
+  return Object.values(others).some((value) => value !== undefined);
+};
 
 interface DayFieldProps {
   readonly label: string;

@@ -94,7 +94,7 @@ function useMatters() {
     jobs.refresh();
     ready.refresh();
   }, 15);
-  const urgent = expiringSoon(expiring.reply);
+  const urgent = expiringSoon(expiring.reply, tenant);
   const answer = published?.kind === "answered" ? published.answer : undefined;
   const waited = [published, approvals.reply, expiring.reply, ready.reply];
   return {
@@ -102,7 +102,7 @@ function useMatters() {
       ...notReady(ready.reply),
       ...failingJobs(jobs.reply),
       ...(answer?.items ?? []).flatMap(endingPublished),
-      ...waiting(approvals.reply),
+      ...waiting(approvals.reply, tenant),
       ...urgent,
       // What ends soon is told already, by its number.
       ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),

@@ -5,6 +5,7 @@ import { hrefOf } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import type { Tone } from "#web/ui/status.tsx";
 import { distance } from "#web/ui/time.tsx";
+import { everyCa } from "#web/pages/certificates/filters.tsx";
 import { serverNow } from "#web/server-clock.ts";
 
 export interface Matter {
@@ -108,16 +109,22 @@ function ending(
 }
 
 /** Requests that wait for somebody to approve them. */
-export function waiting(reply: Asked<"approval.list">): readonly Matter[] {
+export function waiting(
+  reply: Asked<"approval.list">,
+  tenant: string | undefined,
+): readonly Matter[] {
   if (reply?.kind !== "answered" || reply.answer.total === 0) return [];
   const { total } = reply.answer;
   const sentence = total === 1 ? "One request waits for approval." : `${total} wait for approval.`;
-  const href = hrefOf(["approvals"], { status: "pending" });
+  const href = hrefOf(["approvals"], { status: "pending", tenant });
   return [{ tone: "warn", word: "pending", sentence, href }];
 }
 
-/** Certificates that end so soon that it is urgent. */
-export function expiringSoon(reply: Asked<"monitor.expiring">): readonly Matter[] {
+/** Certificates that end so soon that it is urgent, to be seen in the lists of every CA. */
+export function expiringSoon(
+  reply: Asked<"monitor.expiring">,
+  tenant: string | undefined,
+): readonly Matter[] {
   if (reply?.kind !== "answered") return [];
   const { counts, critical_days } = reply.answer;
   if (counts.critical === 0) return [];
@@ -128,7 +135,9 @@ export function expiringSoon(reply: Asked<"monitor.expiring">): readonly Matter[
       word: "critical",
       sentence: `${which} within ${critical_days} days.`,
       href: hrefOf(["certificates"], {
-        expires_before: day(critical_days),
+        ca: everyCa,
+        tenant,
+        expires_before: ahead(critical_days),
         status: "good",
       }),
     },
@@ -152,7 +161,8 @@ export function findings(
     }));
 }
 
-const day = (ahead: number): string =>
-  new Date(serverNow() + ahead * dayMs).toISOString().slice(0, 10);
+/** The very moment, so that the list holds what was counted. */
+const ahead = (days: number): string =>
+  `${new Date(serverNow() + days * dayMs).toISOString().slice(0, 19)}Z`;
 const rank = ({ tone }: Matter): number => (tone === "bad" ? 0 : 1);
 const dayMs = 86_400_000;

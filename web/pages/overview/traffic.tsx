@@ -95,7 +95,8 @@ function step(before: Look, after: Look) {
     // A restart begins every count anew.
     requests: Math.max(0, after.requests - before.requests) / seconds,
     refusals: Math.max(0, after.refusals - before.refusals) / seconds,
-    signMs: signatures > 0 ? (signSeconds / signatures) * 1000 : 0,
+    // Where nothing was signed there is no time of a signature.
+    signMs: signatures > 0 ? Math.max(0, signSeconds / signatures) * 1000 : undefined,
   };
 }
 
