@@ -188,7 +188,8 @@ const holderNote = (database: string): string => `${database}-holder`;
  */
 export function makePrivate(path: string): void {
   if (existsSync(path)) chmodSync(path, 0o600);
-  else closeSync(openSync(path, "wx", 0o600));
+  // Another thread may have made it meanwhile, in the same way.
+  else closeSync(openSync(path, "a", 0o600));
 }
 
 /**

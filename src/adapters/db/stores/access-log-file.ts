@@ -4,6 +4,7 @@
  */
 
 import { existsSync, renameSync, rmSync } from "node:fs";
+import type { Database } from "bun:sqlite";
 
 import type { Instant } from "#core/time.ts";
 import type { TurnShare } from "#core/turns.ts";
@@ -11,6 +12,7 @@ import { isDamage } from "#adapters/db/engine/faults.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import { SqliteConnection, connectionOverSqlite } from "#adapters/db/engine/sqlite-connection.ts";
 import { fileIdentity, makePrivate } from "#adapters/db/engine/sqlite-files.ts";
+import { whenUnlocked } from "#adapters/db/engine/lock-wait.ts";
 
 import { type Pack, pressed } from "./access-log-packs.ts";
 
@@ -39,9 +41,16 @@ export class AccessLogFile {
     this.#onFault = onFault;
   }
 
-  /** For reading, over whichever connection is open. */
-  reader(share: TurnShare): Connection {
-    return connectionOverSqlite(() => this.#connection(), share);
+  /**
+   * For reading, over whichever connection is open; one is waited for up to `waitMs` milliseconds
+   * where another thread has the lock that making the file takes.
+   */
+  reader(share: TurnShare, waitMs: number): Connection {
+    const open = () => {
+      if (this.#isOpen()) return undefined;
+      return whenUnlocked(() => void this.#connection(), waitMs);
+    };
+    return connectionOverSqlite(() => this.#connection(), share, open);
   }
 
   /** Commits a pack under the numbers that come next. */
@@ -89,9 +98,12 @@ export class AccessLogFile {
     }
   }
 
+  #isOpen(): boolean {
+    return this.#open !== undefined && this.#open.identity === fileIdentity(this.#options.path);
+  }
+
   #connection(): SqliteConnection {
-    const { path } = this.#options;
-    if (this.#open?.identity === fileIdentity(path)) return this.#open.connection;
+    if (this.#open !== undefined && this.#isOpen()) return this.#open.connection;
     this.close();
     try {
       return this.#opened();
@@ -115,7 +127,7 @@ export class AccessLogFile {
       checkpointPages: folds ? foldedPages : 0,
     });
     try {
-      for (const statement of definition) connection.database.run(statement);
+      define(connection.database);
     } catch (error) {
       connection.close();
       throw error;
@@ -131,6 +143,19 @@ export class AccessLogFile {
     if (existsSync(path)) renameSync(path, `${path}.damaged`);
     this.#onFault("the access log is damaged; it was set aside and begun anew", error);
   }
+}
+
+/** A file that has everything is not written to: another thread may be writing to it. */
+function define(database: Database): void {
+  const made = database.query<[number], []>(
+    "select count(*) from sqlite_schema where name glob 'access_*'",
+  );
+  if (made.values()[0]?.[0] === madeCount) return;
+  database
+    .transaction(() => {
+      for (const statement of definition) database.run(statement);
+    })
+    .immediate();
 }
 
 /** Under the numbers after the last: those of rows and packs are one row of numbers. */
@@ -160,6 +185,8 @@ const definition = [
     where not exists (select 1 from sqlite_sequence where name = 'access_log')`,
 ];
 
+/** Two tables and three indexes; the row of numbers comes with them. */
+const madeCount = 5;
 /** Packs deleted by one statement. */
 const packsAtOnce = 100;
 const foldedPages = 8000;

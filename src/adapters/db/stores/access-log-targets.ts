@@ -71,7 +71,7 @@ export function fileTarget({
     }
   };
   return {
-    reads: accessLogReads(packsAndRows(file.reader(share))),
+    reads: accessLogReads(packsAndRows(file.reader(share, busyTimeoutMs))),
     insert: async (rows) => {
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;

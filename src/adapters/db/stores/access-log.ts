@@ -46,7 +46,7 @@ export class AccessLog {
     }
     this.#rows.push(storable(row));
     if (this.#rows.length >= batchRows && !this.#busy) this.#write();
-    this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds).unref();
+    this.#writeSoon();
   }
 
   /**
@@ -94,6 +94,12 @@ export class AccessLog {
       }
     } while (this.#rows.length >= batchRows);
     this.#busy = false;
+    // Their time may have come while others were written, and nobody else may come for long.
+    if (this.#rows.length > 0) this.#writeSoon();
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimeout(() => this.#write(), lagMilliseconds).unref();
   }
 }
 

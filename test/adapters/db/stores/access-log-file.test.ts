@@ -159,3 +159,31 @@ test("the file is its owner's alone", async () => {
   expect(statSync(file).mode & 0o077).toBe(0);
   new Database(file, { readonly: true }).close();
 });
+
+test("the file is read while another program writes to it, and waited for while that makes it", async () => {
+  const { database, store, file, logged } = await world();
+  await logged(20);
+  await closed(store);
+  const other = new Database(file);
+  other.run("begin immediate");
+  const beside = await database.open();
+  opened.push(beside);
+  expect(await beside.read.accessLog.page({}, 1)).toMatchObject({ total: 20 });
+  await closed(beside);
+  other.run("commit");
+  // A file that lacks something must be written to before it can be read.
+  other.run("drop index access_packs_oldest");
+  other.run("begin immediate");
+  const late = await database.open();
+  opened.push(late);
+  const page = late.read.accessLog.page({}, 1);
+  await Bun.sleep(20);
+  other.run("commit");
+  expect(await page).toMatchObject({ total: 20 });
+  other.close();
+});
+
+async function closed(store: Store): Promise<void> {
+  opened.splice(opened.indexOf(store), 1);
+  await store.close();
+}
