@@ -103,6 +103,8 @@ function listQuery(message: Message): RpcQuestion {
     serial_prefix: textOf(serial_prefix),
     expires_before: textOf(expires_before),
     public_key_sha256: textOf(message.public_key_sha256),
+    certificate_sha256: textOf(message.certificate_sha256),
+    requested_by: textOf(message.requested_by),
   };
 }
 
