@@ -3,15 +3,14 @@
 import { InterfacePart } from "#web/pages/documentation/interface.tsx";
 import { ManualPart } from "#web/pages/documentation/manual.tsx";
 import type { PageProps } from "#web/page.ts";
-import { Tabs } from "#web/ui/tabs.tsx";
+import { Parts } from "#web/ui/tabs.tsx";
 
 /** `interface` behind the page is the HTTP interface; everything else is a chapter. */
 export function DocumentationPage({ rest: [part = "chapters", name] }: PageProps) {
   return (
-    <>
-      <Tabs page="manual" tabs={parts} current={part} />
+    <Parts name="Documentation" page="manual" tabs={parts} current={part}>
       {part === "interface" ? <InterfacePart name={name} /> : <ManualPart name={name} />}
-    </>
+    </Parts>
   );
 }
 

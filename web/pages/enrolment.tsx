@@ -9,7 +9,7 @@ import type { PageProps } from "#web/page.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Tabs } from "#web/ui/tabs.tsx";
+import { Parts } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `enrolment` names; directories first. */
 export function EnrolmentPage({ rest: [part = "directories", id] }: PageProps) {
@@ -19,15 +19,14 @@ export function EnrolmentPage({ rest: [part = "directories", id] }: PageProps) {
         items.length === 0 ? (
           <AllOff />
         ) : (
-          <>
-            <Tabs page="enrolment" tabs={parts} current={part} />
+          <Parts name="Enrolment" page="enrolment" tabs={parts} current={part}>
             {part === "directories" && <DirectoriesPart directories={items} />}
             {part === "credentials" && <CredentialsPart id={id} directories={items} />}
             {part === "accounts" && <AccountsPart id={id} />}
             {part === "orders" && <OrdersPart id={id} />}
             {part === "replacements" && <ReplacementsPart id={id} />}
             {!parts.some(({ segment }) => segment === part) && <p>There is no such part.</p>}
-          </>
+          </Parts>
         )
       }
     </Asked>

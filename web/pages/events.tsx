@@ -77,7 +77,7 @@ const What = ({ action }: { readonly action: string }) => (
 
 const columns: readonly Column<RowOf<"event.list">>[] = [
   { name: "Number", cell: ({ seq }) => <span class="mono">{seq}</span> },
-  { name: "When", cell: ({ timestamp }) => <Time at={timestamp} /> },
+  { name: "When", cell: ({ timestamp }) => <Time at={timestamp} exact /> },
   { name: "What", cell: ({ action }) => <What action={action} /> },
   { name: "Result", cell: ({ result }) => <Status word={result} /> },
   { name: "Who", wide: true, cell: ({ actor, actor_name }) => actor_name ?? actor },

@@ -9,16 +9,15 @@ import { PreflightPart } from "#web/pages/operations/preflight.tsx";
 import { PublicationPart } from "#web/pages/operations/publication.tsx";
 import { SettingsPart } from "#web/pages/operations/settings.tsx";
 import type { PageProps } from "#web/page.ts";
-import { Tabs } from "#web/ui/tabs.tsx";
+import { Parts } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `operations` names; preflight first. */
 export function OperationsPage({ rest: [part = "preflight", ...rest] }: PageProps) {
   const Part = parts.find(({ segment }) => segment === part)?.Part;
   return (
-    <>
-      <Tabs page="operations" tabs={parts} current={part} />
+    <Parts name="Operations" page="operations" tabs={parts} current={part}>
       {Part === undefined ? <p>There is no such part.</p> : <Part rest={rest} />}
-    </>
+    </Parts>
   );
 }
 

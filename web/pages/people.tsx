@@ -6,20 +6,19 @@ import { SessionsPart } from "#web/pages/people/sessions.tsx";
 import { TenantsPart } from "#web/pages/people/tenants.tsx";
 import { ApiTokensPart } from "#web/pages/people/tokens.tsx";
 import type { PageProps } from "#web/page.ts";
-import { Tabs } from "#web/ui/tabs.tsx";
+import { Parts } from "#web/ui/tabs.tsx";
 
 /** The part that the segment behind `people` names; API tokens first. */
 export function PeoplePage({ rest: [part = "tokens", id] }: PageProps) {
   return (
-    <>
-      <Tabs page="people" tabs={parts} current={part} />
+    <Parts name="People" page="people" tabs={parts} current={part}>
       {part === "tokens" && <ApiTokensPart id={id} />}
       {part === "grants" && <GrantsPart />}
       {part === "tenants" && <TenantsPart id={id} />}
       {part === "sessions" && <SessionsPart />}
       {part === "passkeys" && <PasskeysPart />}
       {!parts.some(({ segment }) => segment === part) && <p>There is no such part.</p>}
-    </>
+    </Parts>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The head of a page: its name, what can be done on it, and the title of the window. */
 
-import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useEffect } from "preact/hooks";
 import { plainText } from "./plain.ts";
 
 interface HeadingProps {
@@ -12,14 +12,15 @@ interface HeadingProps {
   readonly children?: ComponentChildren;
 }
 
-/** One on each page. */
+/** One on each page; below the name of a page that has parts, that of the part. */
 export function Heading({ name, above = [], children }: HeadingProps) {
   useEffect(() => {
     document.title = `${plainText(name)} · pkid`;
   }, [name]);
+  const Level = useContext(LevelContext);
   return (
     <div class="heading">
-      <h1>
+      <Level>
         {above.map((place) => (
           <span key={place.href}>
             <a href={place.href}>{place.name}</a>
@@ -29,8 +30,11 @@ export function Heading({ name, above = [], children }: HeadingProps) {
           </span>
         ))}
         {name}
-      </h1>
+      </Level>
       {children && <div class="buttons">{children}</div>}
     </div>
   );
 }
+
+/** What the heading of a page is: the second where the page's own name stands above it. */
+export const LevelContext = createContext<"h1" | "h2">("h1");

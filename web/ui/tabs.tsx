@@ -1,7 +1,9 @@
 /** The parts of a page, each at an address of its own. */
 
+import type { ComponentChildren } from "preact";
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { LevelContext } from "./heading.tsx";
 
 export interface Tab {
   /** The segment behind the page's own. */
@@ -9,26 +11,34 @@ export interface Tab {
   readonly name: string;
 }
 
-interface TabsProps {
+interface PartsProps {
+  /** What the page is called. */
+  readonly name: string;
   readonly page: string;
   readonly tabs: readonly Tab[];
   readonly current: string;
+  /** The part that is looked at, with a heading of its own. */
+  readonly children: ComponentChildren;
 }
 
-/** Links, so that each part can be copied, reloaded and gone back to. */
-export function Tabs({ page, tabs, current }: TabsProps) {
+/** The name of the page, its parts as links, so that each can be copied and gone back to, and one. */
+export function Parts({ name, page, tabs, current, children }: PartsProps) {
   const { tenant } = useAddress().query;
   return (
-    <nav class="tabs" aria-label="Parts of the page">
-      {tabs.map(({ segment, name }) => (
-        <a
-          key={segment}
-          href={hrefOf([page, segment], { tenant })}
-          aria-current={segment === current ? "page" : undefined}
-        >
-          {name}
-        </a>
-      ))}
-    </nav>
+    <>
+      <h1>{name}</h1>
+      <nav class="tabs" aria-label="Parts of the page">
+        {tabs.map(({ segment, name }) => (
+          <a
+            key={segment}
+            href={hrefOf([page, segment], { tenant })}
+            aria-current={segment === current ? "page" : undefined}
+          >
+            {name}
+          </a>
+        ))}
+      </nav>
+      <LevelContext.Provider value="h2">{children}</LevelContext.Provider>
+    </>
   );
 }

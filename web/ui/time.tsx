@@ -2,14 +2,21 @@
 
 import { serverNow } from "#web/server-clock.ts";
 
+interface TimeProps {
+  readonly at: string | undefined;
+  /** To the second, where the order of things matters. */
+  readonly exact?: boolean;
+}
+
 /** A time of an answer; a dash where there is none. */
-export function Time({ at }: { readonly at: string | undefined }) {
+export function Time({ at, exact = false }: TimeProps) {
   if (at === undefined) return <span aria-hidden="true">–</span>;
   const moment = new Date(at);
+  const minute = `${two(moment.getHours())}:${two(moment.getMinutes())}`;
   return (
     <time dateTime={at} title={utc(at)}>
       <span class="whole">{localDay(moment)}</span>{" "}
-      <span class="whole">{`${two(moment.getHours())}:${two(moment.getMinutes())}`}</span>
+      <span class="whole">{exact ? `${minute}:${two(moment.getSeconds())}` : minute}</span>
     </time>
   );
 }

@@ -141,7 +141,7 @@ function ChapterText({ chapter: { markdown } }: { readonly chapter: Chapter }) {
 function Shown({ block }: { readonly block: Block }) {
   switch (block.kind) {
     case "heading":
-      return <h2>{block.text}</h2>;
+      return <h3>{block.text}</h3>;
     case "paragraph":
       return (
         <p>

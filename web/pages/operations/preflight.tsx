@@ -60,10 +60,10 @@ function Found({ report: { checks, summary, checked_at } }: { readonly report: R
         </p>
       )}
       {wrong.map(({ name, status, detail, remedy }) => (
-        <section key={name} class={`notice ${status === "fail" ? "bad" : "warn"}`}>
-          <h2>
+        <section key={name} class={`notice finding ${status === "fail" ? "bad" : "warn"}`}>
+          <h3>
             <Status word={status} /> {name}
-          </h2>
+          </h3>
           <p>
             <Said text={detail} />
           </p>
