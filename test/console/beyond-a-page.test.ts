@@ -152,6 +152,26 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await close();
   }, 90_000);
 
+  test("an export of more rows than a file holds says so, in the name of the file too", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const one = await world.instance.admin("GET", `/api/ca/${old.id}/certificates/${deep.serial}`);
+    await page.route(`**/api/ca/${old.id}/certificates?*`, async (route) => {
+      const limit = Number(new URL(route.request().url()).searchParams.get("limit"));
+      const items = Array.from({ length: limit }, () => one);
+      const more = { next_cursor: "more", has_more: true };
+      await route.fulfill({ json: { items, total: 12_000, ...more } });
+    });
+    await page.goto(`${world.origin}/console/certificates?ca=${old.id}&dialog=export`);
+    const { name, lines } = await exported(page);
+    expect(name).toBe("old-issuing-certificates-incomplete.csv");
+    expect(lines).toHaveLength(10_000);
+    await dialog(page).getByText("10,000 of 10,000 rows read; the file has been saved.").waitFor();
+    await dialog(page).getByText("The list has 12,000 rows, more than the file holds.").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("a search looks in so many CAs, says so, and goes on to all of them or is stopped", async () => {
     const { page, complaints, close } = await world.root("/console/certificates?q=deep.example");
     const all = casCount.toLocaleString("en");

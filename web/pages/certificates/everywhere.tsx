@@ -116,14 +116,14 @@ function Progress({ found }: { readonly found: Found }) {
       <p class="quiet small" role="status">
         {progressWords(found)}
       </p>
-      {state === "running" && cas > looked && (
-        <button type="button" class="button plain" onClick={goTo(Math.max(looked, 1))}>
-          Stop
-        </button>
-      )}
-      {state === "paused" && (
-        <button type="button" class="button" onClick={goTo("all")}>
-          Look in the others too
+      {/* One button for both, so that whoever pressed it keeps the focus. */}
+      {(state === "paused" || (state === "running" && cas > looked)) && (
+        <button
+          type="button"
+          class="button"
+          onClick={goTo(state === "paused" ? "all" : Math.max(looked, 1))}
+        >
+          {state === "paused" ? "Look in the others too" : "Stop"}
         </button>
       )}
     </div>
