@@ -6,7 +6,7 @@ import fc from "fast-check";
 import type { Refusal } from "#web/api.ts";
 import type { Ca } from "#web/pages/authorities/ca.ts";
 import { caMembers, emptyCa } from "#web/pages/authorities/ca-form.ts";
-import { treeOf } from "#web/pages/authorities/forest.ts";
+import { missingAbove, treeOf } from "#web/pages/authorities/forest.ts";
 import { keyTypeChoices } from "#web/pages/authorities/key-choices.ts";
 import { plannedFields } from "#web/pages/authorities/planned.ts";
 import { explained } from "#web/pages/authorities/refusals.ts";
@@ -43,6 +43,19 @@ describe("the tree of authorities", () => {
       ["b", 2, false],
       ["leaf", 3, false],
     ]);
+  });
+
+  test("has those of another page that stand above it, and says which they are", () => {
+    const page = [ca("leaf", { parent_id: "b" }), ca("c", { parent_id: "a" })];
+    expect(missingAbove(page)).toEqual(["b", "a"]);
+    const rows = treeOf(page, [ca("b", { parent_id: "hidden" }), ca("a"), ca("c")]);
+    expect(rows.map((row) => [row.ca.id, row.level, row.severed, row.elsewhere])).toEqual([
+      ["a", 1, false, true],
+      ["c", 2, false, false],
+      ["b", 1, true, true],
+      ["leaf", 2, false, false],
+    ]);
+    expect(rows.map(({ below }) => below)).toEqual([1, 0, 1, 0]);
   });
 
   test("has every CA once, each behind its parent, whatever is listed", () => {

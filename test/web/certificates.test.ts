@@ -7,7 +7,6 @@ import {
   type Certificate,
   isSought,
   nameOf,
-  pathOf,
   usualAuthority,
 } from "#web/pages/certificates/authorities.ts";
 import { csvHead, csvRow } from "#web/pages/certificates/csv.ts";
@@ -78,13 +77,6 @@ describe("the CA that is meant where none is named", () => {
     expect(usualAuthority([uncertified, below])).toBe(below);
     expect(usualAuthority([uncertified])).toBe(uncertified);
     expect(usualAuthority([])).toBeUndefined();
-  });
-
-  test("has a path to its root, which ends where one may not read on", () => {
-    expect(pathOf([below, policy, old, root], "below")).toEqual([below, policy, root]);
-    expect(pathOf([below, policy], "below")).toEqual([below, policy]);
-    const circle = [ca("a", { parent_id: "b" }), ca("b", { parent_id: "a" })];
-    expect(pathOf(circle, "a")).toHaveLength(2);
   });
 
   test("is found by name, serial in any spelling, and key", () => {

@@ -3,81 +3,104 @@
 import { useEffect } from "preact/hooks";
 import { hrefOf, hrefWith, type QueryChange, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import {
-  type Authority,
-  authorityOf,
-  usualAuthority,
-} from "#web/pages/certificates/authorities.ts";
-import { Everywhere, searched } from "#web/pages/certificates/everywhere.tsx";
+import { type Authority, usualAuthority } from "#web/pages/certificates/authorities.ts";
+import { Everywhere } from "#web/pages/certificates/everywhere.tsx";
 import { ExportDialog } from "#web/pages/certificates/export.tsx";
 import { everyCa, membersIn, Selection } from "#web/pages/certificates/filters.tsx";
 import { Inventory } from "#web/pages/certificates/inventory.tsx";
+import { NoAuthority } from "#web/pages/certificates/no-authority.tsx";
 import { CertificatePanel } from "#web/pages/certificates/panel.tsx";
-import { Asked } from "#web/ui/asked.tsx";
 import { Action } from "#web/ui/action.tsx";
-import { Copy } from "#web/ui/copy.tsx";
+import { Asked, Outcome, Waiting } from "#web/ui/asked.tsx";
+import { casMax } from "#web/ui/ca-pages.ts";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
+import { type NamedCa, useNamedCa } from "#web/ui/named-ca.ts";
 
 /** `/console/certificates/<ca>/<serial>`; the list beside it is in the query. */
-export function CertificatesPage({ rest }: { readonly rest: readonly string[] }) {
-  const { query } = useAddress();
+export function CertificatesPage({ rest: [caId, serial] }: { readonly rest: readonly string[] }) {
+  const address = useAddress();
+  const { query } = address;
+  const named = query.ca ?? (isSearch(query) ? everyCa : undefined);
+  useEffect(() => {
+    // The address says which list this is, so that a link to it shows the same.
+    if (named === undefined && caId !== undefined) {
+      visit(hrefWith(address, { ca: caId }), { replace: true });
+    }
+  }, [named, caId, address]);
+  const meant = named ?? caId;
+  if (meant === undefined) return <Unnamed />;
+  const selected = caId !== undefined && serial !== undefined ? { caId, serial } : undefined;
+  return <Certificates named={meant} selected={selected} />;
+}
+
+/** Goes on to the list that is meant where the address names none. */
+function Unnamed() {
+  const { tenant } = useAddress().query;
   return (
-    <Asked name="ca.list" members={{ limit: 500, tenant: query.tenant }} live={["ca.*"]}>
-      {({ items, has_more }) => <Certificates cas={items} more={has_more} rest={rest} />}
+    <Asked name="ca.list" members={{ limit: casMax, tenant }} live={["ca.*"]}>
+      {({ items }) => <Meant ca={usualAuthority(items)} />}
     </Asked>
   );
 }
 
-interface CertificatesProps {
-  readonly cas: readonly Authority[];
-  /** There are older CAs than these. */
-  readonly more: boolean;
-  readonly rest: readonly string[];
-}
-
-function Certificates({ cas, more, rest: [caId, serial] }: CertificatesProps) {
+function Meant({ ca }: { readonly ca: Authority | undefined }) {
   const address = useAddress();
-  const { query } = address;
-  const named = query.ca ?? (isSearch(query) ? everyCa : undefined);
-  const meant = authorityOf(cas, caId) ?? usualAuthority(cas);
   useEffect(() => {
-    // The address says which list this is, so that a link to it shows the same.
-    if (named === undefined && meant !== undefined) {
-      visit(hrefWith(address, { ca: meant.id }), { replace: true });
-    }
-  }, [named, meant, address]);
-  const ca = authorityOf(cas, named) ?? (named === undefined ? meant : undefined);
-  const everywhere = named === everyCa && cas.length > 0;
-  const selected = caId !== undefined && serial !== undefined ? { caId, serial } : undefined;
+    if (ca !== undefined) visit(hrefWith(address, { ca: ca.id }), { replace: true });
+  }, [ca, address]);
   return (
     <>
-      <Heads ca={ca} everywhere={everywhere} />
-      {cas.length === 0 ? (
-        <NoAuthority />
-      ) : (
-        <div class="beside">
-          <div class="list">
-            <Selection cas={cas} named={named} />
-            {more && <p class="quiet small">Only the newest 500 CAs can be chosen here.</p>}
-            {named === everyCa && <Everywhere cas={cas} selected={selected?.serial} />}
-            {named !== everyCa && ca === undefined && <NoSuchAuthority />}
-            {ca !== undefined && <Inventory ca={ca} selected={selected?.serial} />}
-          </div>
-          {selected !== undefined && (
-            <CertificatePanel
-              key={`${selected.caId} ${selected.serial}`}
-              cas={cas}
-              caId={selected.caId}
-              serial={selected.serial}
-            />
-          )}
-        </div>
-      )}
-      {ca !== undefined && <Export cas={[ca]} name={ca.label} />}
-      {everywhere && <Export cas={searched(cas)} name="every CA" />}
+      <Heading name="Certificates" />
+      {ca === undefined ? <NoAuthority /> : <Waiting />}
     </>
   );
+}
+
+interface CertificatesProps {
+  /** The id or label of a CA, or `everyCa`. */
+  readonly named: string;
+  readonly selected: { readonly caId: string; readonly serial: string } | undefined;
+}
+
+function Certificates({ named, selected }: CertificatesProps) {
+  const everywhere = named === everyCa;
+  const found = useNamedCa(everywhere ? undefined : named);
+  return (
+    <>
+      <Heads ca={found.ca} everywhere={everywhere} />
+      <div class="beside">
+        <div class="list">
+          <Selection named={named} />
+          {everywhere ? (
+            <Everywhere selected={selected?.serial} />
+          ) : (
+            <OfOne found={found} selected={selected?.serial} />
+          )}
+        </div>
+        {selected !== undefined && (
+          <CertificatePanel
+            key={`${selected.caId} ${selected.serial}`}
+            caId={selected.caId}
+            serial={selected.serial}
+          />
+        )}
+      </div>
+      {(everywhere || found.ca !== undefined) && <Export ca={found.ca} />}
+    </>
+  );
+}
+
+interface OfOneProps {
+  readonly found: NamedCa;
+  readonly selected: string | undefined;
+}
+
+function OfOne({ found: { ca, refused }, selected }: OfOneProps) {
+  if (ca !== undefined) return <Inventory ca={ca} selected={selected} />;
+  if (refused === undefined) return <Waiting />;
+  const isNone = refused.kind === "refused" && refused.refusal.status === 404;
+  return isNone ? <NoSuchAuthority /> : <Outcome reply={refused} />;
 }
 
 interface HeadsProps {
@@ -122,29 +145,12 @@ function Heads({ ca, everywhere }: HeadsProps) {
   );
 }
 
-interface ExportProps {
-  readonly cas: readonly Authority[];
-  readonly name: string;
-}
-
-function Export({ cas, name }: ExportProps) {
+/** Of one CA, or of all of them. */
+function Export({ ca }: { readonly ca: Authority | undefined }) {
   const { query } = useAddress();
   const { open, close } = useDialog();
   if (open !== "export") return null;
-  return <ExportDialog cas={cas} name={name} members={membersIn(query)} onClose={close} />;
-}
-
-function NoAuthority() {
-  const { query } = useAddress();
-  return (
-    <div class="empty">
-      <p>There is no certificate authority yet whose certificates you may see.</p>
-      <Action operation="ca.init_root" href={hrefOf(["authorities"], { tenant: query.tenant })}>
-        Go to the authorities
-      </Action>
-      <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />
-    </div>
-  );
+  return <ExportDialog ca={ca} members={membersIn(query)} onClose={close} />;
 }
 
 const NoSuchAuthority = () => (

@@ -98,7 +98,7 @@ interface ListProps<Name extends ListName> {
 export function List<Name extends ListName>(props: ListProps<Name>) {
   const { name, members, live, empty, above } = props;
   const address = useAddress();
-  const { cursor, page = "1" } = address.query;
+  const { cursor } = address.query;
   const paged =
     members === undefined
       ? undefined
@@ -114,7 +114,6 @@ export function List<Name extends ListName>(props: ListProps<Name>) {
   if (reply.kind !== "answered") return <Outcome reply={reply} />;
   // `Name` is a collection, so its answer is one.
   const answer = reply.answer as Answers[Name] & ListEnvelope<RowOf<Name>>;
-  const first = (Math.max(1, Number(page) || 1) - 1) * rowsOfPage;
   return (
     <div class="list" aria-busy={busy}>
       {above?.(answer)}
@@ -125,23 +124,25 @@ export function List<Name extends ListName>(props: ListProps<Name>) {
           <Table {...props} rows={answer.items} />
         </div>
       )}
-      <Pager answer={answer} first={first} page={Number(page) || 1} />
+      <Pager answer={answer} rows={rowsOfPage} />
     </div>
   );
 }
 
 interface PagerProps {
   readonly answer: ListEnvelope<unknown>;
-  readonly first: number;
-  readonly page: number;
+  /** Of a page. */
+  readonly rows: number;
 }
 
 /**
  * Cursors lead one way only, so the way back is the browser's own where one came from there, and
  * what the address keeps of the way where a link was opened in the middle.
  */
-function Pager({ answer, first, page }: PagerProps) {
+export function Pager({ answer, rows }: PagerProps) {
   const address = useAddress();
+  const page = Number(address.query.page) || 1;
+  const first = (Math.max(1, page) - 1) * rows;
   const { items, total, has_more, next_cursor } = answer;
   const back = () => {
     if (cameFrom(history.state) === page - 1 && page > 1) history.back();

@@ -1,8 +1,11 @@
 /** The CA that an address names by id or label, whether or not a list of CAs reaches to it. */
 
+import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import type { Reply } from "#web/api.ts";
+import type { Credential, Reply } from "#web/api.ts";
+import { actionsIn, useConsole, useLive } from "#web/console.ts";
 import { useAsked } from "./asked.tsx";
+import { caPages } from "./ca-pages.ts";
 
 export type Ca = Answers["ca.list"]["items"][number];
 
@@ -19,21 +22,51 @@ export function useNamedCa(named: string | undefined): NamedCa {
   const refused = shown.reply?.kind === "refused" ? shown.reply : undefined;
   // `ca.show` knows ids alone; people write labels into addresses.
   const asLabel = named !== undefined && named !== "" && refused?.refusal.status === 404;
-  const labelled = useAsked("ca.list", asLabel ? { q: named, limit: 500 } : undefined, ["ca.*"]);
+  const labelled = useLabelled(asLabel ? named : undefined);
   if (named === undefined) return {};
   if (shown.reply?.kind === "answered") {
     const { answer } = shown.reply;
     // An answer about the CA that was named before says nothing of this one.
     return isNamed(answer, named) ? { ca: answer } : {};
   }
-  if (refused === undefined || (asLabel && labelled.reply === undefined)) return {};
-  const items = labelled.reply?.kind === "answered" ? labelled.reply.answer.items : [];
-  const ca = asLabel ? caOf(items, named) : undefined;
+  if (refused === undefined || (asLabel && labelled === undefined)) return {};
+  const ca = asLabel ? labelled?.ca : undefined;
   return ca === undefined ? { refused } : { ca };
 }
 
 export const caOf = (cas: readonly Ca[], named: string | undefined): Ca | undefined =>
   cas.find((ca) => isNamed(ca, named));
+
+interface Labelled {
+  readonly label: string;
+  readonly ca: Ca | undefined;
+}
+
+/** Looked for among all whose names have the label in them, which may be more than a page. */
+function useLabelled(label: string | undefined): Labelled | undefined {
+  const { credential } = useConsole();
+  const [known, setKnown] = useState<Labelled>();
+  const [round, setRound] = useState(0);
+  const concerns = label === undefined ? undefined : actionsIn(["ca.*"]);
+  useLive(concerns, () => setRound((count) => count + 1));
+  useEffect(() => {
+    if (label === undefined) return;
+    const stop = new AbortController();
+    void labelledCa(label, credential, stop.signal).then((ca) => {
+      if (!stop.signal.aborted) setKnown({ label, ca });
+    });
+    return () => stop.abort();
+  }, [label, credential, round]);
+  return known?.label === label ? known : undefined;
+}
+
+async function labelledCa(label: string, credential: Credential, signal: AbortSignal) {
+  for await (const page of caPages({ q: label }, credential, signal)) {
+    const found = page.kind === "answered" ? caOf(page.answer.items, label) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 const isNamed = ({ id, label }: Ca, named: string | undefined): boolean =>
   id === named || label === named;

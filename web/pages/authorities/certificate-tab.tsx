@@ -2,11 +2,12 @@
 
 import { CertificateFields } from "#web/pages/certificates/fields.tsx";
 import { addressOf } from "#web/api.ts";
+import { Outcome } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
+import { useIssuers } from "#web/ui/issuers.ts";
 import { plainText } from "#web/ui/plain.ts";
 import { type Ca, caHref } from "./ca.ts";
-import { useAncestors } from "./relatives.ts";
 import { RequestText } from "./request-dialog.tsx";
 import { Pem } from "./pem.tsx";
 
@@ -56,7 +57,7 @@ function Certified({ ca, pem }: { readonly ca: Ca; readonly pem: string }) {
 
 /** Those that vouch for it, its issuer first, as far as this instance knows them. */
 function Above({ ca }: { readonly ca: Ca }) {
-  const ancestors = useAncestors(ca);
+  const issuers = useIssuers(ca.id);
   if (ca.external_chain !== undefined) {
     const count = ca.external_chain.split("-----BEGIN").length - 1;
     return (
@@ -71,16 +72,25 @@ function Above({ ca }: { readonly ca: Ca }) {
     );
   }
   if (ca.parent_id === undefined) return null;
+  const { cas = [], beyond = [], refused } = issuers ?? {};
+  const isOutside = cas.at(-1)?.csr !== undefined;
   return (
     <section class="card" aria-label="Above it">
       <h2>Above it</h2>
       <ol>
-        {ancestors.map(({ id, label, subject }) => (
+        {cas.slice(1).map(({ id, label, subject }) => (
           <li key={id}>
             <a href={caHref(id)}>{label}</a> <span class="quiet">{plainText(subject)}</span>
           </li>
         ))}
+        {beyond.length > 0 && (
+          <li class="quiet">
+            {beyond.length} more, {isOutside ? "of the external side" : "which you may not read"}.
+            The bundle has {beyond.length === 1 ? "its certificate" : "their certificates"}.
+          </li>
+        )}
       </ol>
+      <Outcome reply={refused} />
     </section>
   );
 }

@@ -5,14 +5,14 @@ import type { Reply } from "#web/api.ts";
 import { hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Copy, Serial } from "#web/ui/copy.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
+import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { save } from "#web/ui/download.tsx";
-import { useSend } from "#web/ui/form.tsx";
+import { Field, useSend } from "#web/ui/form.tsx";
 import { isWithheld, sendable } from "#web/ui/given.ts";
 import { Dialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Day } from "#web/ui/time.tsx";
-import { ChoiceField, TextField } from "#web/ui/fields.tsx";
+import { TextField } from "#web/ui/fields.tsx";
 import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
@@ -178,41 +178,28 @@ interface LocalSubjectProps extends Pick<SubjectFieldProps, "issuer" | "change" 
   readonly value: string;
 }
 
-/** By name where all of them fit into one page; by id where they do not. */
+/** Those that have a key in use; the others are shown with their state, which says why not. */
 function LocalSubject({ issuer, value, change, reply }: LocalSubjectProps) {
-  const { reply: listed } = useAsked("ca.list", { limit: 500 });
-  if (listed?.kind !== "answered" || listed.answer.has_more) {
-    return (
-      <TextField
-        label="Subject"
-        member="subject_ca_id"
-        reply={reply}
-        value={value}
-        onChange={(subject) => change({ subject })}
-        hint="The id of a CA of this instance."
-      />
-    );
-  }
-  const others = listed.answer.items.filter(
-    ({ id, status }) => id !== issuer.id && (status === "active" || status === "superseded"),
-  );
   return (
-    <ChoiceField
-      label="Subject"
-      member="subject_ca_id"
-      reply={reply}
-      value={value}
-      onChange={(subject) => change({ subject })}
-      choices={[{ value: "", label: "Choose…" }].concat(
-        others.map((ca) => ({
-          value: ca.id,
-          label: `${ca.label} (${ca.status}, ${keyWords(ca)})`,
-        })),
+    <Field label="Subject" member="subject_ca_id" reply={reply} hint="You must manage it too.">
+      {(control) => (
+        <CaChoice
+          control={control}
+          label="Subject"
+          value={value}
+          words={(ca) => subjectWords(ca, issuer)}
+          unfit={({ id, status }) => id === issuer.id || !vouchedFor.has(status)}
+          onChoose={(subject) => change({ subject })}
+        />
       )}
-      hint="You must manage it too."
-    />
+    </Field>
   );
 }
+
+const subjectWords = (ca: Ca, issuer: Ca): string =>
+  `${ca.label} (${ca.id === issuer.id ? "the issuer itself" : ca.status}, ${keyWords(ca)})`;
+
+const vouchedFor: ReadonlySet<string> = new Set(["active", "superseded"]);
 
 interface SignedProps {
   readonly issuer: Ca;

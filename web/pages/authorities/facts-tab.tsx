@@ -4,9 +4,9 @@ import { Fragment } from "preact";
 import { hrefWith } from "#web/address.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
-import { Asked, useAsked } from "#web/ui/asked.tsx";
+import { useAsked } from "#web/ui/asked.tsx";
 import { Copy, Fingerprint } from "#web/ui/copy.tsx";
-import { Table } from "#web/ui/list.tsx";
+import { List } from "#web/ui/list.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Day, Distance, Time } from "#web/ui/time.tsx";
@@ -152,30 +152,16 @@ function Below({ ca }: { readonly ca: Ca }) {
   return (
     <section class="list" aria-label="CAs below it">
       <h2>CAs below it</h2>
-      <Asked name="ca.list" members={{ parent_id: ca.id, limit: belowMax }} live={caActions}>
-        {({ items, total }) =>
-          items.length === 0 ? (
-            <p class="quiet">None.</p>
-          ) : (
-            <>
-              <div class="scroll">
-                <Table
-                  caption={`CAs below ${ca.label}`}
-                  columns={belowColumns}
-                  rows={items}
-                  keyOf={({ id }) => id}
-                  hrefOf={({ id }) => caHref(id)}
-                />
-              </div>
-              {total > items.length && (
-                <p class="quiet small">
-                  The newest {items.length} of {total.toLocaleString("en")}.
-                </p>
-              )}
-            </>
-          )
-        }
-      </Asked>
+      <List
+        name="ca.list"
+        members={{ parent_id: ca.id }}
+        caption={`CAs below ${ca.label}`}
+        columns={belowColumns}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => caHref(id)}
+        live={caActions}
+        empty={<p>None.</p>}
+      />
     </section>
   );
 }
@@ -223,5 +209,3 @@ function Remaining({ ca }: { readonly ca: Ca }) {
     </section>
   );
 }
-
-const belowMax = 100;

@@ -13,21 +13,28 @@ export interface Figures {
   readonly issued: number | undefined;
   readonly revoked: number | undefined;
   readonly list: Answers["crl.status"]["base"] | undefined;
+  /** CAs right below it, whatever page they are on; counted where not all are on this one. */
+  readonly below: number | undefined;
 }
 
 export interface FiguresOfTree {
+  /** True where some of the tree is on other pages. */
+  readonly isPart: boolean;
   readonly of: (id: string) => Figures | undefined;
   /** Its row is in sight. */
   readonly want: (id: string) => void;
 }
 
-/** While a tree is drawn. */
-export function useFigures(): FiguresOfTree {
+/** While a tree is drawn, of which this may be a part. */
+export function useFigures(isPart: boolean): FiguresOfTree {
   const { credential, feed } = useConsole();
   const [known, setKnown] = useState<ReadonlyMap<string, Figures>>(new Map());
   const loader = useMemo(
-    () => new FigureLoader(credential, (id, one) => setKnown((was) => new Map(was).set(id, one))),
-    [credential],
+    () =>
+      new FigureLoader(credential, isPart, (id, one) =>
+        setKnown((was) => new Map(was).set(id, one)),
+      ),
+    [credential, isPart],
   );
   useEffect(() => {
     const leave = feed.listen({
@@ -42,12 +49,13 @@ export function useFigures(): FiguresOfTree {
       loader.close();
     };
   }, [feed, loader]);
-  return { of: (id) => known.get(id), want: (id) => loader.want(id) };
+  return { isPart, of: (id) => known.get(id), want: (id) => loader.want(id) };
 }
 
-/** Three questions a CA, so many CAs at a time, and none more often than every few seconds. */
+/** A few questions a CA, so many CAs at a time, and none more often than every few seconds. */
 class FigureLoader {
   readonly #credential: Credential;
+  readonly #isPart: boolean;
   readonly #told: (id: string, figures: Figures) => void;
   readonly #stop = new AbortController();
   readonly #wanted = new Set<string>();
@@ -56,8 +64,13 @@ class FigureLoader {
   #running = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(credential: Credential, told: (id: string, figures: Figures) => void) {
+  constructor(
+    credential: Credential,
+    isPart: boolean,
+    told: (id: string, figures: Figures) => void,
+  ) {
     this.#credential = credential;
+    this.#isPart = isPart;
     this.#told = told;
   }
 
@@ -109,12 +122,18 @@ class FigureLoader {
       const reply = await replied(ask("crl.status", { id }, this.#credential, signal));
       return reply.kind === "answered" ? reply.answer.base : undefined;
     };
-    const [issued, revoked, base] = await Promise.all([
+    const children = async () => {
+      const asked = ask("ca.list", { parent_id: id, limit: 1 }, this.#credential, signal);
+      const reply = await replied(asked);
+      return reply.kind === "answered" ? reply.answer.total : undefined;
+    };
+    const [issued, revoked, base, below] = await Promise.all([
       total({}),
       total({ status: "revoked" }),
       list(),
+      this.#isPart ? children() : undefined,
     ]);
-    if (!signal.aborted) this.#told(id, { issued, revoked, list: base });
+    if (!signal.aborted) this.#told(id, { issued, revoked, list: base, below });
   }
 }
 

@@ -8,12 +8,18 @@ export interface TreeRow {
   readonly level: number;
   /** True where it has a parent that is not among those listed. */
   readonly severed: boolean;
+  /** True for one of another page, which stands there for those below it. */
+  readonly elsewhere: boolean;
+  /** How many of the rows stand right below it. */
+  readonly below: number;
 }
 
-/** Every CA once, whatever is listed. */
-export function treeOf(cas: readonly Ca[]): readonly TreeRow[] {
-  const ids = new Set(cas.map(({ id }) => id));
-  const below = Map.groupBy(cas, ({ parent_id }) =>
+/** Every CA once, whatever is listed; `above` are of other pages, with those below them here. */
+export function treeOf(cas: readonly Ca[], above: readonly Ca[] = []): readonly TreeRow[] {
+  const listed = new Set(cas.map(({ id }) => id));
+  const all = cas.concat(above.filter(({ id }) => !listed.has(id)));
+  const ids = new Set(all.map(({ id }) => id));
+  const below = Map.groupBy(all, ({ parent_id }) =>
     parent_id !== undefined && ids.has(parent_id) ? parent_id : "",
   );
   const rows: TreeRow[] = [];
@@ -21,10 +27,21 @@ export function treeOf(cas: readonly Ca[]): readonly TreeRow[] {
   const waiting = siblings(below.get("")).map((ca) => ({ ca, level: 1 }));
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const { ca, level } = next;
-    rows.push({ ca, level, severed: level === 1 && ca.parent_id !== undefined });
-    waiting.unshift(...siblings(below.get(ca.id)).map((one) => ({ ca: one, level: level + 1 })));
+    const children = siblings(below.get(ca.id));
+    const severed = level === 1 && ca.parent_id !== undefined;
+    rows.push({ ca, level, severed, elsewhere: !listed.has(ca.id), below: children.length });
+    waiting.unshift(...children.map((one) => ({ ca: one, level: level + 1 })));
   }
   return rows;
+}
+
+/** The ids of those that stand above some of these and are not among them. */
+export function missingAbove(cas: readonly Ca[]): readonly string[] {
+  const ids = new Set(cas.map(({ id }) => id));
+  const missing = cas.flatMap(({ parent_id }) =>
+    parent_id === undefined || ids.has(parent_id) ? [] : [parent_id],
+  );
+  return [...new Set(missing)];
 }
 
 function siblings(cas: readonly Ca[] = []): readonly Ca[] {

@@ -48,7 +48,10 @@ async function walk(
   signal: AbortSignal,
 ): Promise<readonly Ca[]> {
   const found: Ca[] = [];
-  for (let id = from[by]; id !== undefined && found.length < stepsMax; ) {
+  // As long as it is: a key may have been turned over every month. No id comes twice.
+  const seen = new Set([from.id]);
+  for (let id = from[by]; id !== undefined && !seen.has(id); ) {
+    seen.add(id);
     const reply = await replied(ask("ca.show", { id }, credential, signal));
     if (reply.kind !== "answered") break;
     found.push(reply.answer);
@@ -56,6 +59,3 @@ async function walk(
   }
   return found;
 }
-
-/** Longer than any path or lineage that is of use. */
-const stepsMax = 16;

@@ -6,13 +6,15 @@ import { hrefWith } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { casMax } from "#web/ui/ca-pages.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
-import { type Column, Table } from "#web/ui/list.tsx";
+import { type Column, Pager, Table } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Day, Distance } from "#web/ui/time.tsx";
+import { useAbove } from "./above.ts";
 import { caActions, caHref, holderWord, keyWords } from "./ca.ts";
 import { CreateDialog } from "./create-dialog.tsx";
 import { type FiguresOfTree, useFigures } from "./figures.ts";
@@ -63,47 +65,36 @@ interface TreeProps {
 }
 
 function Tree({ answer, busy }: TreeProps) {
-  const figures = useFigures();
-  const { items, total } = answer;
+  const { query } = useAddress();
+  const { items, total, has_more } = answer;
+  const isPaged = has_more || query.cursor !== undefined;
+  // What filters leave out is not wanted; what stands on other pages is.
+  const isPart = isPaged && query.q === undefined && query.status === undefined;
+  const figures = useFigures(isPart);
+  const above = useAbove(items, isPart);
   if (items.length === 0) return <NoAuthorities />;
   return (
     <div class="list" aria-busy={busy}>
+      {isPaged && (
+        <p class="quiet small">
+          Newest first, {casMax} at a time; filter by name to find one.
+          {isPart && " Each stands below its issuer, which may be of another page."}
+        </p>
+      )}
       <div class="scroll">
         <Table
           caption="Authorities, each below the one that signed it"
           columns={columnsOf(figures)}
-          rows={treeOf(items)}
+          rows={treeOf(items, above)}
           keyOf={({ ca }) => ca.id}
           hrefOf={({ ca }) => caHref(ca.id)}
         />
       </div>
-      <Rest answer={answer} />
+      {isPaged && <Pager answer={answer} rows={casMax} />}
       <p class="quiet small">
         {total.toLocaleString("en")} {total === 1 ? "authority" : "authorities"}
       </p>
     </div>
-  );
-}
-
-/** More than a page holds: the others are found by name, or page by page. */
-function Rest({ answer: { has_more, next_cursor } }: Pick<TreeProps, "answer">) {
-  const address = useAddress();
-  const { cursor } = address.query;
-  if (!has_more && cursor === undefined) return null;
-  return (
-    <nav class="pager" aria-label="Pages of the tree">
-      <span class="quiet">Newest first, {treeMax} at a time; filter by name to find one.</span>
-      {cursor !== undefined && (
-        <a class="button plain" href={hrefWith(address, { cursor: undefined })}>
-          Newest
-        </a>
-      )}
-      {has_more && (
-        <a class="button plain" href={hrefWith(address, { cursor: next_cursor })}>
-          Older <span aria-hidden="true">›</span>
-        </a>
-      )}
-    </nav>
   );
 }
 
@@ -155,9 +146,11 @@ interface NameCellProps {
 }
 
 /** Asks for the figures of its row when it is first in sight. */
-function NameCell({ row: { ca, level, severed }, figures }: NameCellProps) {
+function NameCell({ row, figures }: NameCellProps) {
+  const { ca, level, severed, elsewhere, below } = row;
   const place = useRef<HTMLSpanElement>(null);
   const { id, status, label } = ca;
+  const others = (figures.of(id)?.below ?? 0) - below;
   useEffect(() => {
     if (place.current === null || status === "pending") return;
     const observer = new IntersectionObserver((entries) => {
@@ -167,8 +160,8 @@ function NameCell({ row: { ca, level, severed }, figures }: NameCellProps) {
     });
     observer.observe(place.current);
     return () => observer.disconnect();
-    // `figures` is a new object each time the tree is drawn, and means the same.
-  }, [id, status]);
+    // `figures` is a new object each time the tree is drawn, and means the same while `want` does.
+  }, [id, status, figures.isPart]);
   return (
     <span ref={place} class={`level-${Math.min(level, levelMax)}`}>
       {severed && (
@@ -185,6 +178,10 @@ function NameCell({ row: { ca, level, severed }, figures }: NameCellProps) {
       <span class="unseen">, level {level}</span>
       {severed && <span class="unseen">, its issuer is not in this list</span>}
       {ca.csr !== undefined && <span class="quiet small"> external</span>}
+      {elsewhere && <span class="quiet small"> · other page</span>}
+      {others > 0 && (
+        <span class="quiet small"> · {others.toLocaleString("en")} more below it</span>
+      )}
     </span>
   );
 }
@@ -205,7 +202,7 @@ const countText = (count: number | undefined) => count?.toLocaleString("en") ?? 
 function membersOf(query: Readonly<Record<string, string>>): Questions["ca.list"] {
   const { q, status, tenant, cursor } = query;
   return {
-    limit: treeMax,
+    limit: casMax,
     ...(q === undefined ? {} : { q }),
     ...(status === undefined ? {} : { status }),
     ...(tenant === undefined ? {} : { tenant }),
@@ -225,7 +222,5 @@ const filters: readonly Filter[] = [
   },
 ];
 
-/** One page of the interface. */
-const treeMax = 500;
 /** Deeper ones stand no further to the right. */
 const levelMax = 6;

@@ -24,26 +24,6 @@ export function usualAuthority(cas: readonly Authority[]): Authority | undefined
   );
 }
 
-/** The CA an address names by id or label. */
-export const authorityOf = (
-  cas: readonly Authority[],
-  named: string | undefined,
-): Authority | undefined => cas.find(({ id, label }) => id === named || label === named);
-
-/** What a choice of CAs says of one: superseded and retired ones are not hidden. */
-export const authorityName = ({ label, status }: Authority): string =>
-  status === "active" ? label : `${label} (${status})`;
-
-/** The CAs from this one up to its root, as far as the caller may read them. */
-export function pathOf(cas: readonly Authority[], id: string): readonly Authority[] {
-  const path: Authority[] = [];
-  for (let next = authorityOf(cas, id); next !== undefined && !path.includes(next); ) {
-    path.push(next);
-    next = authorityOf(cas, next.parent_id);
-  }
-  return path;
-}
-
 /** What a certificate is called: its common name, else its first name, else its whole subject. */
 export const nameOf = ({ common_name, sans, subject, serial }: Certificate): string =>
   common_name || sans[0]?.replace(/^[a-z]+:/, "") || subject || serial;

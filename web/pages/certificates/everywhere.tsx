@@ -1,43 +1,29 @@
-/** What a search finds in all CAs: each is asked, a few at a time, and shown by itself. */
+/** What a search finds in all CAs: each that has some is a group, and it says how far it looked. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { hrefOf, hrefWith, type QueryChange, visit } from "#web/address.ts";
-import { ask, type Reply, replied } from "#web/api.ts";
 import { useAddress, useConsole, useLive } from "#web/console.ts";
-import type { Answers } from "#api/answers.ts";
-import { Outcome } from "#web/ui/asked.tsx";
+import { Outcome, useAsked } from "#web/ui/asked.tsx";
+import { wordsOf } from "#web/ui/ca-choice.tsx";
 import { Table } from "#web/ui/list.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
-import { type Authority, authoritiesOfDigest, authorityName, isSought } from "./authorities.ts";
+import type { Authority } from "./authorities.ts";
 import { isFiltered, membersIn } from "./filters.tsx";
 import { columns, panelHref } from "./inventory.tsx";
+import { NoAuthority } from "./no-authority.tsx";
+import { CaSearch, type Found, type Group, nothingFound } from "./search-cas.ts";
 
-interface EverywhereProps {
-  readonly cas: readonly Authority[];
-  readonly selected: string | undefined;
-}
-
-/** A group for each CA that has what is looked for. */
-export function Everywhere({ cas, selected }: EverywhereProps) {
-  const address = useAddress();
-  const { query } = address;
-  const asked = searched(cas);
-  const found = useFound(asked, membersIn(query));
-  const groups = found.flatMap(({ ca, reply }) =>
-    reply.kind === "answered" && reply.answer.total > 0 ? [{ ca, answer: reply.answer }] : [],
-  );
-  const refused = found.find(({ reply }) => reply.kind === "refused");
-  const total = groups.reduce((sum, { answer }) => sum + answer.total, 0);
-  const done = found.length === asked.length;
-  const own = useOfDigest(cas, query.certificate_sha256);
-  const nothing = done && total === 0;
-  useKeyInstead(nothing && own?.length === 0 && refused === undefined);
+/** `looked=…` in the address says how many CAs are looked in: a number, or `all`. */
+export function Everywhere({ selected }: { readonly selected: string | undefined }) {
+  const { query } = useAddress();
+  const found = useFound();
+  const { groups, own, refused, state } = found;
+  const nothing = state === "over" && found.unlisted === undefined && groups.length === 0;
+  useKeyInstead(nothing && own.length === 0 && refused.length === 0);
+  if (nothing && found.cas === 0) return <NoAuthority />;
   return (
     <>
-      <AuthoritiesFound
-        found={cas.filter((ca) => own?.includes(ca.id) || isSought(ca, query))}
-        query={query}
-      />
+      <AuthoritiesFound own={own} query={query} />
       {query.q !== undefined && (
         <p>
           <a href={hrefOf(["manual", "chapters"], { q: query.q })}>
@@ -45,34 +31,29 @@ export function Everywhere({ cas, selected }: EverywhereProps) {
           </a>
         </p>
       )}
-      {groups.map(({ ca, answer }) => (
-        <Group key={ca.id} ca={ca} answer={answer} selected={selected} />
+      {groups.slice(0, groupsMax).map((group) => (
+        <GroupTable key={group.ca.id} group={group} selected={selected} />
       ))}
-      <p class="quiet small" role="status">
-        {done
-          ? `${total.toLocaleString("en")} found in ${asked.length} CAs.`
-          : `Asking ${asked.length} CAs… ${found.length} have answered.`}
-        {cas.length > casMax && ` Only the newest ${casMax} are asked; choose another one above.`}
-      </p>
-      {refused && <Refusals found={found} first={refused.reply} />}
-      {nothing && own?.length === 0 && <NothingFound query={query} />}
+      <Others groups={groups.slice(groupsMax)} />
+      <Progress found={found} />
+      {refused.length > 0 && <Refusals refused={refused} />}
+      <Outcome reply={found.unlisted} />
+      {nothing && own.length === 0 && <NothingFound query={query} />}
     </>
   );
 }
 
-interface GroupProps {
-  readonly ca: Authority;
-  readonly answer: Answers["cert.list"];
+interface GroupTableProps {
+  readonly group: Group;
   readonly selected: string | undefined;
 }
 
-function Group({ ca, answer, selected }: GroupProps) {
-  const address = useAddress();
-  const { query } = address;
+function GroupTable({ group: { ca, answer }, selected }: GroupTableProps) {
+  const { query } = useAddress();
   return (
     <section class="list">
       <h2>
-        {authorityName(ca)} <span class="quiet small">{answer.total.toLocaleString("en")}</span>
+        {wordsOf(ca)} <span class="quiet small">{answer.total.toLocaleString("en")}</span>
       </h2>
       <div class="scroll">
         <Table
@@ -86,13 +67,79 @@ function Group({ ca, answer, selected }: GroupProps) {
       </div>
       {answer.has_more && (
         <p>
-          <a href={hrefWith(address, { ca: ca.id, key: undefined })}>
-            Show all {answer.total.toLocaleString("en")} of {ca.label}
-          </a>
+          <ShowAll ca={ca} total={answer.total} />
         </p>
       )}
     </section>
   );
+}
+
+interface ShowAllProps {
+  readonly ca: Authority;
+  readonly total: number;
+}
+
+function ShowAll({ ca, total }: ShowAllProps) {
+  const address = useAddress();
+  return (
+    <a href={hrefWith(address, { ca: ca.id, key: undefined, looked: undefined })}>
+      Show all {total.toLocaleString("en")} of {ca.label}
+    </a>
+  );
+}
+
+/** Beyond so many tables a line for each: a search that nearly everything fits stays readable. */
+function Others({ groups }: { readonly groups: readonly Group[] }) {
+  if (groups.length === 0) return null;
+  return (
+    <section>
+      <h2>In other CAs too</h2>
+      <ul class="plain">
+        {groups.map(({ ca, answer }) => (
+          <li key={ca.id}>
+            <ShowAll ca={ca} total={answer.total} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** How far it is, with the way to stop it and to go on. */
+function Progress({ found }: { readonly found: Found }) {
+  const address = useAddress();
+  const { looked, cas = 0, state } = found;
+  const goTo = (how: number | "all") => () =>
+    visit(hrefWith(address, { looked: how }), { replace: true });
+  return (
+    <div class="buttons">
+      <p class="quiet small" role="status">
+        {progressWords(found)}
+      </p>
+      {/* One button for both, so that whoever pressed it keeps the focus. */}
+      {(state === "paused" || (state === "running" && cas > looked)) && (
+        <button
+          type="button"
+          class="button"
+          onClick={goTo(state === "paused" ? "all" : Math.max(looked, 1))}
+        >
+          {state === "paused" ? "Look in the others too" : "Stop"}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function progressWords({ groups, looked, cas, unlisted, state }: Found): string {
+  if (state === "running" && cas === undefined) return "Asking…";
+  const through = looked.toLocaleString("en");
+  const of = `${through} of ${(cas ?? 0).toLocaleString("en")} CAs`;
+  if (state === "running") return `Looked in ${of}…`;
+  const sum = groups.reduce((total, { answer }) => total + answer.total, 0);
+  const found = `${sum.toLocaleString("en")} found in`;
+  if (state === "paused") return `${found} ${of}, the newest.`;
+  if (unlisted !== undefined) return `${found} ${of}; the others could not be listed.`;
+  return `${found} ${through} CAs.`;
 }
 
 /**
@@ -109,119 +156,114 @@ function useKeyInstead(isOfNone: boolean): void {
   }, [isOfNone, digest, key, address]);
 }
 
-/** So many that an answer comes soon: the newest ones. */
-export const searched = (cas: readonly Authority[]): readonly Authority[] => cas.slice(0, casMax);
-
 /** The address keeps saying which list this is when a row is opened. */
 const everyCaOf = ({ ca }: QueryChange): string => String(ca ?? "*");
 
-interface Found {
-  readonly ca: Authority;
-  readonly reply: Reply<Answers["cert.list"]>;
-}
-
-/** The answers that have come, in the order of the CAs. */
-function useFound(cas: readonly Authority[], members: QueryChange): readonly Found[] {
-  const { credential } = useConsole();
-  const [kept, setKept] = useState<{ readonly of: string; readonly found: readonly Found[] }>();
-  const [round, setRound] = useState(0);
-  const key = JSON.stringify([members, cas.map(({ id }) => id)]);
+/** What the search that the address means has found by now. */
+function useFound(): Found {
+  const { credential, feed } = useConsole();
+  const { query } = useAddress();
+  const { tenant, key, looked } = query;
+  const members = membersIn(query);
+  const [known, setKnown] = useState<{ readonly of: CaSearch; readonly found: Found }>();
+  const search = useMemo(() => {
+    const asking = { members, query: { ...members, key }, tenant, credential };
+    const made: CaSearch = new CaSearch(asking, (found) => setKnown({ of: made, found }));
+    return made;
+    // `members` is a new object each time.
+  }, [JSON.stringify(members), key, tenant, credential]);
+  useEffect(() => () => search.close(), [search]);
+  useEffect(() => search.until(boundOf(looked)), [search, looked]);
   useEffect(() => {
-    const stop = new AbortController();
-    const come = new Map<string, Found>();
-    const waiting = [...cas];
-    const work = async () => {
-      for (let ca = waiting.shift(); ca !== undefined; ca = waiting.shift()) {
-        const asked = { id: ca.id, limit: rowsOfGroup, ...members };
-        const reply = await replied(ask("cert.list", asked, credential, stop.signal));
-        if (stop.signal.aborted) return;
-        come.set(ca.id, { ca, reply });
-        setKept({ of: key, found: cas.flatMap(({ id }) => come.get(id) ?? []) });
-      }
+    // What is shown is kept true; that others come is not told of a search in all CAs.
+    const touched = new Set<string>();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const leave = feed.listen({
+      onEvents: (events) => {
+        for (const { ca_id, serial } of events) {
+          if (ca_id !== undefined && search.shows(ca_id, serial)) touched.add(ca_id);
+        }
+        if (touched.size === 0) return;
+        timer ??= setTimeout(() => {
+          timer = undefined;
+          search.again(new Set(touched));
+          touched.clear();
+        }, againMs);
+      },
+    });
+    return () => {
+      leave();
+      clearTimeout(timer);
     };
-    for (let worker = 0; worker < atOnce; worker++) void work();
-    return () => stop.abort();
-    // `key` stands for the CAs and the members, which are new objects each time.
-  }, [key, credential, round]);
-  // Answers to what was asked before say nothing of this.
-  const found = kept?.of === key ? kept.found : [];
-  const shown = new Set(
-    found.flatMap(({ reply }) =>
-      reply.kind === "answered" ? reply.answer.items.map(({ serial }) => serial) : [],
-    ),
-  );
-  // What is shown is kept true; that others come is not told of a search in all CAs.
+  }, [feed, search]);
+  // Of what was missed, and of what this page has done itself, nobody says which CA it concerns.
   useLive(
-    ({ serial }) => serial !== undefined && shown.has(serial),
-    () => setRound((count) => count + 1),
+    () => false,
+    () => search.again(),
   );
-  return found;
+  return known?.of === search ? known.found : nothingFound;
 }
 
-interface RefusalsProps {
-  readonly found: readonly Found[];
-  readonly first: Reply<unknown>;
+/** In how many CAs; the first ones by themselves, since an answer to that comes soon. */
+function boundOf(looked: string | undefined): number {
+  if (looked === "all") return Number.MAX_SAFE_INTEGER;
+  return looked !== undefined && /^\d{1,9}$/.test(looked) ? Number(looked) : firstMax;
 }
 
 /** The first stands for all: what one CA refuses of a search the others do too, as a rule. */
-function Refusals({ found, first }: RefusalsProps) {
-  const refused = found.filter(({ reply }) => reply.kind === "refused");
+function Refusals({ refused }: Pick<Found, "refused">) {
+  const named = refused.slice(0, namesMax).map(({ ca }) => ca.label);
   return (
     <div>
       <p class="small">
-        {refused.length} CAs were not searched: {refused.map(({ ca }) => ca.label).join(", ")}.
+        {refused.length.toLocaleString("en")} CAs were not searched: {named.join(", ")}
+        {refused.length > namesMax && ` and ${refused.length - namesMax} more`}.
       </p>
-      <Outcome reply={first} />
+      <Outcome reply={refused[0]?.reply} />
     </div>
   );
 }
 
-/**
- * The ids of the CAs whose own certificate has the SHA-256 that is looked for; undefined until all
- * of them have been digested.
- */
-function useOfDigest(
-  cas: readonly Authority[],
-  digest: string | undefined,
-): readonly string[] | undefined {
-  const [known, setKnown] = useState<{
-    readonly digest: string;
-    readonly ids: readonly string[];
-  }>();
-  useEffect(() => {
-    if (digest === undefined) return;
-    let current = true;
-    const take = (ids: readonly string[]) => current && setKnown({ digest, ids });
-    authoritiesOfDigest(cas, digest).then(take, () => take([]));
-    return () => {
-      current = false;
-    };
-  }, [cas, digest]);
-  if (digest === undefined) return [];
-  return known?.digest === digest ? known.ids : undefined;
-}
-
 interface AuthoritiesFoundProps {
-  readonly found: readonly Authority[];
+  readonly own: readonly Authority[];
   readonly query: QueryChange;
 }
 
-/** CAs are in no inventory; whoever looks for one by name, serial or key finds it all the same. */
-function AuthoritiesFound({ found, query }: AuthoritiesFoundProps) {
+/**
+ * CAs are in no inventory; whoever looks for one by name, serial or key finds it all the same. By
+ * name the server knows all of them, else those that were looked at.
+ */
+function AuthoritiesFound({ own, query }: AuthoritiesFoundProps) {
+  const { tenant } = useAddress().query;
+  const q = typeof query.q === "string" ? query.q : undefined;
+  const asked = q === undefined ? undefined : { q, tenant, limit: namesMax };
+  const { reply } = useAsked("ca.list", asked, ["ca.*"]);
+  const named = reply?.kind === "answered" && q !== undefined ? reply.answer : undefined;
+  const others = own.filter(({ id }) => named?.items.every((one) => one.id !== id) ?? true);
+  const found = (named?.items ?? []).concat(others);
+  const more = Math.max(found.length, named?.total ?? 0) - namesMax;
   if (found.length === 0) return null;
   return (
     <section>
       <h2>Certificate authorities</h2>
       <ul class="plain">
-        {found.slice(0, rowsOfGroup).map((ca) => (
+        {found.slice(0, namesMax).map((ca) => (
           <li key={ca.id}>
-            <a href={hrefOf(["authorities", ca.id], { tenant: query.tenant })}>
-              {authorityName(ca)}
-            </a>{" "}
+            <a href={hrefOf(["authorities", ca.id], { tenant })}>{wordsOf(ca)}</a>{" "}
             <span class="quiet">{plainText(ca.subject)}</span>
           </li>
         ))}
       </ul>
+      {more > 0 && named?.has_more === true && (
+        <p>
+          <a href={hrefOf(["authorities"], { q, tenant })}>
+            All {named.total.toLocaleString("en")} of this name
+          </a>
+        </p>
+      )}
+      {more > 0 && named?.has_more !== true && (
+        <p class="quiet small">{more.toLocaleString("en")} more fit; type more of it.</p>
+      )}
     </section>
   );
 }
@@ -261,6 +303,9 @@ function NothingFound({ query }: { readonly query: QueryChange }) {
   );
 }
 
-const rowsOfGroup = 5;
-const casMax = 40;
-const atOnce = 4;
+/** CAs that are looked in by themselves: a second or two. */
+const firstMax = 200;
+/** Groups that are drawn as tables. */
+const groupsMax = 50;
+const namesMax = 5;
+const againMs = 500;

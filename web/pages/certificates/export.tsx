@@ -1,58 +1,37 @@
-/** The list as a file: the page reads it in parts and writes it, up to a bound that it says. */
+/** The list as a file: the page reads it in parts and writes it, and says what it does not hold. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { QueryChange } from "#web/address.ts";
-import { ask, type Reply, replied } from "#web/api.ts";
-import { useConsole } from "#web/console.ts";
+import { useAddress, useConsole } from "#web/console.ts";
 import { Outcome } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import type { Authority } from "./authorities.ts";
-import { csvHead, csvRow } from "./csv.ts";
+import { type Export, rowsMax, startedExport, takeEach } from "./export-rows.ts";
 
 interface ExportDialogProps {
-  /** One, or those that are searched; read one after the other. */
-  readonly cas: readonly Authority[];
-  readonly name: string;
+  /** Every CA that the caller may see where it is undefined. */
+  readonly ca: Authority | undefined;
   /** The filters of the list. */
   readonly members: QueryChange;
   readonly onClose: () => void;
 }
 
 /** Reads when told to; closing it ends that. */
-export function ExportDialog({ cas, name, members, onClose }: ExportDialogProps) {
-  const { read, total, reading, refused, begin } = useReading(cas, members);
-  const [only] = cas.length === 1 ? cas : [];
-  const whole = total === undefined || total <= rowsMax;
+export function ExportDialog({ ca, members, onClose }: ExportDialogProps) {
+  const { known, reading, begin } = useReading(ca, members);
   return (
-    <Dialog title={`Export certificates of ${name}`} onClose={onClose}>
+    <Dialog title={`Export certificates of ${ca?.label ?? "every CA"}`} onClose={onClose}>
       <p>
-        The certificates that the filters select become a CSV file, newest first, without the
-        certificates themselves. At most {rowsMax.toLocaleString("en")} rows are written.
+        The certificates that the filters select become a CSV file, newest first
+        {ca === undefined && " and CA after CA"}, without the certificates themselves. At most{" "}
+        {rowsMax.toLocaleString("en")} rows are written.
       </p>
       <p role="status">
-        {read > 0 && total !== undefined && (
-          <>
-            {read.toLocaleString("en")} of {Math.min(total, rowsMax).toLocaleString("en")} rows read
-            {!reading && refused === undefined && "; the file has been saved"}.
-          </>
-        )}
-        {read === 0 && reading && "Asking…"}
+        {known !== undefined && <Progress of={known} everyCa={ca === undefined} />}
       </p>
-      {!whole && (
-        <p class="notice warn">
-          {`The list has ${total.toLocaleString("en")} rows, more than the file holds.`} Choose
-          filters that select fewer{only === undefined && "."}
-          {only !== undefined && (
-            <>
-              , or have the command line write all of them:{" "}
-              <Copy text={`pkid cert list --ca ${only.label} --csv --all`} name="command" />
-            </>
-          )}
-        </p>
-      )}
-      <Outcome reply={refused} />
+      {known !== undefined && <Missing of={known} ca={ca} />}
       <div class="buttons">
         <button type="button" class="button plain" onClick={onClose}>
           {reading ? "Stop" : "Close"}
@@ -65,48 +44,86 @@ export function ExportDialog({ cas, name, members, onClose }: ExportDialogProps)
   );
 }
 
-function useReading(cas: readonly Authority[], members: QueryChange) {
+interface ProgressProps {
+  readonly of: Export;
+  readonly everyCa: boolean;
+}
+
+function Progress({ of: { rows, total, looked, cas, end }, everyCa }: ProgressProps) {
+  if (total === undefined) return <>Asking…</>;
+  const most = Math.min(total, rowsMax);
+  return (
+    <>
+      {rows.toLocaleString("en")} of {most.toLocaleString("en")} rows read
+      {everyCa && ` in ${looked.toLocaleString("en")} of ${cas.toLocaleString("en")} CAs`}
+      {end === "saved" && "; the file has been saved"}
+      {end === "stopped" && "; nothing has been saved"}.
+    </>
+  );
+}
+
+interface MissingProps {
+  readonly of: Export;
+  readonly ca: Authority | undefined;
+}
+
+/** Whatever the file does not hold, or why there is none. */
+function Missing({ of: { total = 0, withheld, refused }, ca }: MissingProps) {
+  return (
+    <>
+      {total > rowsMax && (
+        <p class="notice warn">
+          {`The list has ${total.toLocaleString("en")} rows, more than the file holds.`} Choose
+          filters that select fewer{ca === undefined && ", or one CA"}
+          {ca === undefined && "."}
+          {ca !== undefined && (
+            <>
+              , or have the command line write all of them:{" "}
+              <Copy text={`pkid cert list --ca ${ca.label} --csv --all`} name="command" />
+            </>
+          )}
+        </p>
+      )}
+      {withheld.length > 0 && (
+        <div class="notice warn">
+          <p>
+            The file has nothing of{" "}
+            {withheld.length === 1
+              ? "one CA, which"
+              : `${withheld.length.toLocaleString("en")} CAs, which`}{" "}
+            refused it: {withheld.slice(0, namesMax).join(", ")}
+            {withheld.length > namesMax && ` and ${withheld.length - namesMax} more`}.
+          </p>
+        </div>
+      )}
+      <Outcome reply={refused} />
+    </>
+  );
+}
+
+function useReading(ca: Authority | undefined, members: QueryChange) {
   const { credential } = useConsole();
-  const [read, setRead] = useState(0);
-  const [total, setTotal] = useState<number>();
+  const { tenant } = useAddress().query;
+  const [known, setKnown] = useState<Export>();
   const [reading, setReading] = useState(false);
-  const [refused, setRefused] = useState<Reply<unknown>>();
   const stop = useRef(new AbortController());
   useEffect(() => () => stop.current.abort(), []);
   const begin = async () => {
-    setReading(true);
-    setRefused(undefined);
     const { signal } = stop.current;
-    const lines = [csvHead()];
-    let before = 0;
-    for (const { id } of cas) {
-      let cursor: string | undefined;
-      let found = 0;
-      do {
-        const limit = Math.min(500, Math.max(1, rowsMax + 1 - lines.length));
-        const asked = { id, limit, ...members, cursor };
-        const reply = await replied(ask("cert.list", asked, credential, signal));
-        if (signal.aborted) return;
-        if (reply.kind !== "answered") {
-          setRefused(reply);
-          setReading(false);
-          return;
-        }
-        const { items, next_cursor } = reply.answer;
-        lines.push(...items.slice(0, rowsMax + 1 - lines.length).map(csvRow));
-        found = reply.answer.total;
-        setTotal(before + found);
-        setRead(lines.length - 1);
-        cursor = next_cursor === "" ? undefined : next_cursor;
-      } while (cursor !== undefined && lines.length <= rowsMax);
-      before += found;
+    setReading(true);
+    const asking = { ca, tenant, members, credential, signal };
+    const { lines, ended } = await takeEach(asking, startedExport, setKnown);
+    if (signal.aborted) return;
+    if (ended.end === "saved") {
+      const name = ca === undefined ? "certificates" : `${ca.label}-certificates`;
+      // A file goes its way without this page, so its name says what it is.
+      const isWhole = (ended.total ?? 0) <= rowsMax && ended.withheld.length === 0;
+      const file = isWhole ? `${name}.csv` : `${name}-incomplete.csv`;
+      save(file, new Blob([...lines], { type: "text/csv" }));
     }
-    const [only] = cas.length === 1 ? cas : [];
-    const file = only === undefined ? "certificates.csv" : `${only.label}-certificates.csv`;
-    save(file, new Blob(lines, { type: "text/csv" }));
     setReading(false);
   };
-  return { read, total, reading, refused, begin: () => void begin() };
+  return { known, reading, begin: () => void begin() };
 }
 
-const rowsMax = 10_000;
+const namesMax = 20;

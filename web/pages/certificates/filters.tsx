@@ -3,43 +3,35 @@
 import { hrefWith, type QueryChange, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
+import { CaChoice, wordsOf } from "#web/ui/ca-choice.tsx";
 import { type Choice, type Filter, Filters } from "#web/ui/filters.tsx";
-import { type Authority, authorityName, authorityOf } from "./authorities.ts";
 import { serverNow } from "#web/server-clock.ts";
 
 /** Stands in the address for all CAs; no label has this character. */
 export const everyCa = "*";
 
 interface SelectionProps {
-  readonly cas: readonly Authority[];
-  /** As the address names it. */
-  readonly named: string | undefined;
+  /** As the address names it; empty where it names none. */
+  readonly named: string;
 }
 
 /** The chips above the list. */
-export function Selection({ cas, named }: SelectionProps) {
+export function Selection({ named }: SelectionProps) {
   const address = useAddress();
   const { reply } = useAsked("profile.list", {});
   const profiles = reply?.kind === "answered" ? reply.answer.items.map(({ name }) => name) : [];
-  const chosen = named === everyCa ? everyCa : (authorityOf(cas, named)?.id ?? "");
   return (
     <div class="chips">
-      <select
-        class="chip"
-        aria-label="Certificate authority"
-        value={chosen}
-        onChange={({ currentTarget }) =>
-          visit(hrefWith(address, { ca: currentTarget.value, key: undefined }))
-        }
-      >
-        {chosen === "" && <option value="">CA…</option>}
-        <option value={everyCa}>CA: every one</option>
-        {cas.map((ca) => (
-          <option key={ca.id} value={ca.id}>
-            CA: {authorityName(ca)}
-          </option>
-        ))}
-      </select>
+      <CaChoice
+        label="Certificate authority"
+        value={named}
+        tenant={address.query.tenant}
+        needed
+        besides={[{ value: everyCa, label: "CA: every one" }]}
+        words={(ca) => `CA: ${wordsOf(ca)}`}
+        chip
+        onChoose={(ca) => visit(hrefWith(address, { ca, key: undefined, looked: undefined }))}
+      />
       <Filters filters={filters(profiles)} />
     </div>
   );

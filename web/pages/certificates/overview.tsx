@@ -6,20 +6,21 @@ import { Fingerprint, Serial } from "#web/ui/copy.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Time } from "#web/ui/time.tsx";
-import { type Authority, authorityOf, type Certificate } from "./authorities.ts";
+import type { Authority, Certificate } from "./authorities.ts";
 import { useDecoded } from "./decoding.ts";
 
 interface OverviewProps {
   readonly certificate: Certificate;
-  readonly cas: readonly Authority[];
+  /** The CA of it, where it is known. */
+  readonly ca: Authority | undefined;
 }
 
 /** Who it is for, and where it comes from. */
-export function CertificateOverview({ certificate, cas }: OverviewProps) {
+export function CertificateOverview({ certificate, ca }: OverviewProps) {
   return (
     <dl>
       <Identity certificate={certificate} />
-      <Origin certificate={certificate} cas={cas} />
+      <Origin certificate={certificate} ca={ca} />
     </dl>
   );
 }
@@ -85,7 +86,7 @@ const digestOfPem = async (pem: string): Promise<string> =>
 
 const unknown = () => "unknown";
 
-function Origin({ certificate, cas }: OverviewProps) {
+function Origin({ certificate, ca }: OverviewProps) {
   const { tenant } = useAddress().query;
   const { ca_id, requested_by, created_at, marker, crl_partition } = certificate;
   const theirs = { actor: requested_by, action: "cert.*", ca: ca_id, tenant };
@@ -93,9 +94,7 @@ function Origin({ certificate, cas }: OverviewProps) {
     <>
       <dt>Issued by</dt>
       <dd>
-        <a href={hrefOf(["authorities", ca_id], { tenant })}>
-          {authorityOf(cas, ca_id)?.label ?? ca_id}
-        </a>
+        <a href={hrefOf(["authorities", ca_id], { tenant })}>{ca?.label ?? ca_id}</a>
       </dd>
       <dt>Requested by</dt>
       <dd>

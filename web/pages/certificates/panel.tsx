@@ -7,11 +7,13 @@ import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
+import { certificatesAbove, type Issuers, noChain, useIssuers } from "#web/ui/issuers.ts";
 import { Panel } from "#web/ui/layers.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Distance, Time } from "#web/ui/time.tsx";
-import { type Authority, authorityOf, type Certificate, nameOf, pathOf } from "./authorities.ts";
+import { pathOf, pemOf } from "#web/x509/paths.ts";
+import { type Authority, type Certificate, nameOf } from "./authorities.ts";
 import { CertificateChain } from "./chain.tsx";
 import { CertificateDialog } from "./dialogs.tsx";
 import { CertificateEvents } from "./history.tsx";
@@ -23,16 +25,16 @@ import { whyNotReleased, whyNotRenewed, whyNotRevoked, whyNotSuspended } from ".
 import { Transparency } from "./transparency.tsx";
 
 interface PanelProps {
-  readonly cas: readonly Authority[];
   readonly caId: string;
   readonly serial: string;
 }
 
 /** Of the certificate that the path names. */
-export function CertificatePanel({ cas, caId, serial }: PanelProps) {
+export function CertificatePanel({ caId, serial }: PanelProps) {
   const { query } = useAddress();
   const { reply, refresh } = useAsked("cert.show", { id: caId, serial });
   const certificate = reply?.kind === "answered" ? reply.answer : undefined;
+  const issuers = useIssuers(caId);
   useLive((event) => event.serial === certificate?.serial && event.ca_id === caId, refresh);
   const closeHref = hrefOf(["certificates"], listQuery(query));
   if (certificate === undefined) {
@@ -42,7 +44,7 @@ export function CertificatePanel({ cas, caId, serial }: PanelProps) {
       </Panel>
     );
   }
-  const ca = authorityOf(cas, caId);
+  const ca = issuers?.cas[0];
   return (
     <Panel
       title={<Breaking text={plainText(nameOf(certificate))} />}
@@ -51,8 +53,8 @@ export function CertificatePanel({ cas, caId, serial }: PanelProps) {
     >
       <Standing certificate={certificate} />
       <Tabs />
-      <Tab certificate={certificate} cas={cas} />
-      <Files certificate={certificate} cas={cas} />
+      <Tab certificate={certificate} issuers={issuers} />
+      <Files certificate={certificate} issuers={issuers} />
       <CertificateDialog certificate={certificate} ca={ca} onChange={refresh} />
     </Panel>
   );
@@ -140,16 +142,17 @@ function Tabs() {
 
 interface TabProps {
   readonly certificate: Certificate;
-  readonly cas: readonly Authority[];
+  /** Undefined until they are known. */
+  readonly issuers: Issuers | undefined;
 }
 
-function Tab({ certificate, cas }: TabProps) {
+function Tab({ certificate, issuers }: TabProps) {
   const { tab } = useAddress().query;
   switch (tab) {
     case "fields":
       return <CertificateFields pem={certificate.certificate} />;
     case "chain":
-      return <CertificateChain certificate={certificate} cas={cas} />;
+      return <CertificateChain certificate={certificate} issuers={issuers} />;
     case "logs":
       return <Transparency certificate={certificate} />;
     case "events":
@@ -157,44 +160,55 @@ function Tab({ certificate, cas }: TabProps) {
     case "dns":
       return <Pinning certificate={certificate} />;
     default:
-      return <CertificateOverview certificate={certificate} cas={cas} />;
+      return <CertificateOverview certificate={certificate} ca={issuers?.cas[0]} />;
   }
 }
 
 /** The files of it, made here from what the page has. */
-function Files({ certificate, cas }: TabProps) {
+function Files({ certificate, issuers }: TabProps) {
   const { certificate: pem, serial, pruned } = certificate;
   if (pruned === true) {
     return <p class="quiet small">Its octets were removed after its time, as is configured.</p>;
   }
   const der = decodePem(pem, ["CERTIFICATE"]);
-  const path = pathOf(cas, certificate.ca_id);
-  // EXT-6: the root is what relying parties have already.
-  const below = path.filter(({ parent_id }) => parent_id !== undefined);
-  const chain = [pem, ...below.map(({ certificate: above }) => above ?? "")].join("");
+  const above = issuers && certificatesAbove(issuers);
+  const chain = der && above && pemOf(pathOf(der, above));
   const saved = (name: string, part: BlobPart, type: string) => () =>
     save(name, new Blob([part], { type }));
   return (
-    <div class="buttons">
-      <button type="button" class="button" onClick={saved(`${serial}.pem`, pem, pemType)}>
-        PEM
-      </button>
-      {der !== undefined && (
+    <>
+      <div class="buttons">
+        <button type="button" class="button" onClick={saved(`${serial}.pem`, pem, pemType)}>
+          PEM
+        </button>
+        {der !== undefined && (
+          <button
+            type="button"
+            class="button"
+            onClick={saved(`${serial}.der`, Uint8Array.from(der), "application/pkix-cert")}
+          >
+            DER
+          </button>
+        )}
         <button
           type="button"
           class="button"
-          onClick={saved(`${serial}.der`, Uint8Array.from(der), "application/pkix-cert")}
+          disabled={chain === undefined}
+          onClick={saved(`${serial}-chain.pem`, chain ?? "", pemType)}
         >
-          DER
+          Chain
         </button>
+        <Copy text={pem} name="PEM">
+          copy PEM
+        </Copy>
+      </div>
+      {issuers !== undefined && chain === undefined && (
+        <>
+          <p class="quiet small">{noChain}</p>
+          <Outcome reply={issuers.refused} />
+        </>
       )}
-      <button type="button" class="button" onClick={saved(`${serial}-chain.pem`, chain, pemType)}>
-        Chain
-      </button>
-      <Copy text={pem} name="PEM">
-        copy PEM
-      </Copy>
-    </div>
+    </>
   );
 }
 

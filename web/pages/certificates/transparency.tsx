@@ -51,18 +51,23 @@ export function Transparency({ certificate }: { readonly certificate: Certificat
 
 function Inclusion({ ca, serial }: { readonly ca: string; readonly serial: string }) {
   return (
-    <Asked name="ct.inclusion" members={{ ca, serial, limit: 50 }} live={["ct.*"]}>
-      {({ items }) =>
-        items.map((row) => (
-          <dl key={row.log_id}>
-            <dt>{row.log_name || row.log_id}</dt>
-            <dd>
-              <Status word={row.status} /> <Time at={row.included_at ?? row.last_checked_at} />
-              {row.last_error !== undefined && <div class="small">{row.last_error}</div>}
-            </dd>
-          </dl>
-        ))
-      }
+    <Asked name="ct.inclusion" members={{ ca, serial, limit: logsMax }} live={["ct.*"]}>
+      {({ items, total }) => (
+        <>
+          {items.map((row) => (
+            <dl key={row.log_id}>
+              <dt>{row.log_name || row.log_id}</dt>
+              <dd>
+                <Status word={row.status} /> <Time at={row.included_at ?? row.last_checked_at} />
+                {row.last_error !== undefined && <div class="small">{row.last_error}</div>}
+              </dd>
+            </dl>
+          ))}
+          {total > items.length && (
+            <p class="quiet small">And {(total - items.length).toLocaleString("en")} more logs.</p>
+          )}
+        </>
+      )}
     </Asked>
   );
 }
@@ -77,5 +82,7 @@ async function sctsIn(pem: string): Promise<readonly FoundSct[]> {
   return list === undefined ? none() : parseScts(list.value);
 }
 
+/** One page of the interface. */
+const logsMax = 500;
 const sctList = "1.3.6.1.4.1.11129.2.4.2";
 const none = (): readonly FoundSct[] => [];

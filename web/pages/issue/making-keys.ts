@@ -1,6 +1,6 @@
 /** Keys and requests for the rows that have names alone, and files for what became of them. */
 
-import { certificatesIn, spkiOf } from "./certificates.ts";
+import { certificatesIn, spkiOf } from "#web/x509/paths.ts";
 import type { DoneItem } from "./bulk-run.ts";
 import { csvText } from "./csv.ts";
 import { fileStem } from "./file-names.ts";

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { useKeyring } from "#web/keyring.ts";
 import { Fingerprint } from "#web/ui/copy.tsx";
-import { spkiOf } from "./certificates.ts";
+import { spkiOf } from "#web/x509/paths.ts";
 import { sizeFault } from "#web/file-size.ts";
 import { FileField } from "#web/ui/file-field.tsx";
 import { PageKey } from "./page-key.ts";

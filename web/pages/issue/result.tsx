@@ -1,18 +1,16 @@
 /** A certificate that was issued: its files, its key where this tab has it, and what to do now. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
-import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
-import { useConsole } from "#web/console.ts";
 import { useKeyring } from "#web/keyring.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Serial } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
 import { Heading } from "#web/ui/heading.tsx";
+import { certificatesAbove, noChain, useIssuers } from "#web/ui/issuers.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
-import { certificatesIn, pathOf, pemOf } from "./certificates.ts";
+import { certificatesIn, pathOf, pemOf } from "#web/x509/paths.ts";
 import { fileStem } from "./file-names.ts";
 import { InstallHints } from "./install-hints.tsx";
 import { ResultKey } from "./result-key.tsx";
@@ -33,8 +31,8 @@ type Issued = Answers["cert.show"];
 /** At an address of its own, so that it can be come back to. */
 export function Result({ caId, serial, above }: ResultProps) {
   const { reply } = useAsked("cert.show", { id: caId, serial }, ["cert.*"]);
-  const bundle = useBundle(caId);
-  if (reply === undefined || bundle === undefined) {
+  const issuers = useIssuers(caId);
+  if (reply === undefined || issuers === undefined) {
     return (
       <>
         <Heading name="Certificate" above={above} />
@@ -42,28 +40,31 @@ export function Result({ caId, serial, above }: ResultProps) {
       </>
     );
   }
-  if (reply.kind !== "answered" || bundle.kind !== "answered") {
+  const chain = certificatesAbove(issuers);
+  if (reply.kind !== "answered" || chain === undefined) {
     return (
       <>
         <Heading name="Certificate" above={above} />
-        <Outcome reply={reply.kind === "answered" ? bundle : reply} />
+        {chain === undefined && <p>{noChain}</p>}
+        <Outcome reply={reply.kind === "answered" ? issuers.refused : reply} />
       </>
     );
   }
-  return <Shown issued={reply.answer} bundle={bundle.answer} above={above} />;
+  return <Shown issued={reply.answer} issuers={chain} above={above} />;
 }
 
 interface ShownProps {
   readonly issued: Issued;
-  readonly bundle: string;
+  /** DER of the certificates above it, nearest first. */
+  readonly issuers: readonly Uint8Array[];
   readonly above: readonly Above[];
 }
 
-function Shown({ issued, bundle, above }: ShownProps) {
+function Shown({ issued, issuers, above }: ShownProps) {
   const { ca_id, serial, common_name, subject, sans } = issued;
   const kept = useKeyring().find(issued.public_key_fingerprint);
   const [leaf] = certificatesIn(issued.certificate);
-  const path = leaf === undefined ? [] : pathOf(leaf, certificatesIn(bundle));
+  const path = leaf === undefined ? [] : pathOf(leaf, issuers);
   const stem = fileStem(common_name || sans[0]?.replace(/^[a-zA-Z]+:/, "") || serial);
   return (
     <>
@@ -152,21 +153,4 @@ function Files({ path, stem }: FilesProps) {
       ))}
     </div>
   );
-}
-
-/** The certificates of the CA as it hands them out. */
-function useBundle(caId: string): Reply<string> | undefined {
-  const { credential } = useConsole();
-  const [bundle, setBundle] = useState<Reply<string>>();
-  useEffect(() => {
-    const stop = new AbortController();
-    const asked = fetched(addressOf("ca.chain", { id: caId }), credential, stop.signal);
-    void replied(asked).then(async (reply) => {
-      const read: Reply<string> =
-        reply.kind === "answered" ? { ...reply, answer: await reply.answer.text() } : reply;
-      if (!stop.signal.aborted) setBundle(read);
-    });
-    return () => stop.abort();
-  }, [caId, credential]);
-  return bundle;
 }

@@ -108,6 +108,16 @@ function BlockedPanel({ fingerprint, id }: BlockedPanelProps) {
   }
   const row = reply.answer.items.find((one) => one.id === id);
   if (row !== undefined) return <Shown row={row} closeHref={closeHref} />;
+  if (reply.answer.has_more) {
+    return (
+      <Panel title="Blocked key" closeHref={closeHref}>
+        <p>
+          This key is blocked {reply.answer.total.toLocaleString("en")} times, and this block is not
+          among the newest {reply.answer.items.length}.
+        </p>
+      </Panel>
+    );
+  }
   return (
     <Panel title="It is not blocked" closeHref={closeHref}>
       <p>This key is not, or no longer, on the list that you may see.</p>

@@ -1,29 +1,28 @@
-/** As much of certificates as their files need: PEM to octets, and who has signed whom. */
+/** As much of certificates as their files need: PEM to octets, and what stands above a leaf. */
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { decodePemBlocks, encodePem } from "#core/asn1/pem.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { attempt } from "./decoded.ts";
 
 /** The certificates in a text, in order; none where one is broken. */
 export const certificatesIn = (pem: string): readonly Uint8Array[] =>
   decodePemBlocks(pem, "CERTIFICATE", certificatesMax) ?? [];
 
 /**
- * The leaf and those above it out of a bundle of its CA, nearest first. A root is left out: whoever
- * trusts it has it.
+ * The leaf and those above it, nearest first, as its file has them. A root is left out: whoever
+ * trusts it has it (EXT-6).
  */
-export function pathOf(leaf: Uint8Array, bundle: readonly Uint8Array[]): readonly Uint8Array[] {
-  const path = [leaf];
-  let { issuer } = readNames(leaf);
-  for (let left = bundle.length; left > 0; left--) {
-    const next = bundle.find((der) => readNames(der).subject === issuer);
-    if (next === undefined) return path;
-    const names = readNames(next);
-    if (names.issuer === names.subject) return path;
-    path.push(next);
-    issuer = names.issuer;
-  }
-  return path;
+export function pathOf(leaf: Uint8Array, above: readonly Uint8Array[]): readonly Uint8Array[] {
+  const path = [leaf].concat(above);
+  const last = above.at(-1);
+  return last !== undefined && isRoot(last) ? path.slice(0, -1) : path;
+}
+
+/** True for one that names itself as its issuer; what cannot be read names nobody. */
+export function isRoot(der: Uint8Array): boolean {
+  const { value: names } = attempt(() => readNames(der));
+  return names !== undefined && names.issuer === names.subject;
 }
 
 /** One PEM text of them all. */

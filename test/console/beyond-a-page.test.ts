@@ -1,0 +1,300 @@
+/** An installation with more CAs than a page holds: everything is found, counted and exported. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import type { Locator, Page } from "playwright-core";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+import { savedBy } from "#test/support/instances/issue-page.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
+
+interface Made {
+  readonly id: string;
+  readonly label: string;
+}
+
+let world: ConsoleWorld;
+let root: Made;
+/** The oldest but for its root: on no first page. */
+let old: Made;
+/** Of the oldest and of the newest issuing CA. */
+let deep: { readonly serial: string };
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start();
+  root = await make("/api/ca/init-root", "old-root");
+  old = await make(`/api/ca/${root.id}/issue-intermediate`, "old-issuing");
+  deep = await issue(old, "deep.example.test");
+  const below = `/api/ca/${root.id}/issue-intermediate`;
+  const numbers = Array.from({ length: othersCount }, (_, at) => at);
+  const work = async () => {
+    for (let at = numbers.shift(); at !== undefined; at = numbers.shift()) {
+      await make(below, `other-${at}`);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, work));
+  await issue(await make("/api/ca/init-root", "new-root"), "new.example.test");
+}, 300_000);
+
+afterAll(() => world?.stop());
+
+const make = (path: string, label: string): Promise<Made> =>
+  world.instance.admin("POST", path, {
+    label,
+    subject: { cn: `Example ${label}` },
+    key_type: "ecdsa-p256",
+  });
+
+const issue = ({ id }: Made, name: string) =>
+  world.instance.admin<{ readonly serial: string }>("POST", `/api/ca/${id}/issue`, {
+    csr: csr({ dns: [name], subject: [{ type: "CN", value: name }] }),
+  });
+
+const panel = (page: Page): Locator => page.getByRole("complementary");
+const dialog = (page: Page): Locator => page.getByRole("dialog");
+const row = (page: Page, name: string): Locator => page.getByRole("row").filter({ hasText: name });
+
+/** What the export dialog saves: the name of the file, and the lines below its head. */
+async function exported(page: Page) {
+  const file = await savedBy({ page }, tmpdir(), () =>
+    dialog(page).getByRole("button", { name: "Save as CSV" }).click(),
+  );
+  const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\r\n");
+  return { name: file.split("/").at(-1), lines };
+}
+
+describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => {
+  test("the panel of a certificate knows its CA and its whole chain, however old that is", async () => {
+    const at = `/console/certificates/${old.id}/${deep.serial}`;
+    const { page, complaints, close } = await world.root(at);
+    await panel(page).getByRole("link", { name: "old-issuing" }).waitFor();
+    await row(page, "deep.example.test").waitFor();
+    const file = await savedBy({ page }, tmpdir(), () =>
+      panel(page).getByRole("button", { name: "Chain", exact: true }).click(),
+    );
+    expect(readFileSync(file, "utf8").match(/BEGIN/g)).toHaveLength(2);
+    await panel(page).getByRole("link", { name: "Chain" }).click();
+    await panel(page).getByRole("listitem").filter({ hasText: "old-root" }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("the filter of the certificates finds an old CA by name, and keeps it by label", async () => {
+    const { page, complaints, close } = await world.root("/console/certificates");
+    const choice = page.getByLabel("Certificate authority");
+    await page.getByText("The newest 500 can be chosen; others are found by name.").waitFor();
+    await page.getByLabel("Find a CA").fill("other-");
+    await page
+      .getByText(`${othersCount} found; the newest 500 of them are in the choice.`)
+      .waitFor();
+    await page.getByLabel("Find a CA").fill("old-iss");
+    await page.getByText("1 found; they are in the choice.").waitFor();
+    await choice.selectOption(old.id);
+    await row(page, "deep.example.test").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "beyond-filter");
+    await page.goto(`${world.origin}/console/certificates?ca=old-issuing`);
+    await row(page, "deep.example.test").waitFor();
+    expect(await choice.locator("option:checked").textContent()).toBe("CA: old-issuing");
+    await page.goto(`${world.origin}/console/certificates?ca=nobody`);
+    await page.getByText("This address names no CA that you may see.").waitFor();
+    await page.route(`**/api/ca/${old.id}`, (route) =>
+      route.fulfill({ status: 500, json: { error: "It broke.", code: "internal" } }),
+    );
+    await page.goto(`${world.origin}/console/certificates?ca=${old.id}`);
+    await page.getByRole("alert").getByText("It broke.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("an export has the certificates of every CA, or says whose it has not", async () => {
+    const at = "/console/certificates?ca=*&q=example.test&looked=1&dialog=export";
+    const { page, complaints, close } = await world.root(at);
+    const whole = await exported(page);
+    expect(whole.name).toBe("certificates.csv");
+    expect(whole.lines.map((line) => line.split(",")[2])).toEqual([
+      "new.example.test",
+      "deep.example.test",
+    ]);
+    const all = casCount.toLocaleString("en");
+    const said = `2 of 2 rows read in ${all} of ${all} CAs; the file has been saved.`;
+    await dialog(page).getByText(said).waitFor();
+    await expectAccessible(page);
+    const certificates = `**/api/ca/${old.id}/certificates?*`;
+    await page.route(certificates, (route) =>
+      route.fulfill({ status: 403, json: { error: "You may not do this.", code: "forbidden" } }),
+    );
+    const part = await exported(page);
+    expect(part.name).toBe("certificates-incomplete.csv");
+    expect(part.lines).toHaveLength(1);
+    await dialog(page)
+      .getByText("The file has nothing of one CA, which refused it: old-issuing.")
+      .waitFor();
+    await dialog(page).getByRole("alert").getByText("forbidden").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "beyond-export");
+    await page.unroute(certificates);
+    await page.route(/\/api\/ca\?.*cursor=/, (route) =>
+      route.fulfill({ status: 500, json: { error: "It broke.", code: "internal" } }),
+    );
+    await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
+    await dialog(page).getByRole("alert").getByText("It broke.").waitFor();
+    await dialog(page).getByText("in 500 of", { exact: false }).waitFor();
+    await dialog(page).getByText("; nothing has been saved.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 90_000);
+
+  test("an export of more rows than a file holds says so, in the name of the file too", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const one = await world.instance.admin("GET", `/api/ca/${old.id}/certificates/${deep.serial}`);
+    await page.route(`**/api/ca/${old.id}/certificates?*`, async (route) => {
+      const limit = Number(new URL(route.request().url()).searchParams.get("limit"));
+      const items = Array.from({ length: limit }, () => one);
+      const more = { next_cursor: "more", has_more: true };
+      await route.fulfill({ json: { items, total: 12_000, ...more } });
+    });
+    await page.goto(`${world.origin}/console/certificates?ca=${old.id}&dialog=export`);
+    const { name, lines } = await exported(page);
+    expect(name).toBe("old-issuing-certificates-incomplete.csv");
+    expect(lines).toHaveLength(10_000);
+    await dialog(page).getByText("10,000 of 10,000 rows read; the file has been saved.").waitFor();
+    await dialog(page).getByText("The list has 12,000 rows, more than the file holds.").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("a search looks in so many CAs, says so, and goes on to all of them or is stopped", async () => {
+    const { page, complaints, close } = await world.root("/console/certificates?q=deep.example");
+    const all = casCount.toLocaleString("en");
+    await page.getByText(`0 found in 200 of ${all} CAs, the newest.`).waitFor();
+    expect(await page.getByText("No certificate here fits.").count()).toBe(0);
+    await expectAccessible(page);
+    await keepPicture(page, "beyond-search");
+    // Held, so that it can be stopped.
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/api\/ca\/[^/]+\/certificates\?/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Look in the others too" }).click();
+    await page.getByText(`Looked in 200 of ${all} CAs…`).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    held.resolve();
+    await page.getByText(new RegExp(`0 found in 20\\d of ${all} CAs, the newest\\.`)).waitFor();
+    expect(new URL(page.url()).searchParams.get("looked")).toBe("200");
+    await page.getByRole("button", { name: "Look in the others too" }).click();
+    await page.getByText(`1 found in ${all} CAs.`).waitFor();
+    await page.reload();
+    await page.getByText(`1 found in ${all} CAs.`).waitFor();
+    await page.getByRole("link", { name: "deep.example.test" }).click();
+    await panel(page).getByText("old-issuing").waitFor();
+    await page.goto(`${world.origin}/console/certificates?q=old-issuing`);
+    const own = page.getByRole("heading", { name: "Certificate authorities" });
+    await own.waitFor();
+    await page.goto(`${world.origin}/console/certificates?q=Example+other-&looked=5`);
+    await page.getByRole("link", { name: `All ${othersCount} of this name` }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 90_000);
+
+  test("a search that cannot list the rest of the CAs says so", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    await page.route(/\/api\/ca\?.*cursor=/, (route) =>
+      route.fulfill({ status: 500, json: { error: "It broke.", code: "internal" } }),
+    );
+    await page.goto(`${world.origin}/console/certificates?q=deep.example&looked=all`);
+    const said = `0 found in 500 of ${casCount} CAs; the others could not be listed.`;
+    await page.getByText(said).waitFor();
+    await page.getByRole("alert").getByText("It broke.").waitFor();
+    expect(await page.getByText("No certificate here fits.").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("what happens to a certificate that is shown has its own CA asked again, and no other", async () => {
+    const at = `/console/certificates?q=example.test&looked=all`;
+    const { page, complaints, close } = await world.root(at);
+    await page.getByText(`2 found in ${casCount.toLocaleString("en")} CAs.`).waitFor();
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.endsWith("/certificates")) asked.push(pathname);
+    });
+    const { serial } = deep;
+    await world.instance.admin("POST", `/api/ca/${old.id}/revoke`, { serial });
+    await row(page, "deep.example.test").getByText("revoked").waitFor();
+    expect(asked).toEqual([`/api/ca/${old.id}/certificates`]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("each page of the tree has its CAs below their issuers, and says who is elsewhere", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities");
+    const all = casCount.toLocaleString("en");
+    const issuer = page.getByRole("row").filter({ hasText: "old-root" });
+    await issuer.getByText("· other page").waitFor();
+    await row(page, "other-500, level 2").waitFor();
+    expect(await page.getByText("its issuer is not in this list").count()).toBe(0);
+    await page.getByText(`1–500 of ${all}`).waitFor();
+    await issuer.scrollIntoViewIfNeeded();
+    await issuer.getByText("more below it").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "beyond-tree");
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText(`501–${all} of ${all}`).waitFor();
+    await row(page, "old-issuing").waitFor();
+    await issuer.getByText("more below it").waitFor();
+    expect(await issuer.getByText("· other page").count()).toBe(0);
+    await page.getByRole("button", { name: "Back" }).click();
+    await page.getByText(`1–500 of ${all}`).waitFor();
+    await page.goto(`${world.origin}/console/authorities/${root.id}`);
+    await page.getByText(`1–50 of ${othersCount + 1}`).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("an issuer that may not be read is not in the tree, and the CA says so", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    await page.route(`**/api/ca/${root.id}`, (route) =>
+      route.fulfill({ status: 404, json: { error: "No such thing.", code: "not_found" } }),
+    );
+    await page.goto(`${world.origin}/console/authorities`);
+    await row(page, "its issuer is not in this list").first().waitFor();
+    expect(await row(page, "old-root").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("an old CA is found by its name to be cross-signed, and one that is not fit is not", async () => {
+    const voucher = await make("/api/ca/init-root", "voucher");
+    const { page, complaints, close } = await world.root(
+      `/console/authorities/${voucher.id}?tab=cross&dialog=cross-sign`,
+    );
+    const subject = dialog(page).getByLabel("Subject");
+    await dialog(page).getByLabel("Find a CA").fill("voucher");
+    await dialog(page).getByText("1 found; they are in the choice.").waitFor();
+    const itself = subject.locator("option", { hasText: "the issuer itself" });
+    expect(await itself.isDisabled()).toBe(true);
+    await dialog(page).getByLabel("Find a CA").fill("old-root");
+    await subject.locator("option", { hasText: "old-root (active" }).waitFor({ state: "attached" });
+    await subject.selectOption(root.id);
+    await expectAccessible(page);
+    await dialog(page).getByRole("button", { name: "Cross-sign it" }).click();
+    await dialog(page).getByText("voucher vouches for CN=Example old-root").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});
+
+const othersCount = 505;
+/** With the two roots and the issuing CA; the voucher is made last. */
+const casCount = othersCount + 3;
