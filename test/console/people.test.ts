@@ -55,7 +55,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     const secret = String(await page.evaluate("navigator.clipboard.readText()"));
     expect(secret).toMatch(/^pki_pat_/);
     expect((await asked(secret)).status).toBe(200);
-    await page.getByRole("link", { name: "I have it" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
     await page.getByRole("complementary").getByRole("heading", { name: "deploy bot" }).waitFor();
     expect(await page.content()).not.toContain(secret);
     await page.getByRole("link", { name: "deploy bot" }).waitFor();
