@@ -206,6 +206,7 @@ export const operations = {
 
   // watching
   "preflight.run":         { route: "POST /api/preflight",                               needs: "ca:manage", on: "platform", limit: "exempt" },
+  "instance.show":         { route: "GET /api/instance",                                 needs: "any" },
   "config.show":           { route: "GET /api/config",                                   needs: "ca:manage", on: "platform" },
   "job.list":              { route: "GET /api/jobs",                                     needs: "ca:manage", on: "platform" },
   "monitor.expiring":      { route: "GET /api/monitor/expiring",                         needs: "read", on: "any" },

@@ -16,11 +16,29 @@ export interface Console {
   readonly credential: Credential;
   readonly feed: Feed;
   readonly address: Address;
-  /** Those the caller has a role in; empty until they are known. */
+  /**
+   * Those the caller has a role in, newest first, and the one that the address names; empty until
+   * they are known.
+   */
   readonly tenants: readonly Tenant[];
+  /** There are others beside them, which a search finds. */
+  readonly moreTenants: boolean;
+  /** Shows what nobody can show again, until the person says that they have kept it. */
+  readonly showOnce: (secret: OnceShown) => void;
   /** What is shown could not be read again. */
   readonly stale: StaleReads;
   readonly logOut: () => void;
+}
+
+/** A secret that the server has answered once. */
+export interface OnceShown {
+  readonly title: string;
+  /** What it belongs to and the secret itself, each by its name. */
+  readonly parts: Readonly<Record<string, string>>;
+  /** How it is presented. */
+  readonly use?: string;
+  /** What it belongs to is shown there afterwards. */
+  readonly href: string;
 }
 
 export const ConsoleContext = createContext<Console | undefined>(undefined);

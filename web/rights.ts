@@ -29,14 +29,17 @@ export function rightByRoles(
   const suspended = tenants.some(({ id, status }) => id === tenantId && status === "suspended");
   if (suspended && row.suspendable) return { allowed: false, reason: "The tenant is suspended." };
   const { needs } = row;
-  if (needs === "pub" || needs === "any" || caller.is_root) return { allowed: true };
-  if (hasRole(caller.roles, needs, "platform")) return { allowed: true };
+  if (needs === "pub" || needs === "any" || mayEverywhere(caller, needs)) return { allowed: true };
   const inTenants = Object.entries(caller.tenant_roles)
     .filter(([tenant]) => tenantId === undefined || isSame(tenants, tenant, tenantId))
     .flatMap(([, roles]) => roles);
   if (row.on !== "platform" && hasRole(inTenants, needs, "tenant")) return { allowed: true };
   return { allowed: false, reason: `Needs ${needs}${placeOf(row, caId, tenantId)}.` };
 }
+
+/** What roles for the whole platform allow. */
+export const mayEverywhere = (caller: Console["caller"], needs: Capability): boolean =>
+  caller.is_root || hasRole(caller.roles, needs, "platform");
 
 /** What roles allow, or a grant on the CA that is named. */
 export function useRight(name: OperationName, where: Where = {}): Right {

@@ -27,6 +27,8 @@ export const approvalShape = shape({
   id: words(),
   tenant_id: optional(words()),
   operation_class: oneOf(approvalClasses),
+  /** A name of the table of operations: what its maker repeats to be answered. */
+  operation: words(),
   resource_key: words(),
   resource_name: words(),
   fingerprint: words(),
@@ -66,6 +68,7 @@ export function approvalJson(approval: ListedApproval) {
     id: approval.id,
     tenant_id: approval.tenant,
     operation_class: approval.operationClass,
+    operation: approval.operation,
     resource_key: approval.resourceKey,
     resource_name: approval.resourceName,
     fingerprint: approval.fingerprint,

@@ -12,9 +12,10 @@ import {
   words,
 } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
-import { thePlatform } from "#domain/access/targets.ts";
+import { noTarget, thePlatform } from "#domain/access/targets.ts";
 import type { ClockPause } from "#domain/clock-watch.ts";
 import type { JobLook } from "#domain/preflight/part.ts";
+import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { present, time, timeText } from "./shapes.ts";
 
@@ -29,15 +30,28 @@ export interface Setting {
 }
 
 export interface InstanceHandlerDeps {
+  readonly store: Pick<Store, "read">;
+  /** The host of its public address, or of the machine where it has none. */
+  readonly name: () => string;
   readonly settings: () => Promise<readonly Setting[]>;
   /** Undefined until the instance serves. */
   readonly jobs: () => readonly JobLook[] | undefined;
   readonly clockPause: () => ClockPause;
 }
 
-/** Handlers for `config.show` and `job.list`. */
-export function instanceHandlers({ settings, jobs, clockPause }: InstanceHandlerDeps) {
+/** Handlers for `instance.show`, `config.show` and `job.list`. */
+export function instanceHandlers(deps: InstanceHandlerDeps) {
+  const { store, name, settings, jobs, clockPause } = deps;
   return {
+    "instance.show": operation({
+      summary: "Which instance answers: the id all its replicas share, and what it is called.",
+      target: noTarget,
+      output: shape({ id: words(), name: words() }),
+      run: async () => ({
+        id: (await store.read.instance.value("instance_id")) ?? "",
+        name: name(),
+      }),
+    }),
     "config.show": operation({
       summary: "The configuration in force without its secrets, and where each value comes from.",
       target: thePlatform,

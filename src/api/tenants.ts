@@ -116,7 +116,7 @@ function tenantList(store: Store) {
   return operation({
     summary: "Tenants the caller is a member of, newest first.",
     target: noTarget,
-    input: pageFields,
+    input: { q: optional(text({ min: 1, max: 200 })), ...pageFields },
     output: listOf(tenantShape),
     run: async (call) => {
       const { principal } = call.origin;
@@ -125,8 +125,9 @@ function tenantList(store: Store) {
       // Keys of tenantRoles are ids by its contract.
       const ids = everywhere ? "platform" : own.map(([id]) => id as TenantId);
       const reach = ids === "platform" ? ids : { tenants: ids, cas: [] };
-      return await pageOf("tenant.list", { ...call, reach }, {}, tenantJson, (limit, after) =>
-        store.read.tenants.page(ids, limit, after),
+      const { q } = call.input;
+      return await pageOf("tenant.list", { ...call, reach }, { q }, tenantJson, (limit, after) =>
+        store.read.tenants.page({ ids, text: q }, limit, after),
       );
     },
   });

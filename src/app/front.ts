@@ -1,5 +1,7 @@
 /** Composes the front door: the pipeline, what answers each operation, and who watches. */
 
+import { hostname } from "node:os";
+
 import type { FreeSpace } from "#adapters/free-space.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
@@ -122,6 +124,8 @@ export function frontDoor(deps: FrontDeps) {
           request,
         ),
       instance: {
+        store,
+        name: () => instanceName(deps.inForce()),
         settings: () => settingsInForce(deps.inForce(), deps.read),
         jobs: () => deps.schedules.look?.jobLooks(),
         clockPause: () => deps.parts.clockWatch.pause,
@@ -179,3 +183,7 @@ function ownPages({ server, auth }: Config): OwnPages {
     public_url === undefined ? auth.webauthn.origins : [public_url, ...auth.webauthn.origins],
   );
 }
+
+/** What people call it: the host they find it by, or the machine it runs on. */
+const instanceName = ({ server: { public_url } }: Config): string =>
+  public_url === undefined ? hostname() : new URL(public_url).host;

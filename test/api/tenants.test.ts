@@ -210,6 +210,17 @@ describe("members", () => {
     expect(slugs(await ask("tenant.list", somebody("nobody")))).toEqual([]);
   });
 
+  test("find tenants by slug or name, and none that they may not see", async () => {
+    const found = async (q: string, caller: Parameters<typeof ask>[1]) =>
+      slugs(await ask("tenant.list", caller, { query: { q } }));
+    expect(await found("WEB", somebody("a", ["auditor"]))).toEqual(["web"]);
+    expect(await found("lab", somebody("m", { web: ["approver"] }))).toEqual([]);
+    const empty = await refusal(
+      ask("tenant.list", somebody("a", ["auditor"]), { query: { q: "" } }),
+    );
+    expect(empty).toMatchObject({ code: "bad_query" });
+  });
+
   test("platform-wide are members everywhere, and only admins among them change anything", async () => {
     const auditor = somebody("a", ["auditor"]);
     expect(slugs(await ask("tenant.list", auditor))).toEqual(["default", "lab", "web"]);

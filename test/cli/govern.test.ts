@@ -12,6 +12,7 @@ const request = { resource: `ca/${id}`, entity_type: "user", role: "ca-issuer", 
 // biome-ignore format: the table is read by column.
 const requests = [
   ["tenant list --limit 5",                    "GET /api/tenants?limit=5", undefined],
+  ["tenant list --q web",                      "GET /api/tenants?q=web", undefined],
   ["tenant create --slug web --name Web",      "POST /api/tenants", { slug: "web", name: "Web" }],
   ["tenant show web",                          "GET /api/tenants/web", undefined],
   ["tenant suspend web",                       "PUT /api/tenants/web/status", { status: "suspended" }],

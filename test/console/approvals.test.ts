@@ -53,6 +53,8 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await keepPicture(page, "approvals");
     await panel.getByRole("link", { name: "Approve" }).click();
     await page.getByLabel("Comment").fill("as agreed");
+    // Nobody has passkeys here.
+    expect(await page.getByText("with your passkey").count()).toBe(0);
     await expectAccessible(page);
     await page.getByRole("button", { name: "Approve and execute" }).click();
     await panel.getByText("as agreed").waitFor();

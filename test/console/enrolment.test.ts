@@ -52,7 +52,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     await page.getByRole("button", { name: "Make the credential" }).click();
     await page.getByText("Nobody can show it again").waitFor();
     const key = String(await page.getByTitle("Copy key", { exact: true }).textContent());
-    await page.getByRole("link", { name: "I have it" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
     const panel = page.getByRole("complementary");
     await panel.getByText("example.com, example.org").waitFor();
     expect(await page.content()).not.toContain(key.slice(0, 43));

@@ -55,7 +55,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     const secret = String(await page.evaluate("navigator.clipboard.readText()"));
     expect(secret).toMatch(/^pki_pat_/);
     expect((await asked(secret)).status).toBe(200);
-    await page.getByRole("link", { name: "I have it" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
     await page.getByRole("complementary").getByRole("heading", { name: "deploy bot" }).waitFor();
     expect(await page.content()).not.toContain(secret);
     await page.getByRole("link", { name: "deploy bot" }).waitFor();
@@ -121,6 +121,43 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await button.waitFor();
     expect(await button.isDisabled()).toBe(true);
     await page.getByText("Needs tenant:manage on the whole platform.").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("read as a fact what is switched off, or not theirs to see, and nothing is asked", async () => {
+    const secret = await world.instance.token(["auditor"], { scope: "platform" });
+    const { page, complaints, quiet, close } = await world.bearer(secret, "/console/people/tokens");
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.locator(".notice", { hasText: "Needs token:manage." }).waitFor();
+    for (const [path, words] of [
+      ["API tokens", "Needs token:manage."],
+      ["Sessions", "Needs session:manage on the whole platform."],
+      ["Passkeys", "You use an API token, which has no passkeys"],
+    ] as const) {
+      await page.getByRole("navigation").getByRole("link", { name: path, exact: true }).click();
+      await page.locator(".notice", { hasText: words }).waitFor();
+      await quiet();
+      expect(await page.getByRole("alert").count()).toBe(0);
+      await expectAccessible(page);
+    }
+    await page.getByRole("link", { name: "Grants", exact: true }).click();
+    await page.getByLabel("Certificate authority").selectOption(issuing);
+    await page.locator(".notice", { hasText: "Needs grant:manage." }).first().waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(asked.filter((path) => /tokens|sessions|webauthn/.test(path))).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("read that passkeys are switched off, and are offered none", async () => {
+    const { page, complaints, quiet, close } = await world.root("/console/people/passkeys");
+    await page.getByText("Passkeys are switched off here").waitFor();
+    await quiet();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Add a passkey" }).count()).toBe(0);
     await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();

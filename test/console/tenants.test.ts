@@ -1,9 +1,13 @@
-/** The choice of a tenant keeps the page and its filters, and what leads on keeps the tenant. */
+/**
+ * The choice of a tenant keeps the page and its filters, and what leads on keeps the tenant; what is
+ * new gets the one that was chosen.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { focused } from "#test/support/instances/focus.ts";
 
 let world: ConsoleWorld;
 
@@ -35,4 +39,129 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     expect(complaints).toEqual([]);
     await close();
   }, 30_000);
+
+  test("is closed by Esc and by whatever else is pressed, and moves by the arrows", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tenants/default");
+    const panel = page.getByRole("complementary");
+    await panel.waitFor();
+    const menu = page.locator("details.menu");
+    const summary = menu.locator("summary");
+    await summary.focus();
+    await page.keyboard.press("Enter");
+    const south = menu.getByRole("link", { name: "south" });
+    await south.waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("ArrowDown");
+    expect(await focused(south)).toBe(true);
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+    expect(await menu.getAttribute("open")).toBeNull();
+    expect(await focused(summary)).toBe(true);
+    // The panel beside the list is what the next Esc is for.
+    expect(await panel.isVisible()).toBe(true);
+    await summary.click();
+    await page.mouse.click(1000, 780);
+    expect(await menu.getAttribute("open")).toBeNull();
+    await summary.click();
+    await page.keyboard.press("Shift+Tab");
+    expect(await menu.getAttribute("open")).toBeNull();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("has a tenant that is made while it is there, and no longer one that is deleted", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+    const menu = page.locator("details.menu");
+    await menu.locator("summary").click();
+    await menu.getByRole("link", { name: "north" }).waitFor();
+    await world.instance.admin("POST", "/api/tenants", { slug: "made-then" });
+    await menu.getByRole("link", { name: "made-then" }).waitFor();
+    await world.instance.admin("DELETE", "/api/tenants/made-then");
+    await menu.getByRole("link", { name: "made-then" }).waitFor({ state: "detached" });
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
 });
+
+describe.skipIf(chromiumPath === undefined)("the tenant of something new", () => {
+  test("is chosen for an API token where there are several, and nothing goes without", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens?dialog=new");
+    await page.getByLabel("Name", { exact: true }).fill("of the south");
+    await page.getByText("There are several: choose the one it belongs to.").waitFor();
+    await expectAccessible(page);
+    const make = page.getByRole("button", { name: "Make the token" });
+    expect(await make.isDisabled()).toBe(true);
+    await page.getByLabel("Name", { exact: true }).press("Enter");
+    expect(await apiTokens()).toEqual([]);
+    await page.getByLabel("Where").selectOption({ label: "south" });
+    await make.click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("complementary").getByText("south", { exact: true }).waitFor();
+    expect(await apiTokens()).toEqual([await idOf("south")]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("is that of the address, and every tenant only where it is chosen", async () => {
+    const address = "/console/people/tokens?tenant=north&dialog=new";
+    const { page, complaints, close } = await world.root(address);
+    const where = page.getByLabel("Where");
+    await where.locator("option:checked", { hasText: "north" }).waitFor({ state: "attached" });
+    const everywhere = where.locator("option", { hasText: "Every tenant" });
+    expect(await everywhere.isDisabled()).toBe(false);
+    await page.getByLabel("Name", { exact: true }).fill("of the north");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    expect(await apiTokens()).toContain(await idOf("north"));
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("is the only one of whoever has a role in one alone, who makes none for all", async () => {
+    const secret = await world.instance.token(["admin"], { tenant_id: "north", name: "admin" });
+    const { page, complaints, close } = await world.bearer(
+      secret,
+      "/console/people/tokens?dialog=new",
+    );
+    const where = page.getByLabel("Where");
+    await where.locator("option:checked", { hasText: "north" }).waitFor({ state: "attached" });
+    expect(await where.locator("option", { hasText: "Every tenant" }).isDisabled()).toBe(true);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+
+  test("is chosen for a root as well, which is not sent before", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities?dialog=root");
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(`${request.method()} ${request.url()}`));
+    await page.getByLabel("Label", { exact: true }).fill("root-of-north");
+    await page.getByLabel("Common name").fill("Root of the north");
+    await page.getByRole("button", { name: "Create the root" }).click();
+    const tenant = page.getByLabel("Tenant", { exact: true });
+    expect(await focused(tenant)).toBe(true);
+    expect(sent.filter((one) => one.startsWith("POST"))).toEqual([]);
+    await tenant.selectOption({ label: "north" });
+    await page.getByRole("button", { name: "Create the root" }).click();
+    await page.getByText("root-of-north is made").waitFor();
+    const { items } = await world.instance.admin<{ items: readonly { tenant_id: string }[] }>(
+      "GET",
+      "/api/ca?q=root-of-north",
+    );
+    expect(items.map(({ tenant_id }) => tenant_id)).toEqual([await idOf("north")]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 30_000);
+});
+
+/** The tenants of those that are there, newest first. */
+async function apiTokens(): Promise<readonly string[]> {
+  const { items } = await world.instance.admin<{ items: readonly { tenant_id: string }[] }>(
+    "GET",
+    "/api/tokens",
+  );
+  return items.map(({ tenant_id }) => tenant_id);
+}
+
+const idOf = async (slug: string): Promise<string> =>
+  (await world.instance.admin<{ id: string }>("GET", `/api/tenants/${slug}`)).id;

@@ -48,6 +48,23 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     expect(await store.read.tenants.named(`${row.slug}-2`)).toMatchObject({ id: `${home}-2` });
   });
 
+  test("lists hold those whose slug or name has a text, in either letter case", async () => {
+    const { store, home } = given();
+    const rows = [
+      make.tenant(`${home}-c`, { slug: `north-${home}`, name: "Harbour 100%", createdAt: noon }),
+      make.tenant(`${home}-d`, { slug: `south-${home}`, name: "Airport", createdAt: later(1) }),
+    ] as const;
+    for (const row of rows) await store.atomically((tx) => tx.tenants.insert(row));
+    const ids = rows.map(({ id }) => id);
+    const found = async (text: string) => await store.read.tenants.page({ ids, text }, 9);
+    expect(await found("hARBOUR")).toMatchObject({ items: [rows[0]], total: 1 });
+    expect(await found("SOUTH-")).toMatchObject({ items: [rows[1]], total: 1 });
+    expect(await found("0%")).toMatchObject({ items: [rows[0]], total: 1 });
+    // A wildcard of the database is a character like any other.
+    expect(await found("n%th")).toMatchObject({ items: [], total: 0 });
+    expect(await store.read.tenants.page({ ids: [], text: "air" }, 9)).toMatchObject({ total: 0 });
+  });
+
   test("a tenant is changed and removed, and lists hold those asked for, newest first", async () => {
     const { store, home } = given();
     const [first, second] = [
@@ -56,11 +73,13 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     ];
     for (const row of [first, second]) await store.atomically((tx) => tx.tenants.insert(row));
     const ids = [first.id, second.id];
-    const page = await store.read.tenants.page(ids, 1);
+    const page = await store.read.tenants.page({ ids }, 1);
     expect(page).toMatchObject({ items: [second], total: 2 });
-    expect((await store.read.tenants.page(ids, 1, page.next)).items).toEqual([first]);
-    expect((await store.read.tenants.page([], 9)).items).toEqual([]);
-    expect((await store.read.tenants.page("platform", 500)).items.length).toBeGreaterThan(2);
+    expect((await store.read.tenants.page({ ids }, 1, page.next)).items).toEqual([first]);
+    expect((await store.read.tenants.page({ ids: [] }, 9)).items).toEqual([]);
+    expect((await store.read.tenants.page({ ids: "platform" }, 500)).items.length).toBeGreaterThan(
+      2,
+    );
 
     const quotas = { ...first.quotas, maxCertsPerDay: 3, rateLimitBurst: 7 };
     const changed = { ...first, status: "suspended", kekLabel: "k", name: "N", quotas } as const;

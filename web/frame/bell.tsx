@@ -4,12 +4,17 @@ import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 
-/** Leads to the inbox, of the tenant that is chosen. */
-export function Bell() {
+/** Those of the tenant that is chosen; 0 until it is known. */
+export function useWaiting(): number {
   const { tenant } = useAddress().query;
   const members = { status: "pending", tenant, limit: 1 };
   const { reply } = useAsked("approval.list", members, approvalActions);
-  const waiting = reply?.kind === "answered" ? reply.answer.total : 0;
+  return reply?.kind === "answered" ? reply.answer.total : 0;
+}
+
+/** Leads to the inbox, of the tenant that is chosen. */
+export function Bell({ waiting }: { readonly waiting: number }) {
+  const { tenant } = useAddress().query;
   return (
     <a
       class="button plain"

@@ -6,6 +6,22 @@ import type { PageRow } from "#web/routes.tsx";
 import { useAsked } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 
+/** Its name, beside it the host it was reached by where that is another one. */
+function ThisInstance() {
+  const { reply } = useAsked("instance.show", {});
+  const { host } = location;
+  if (reply?.kind !== "answered") return <span>{host}</span>;
+  const { id, name } = reply.answer;
+  return (
+    <>
+      <span title={`Instance ${id}`}>
+        {name} <span class="mono">({id.slice(0, 8)})</span>
+      </span>
+      {name !== host && <span>at {host}</span>}
+    </>
+  );
+}
+
 /** Below every page. */
 export function Footer({ page }: { readonly page: PageRow | undefined }) {
   const address = useAddress();
@@ -14,7 +30,7 @@ export function Footer({ page }: { readonly page: PageRow | undefined }) {
   return (
     <footer class="bottom">
       <span>pkid {version}</span>
-      <span>{location.host}</span>
+      <ThisInstance />
       <a href={hrefOf(["manual"])}>Documentation</a>
       <a href={hrefOf(["manual", "interface"])}>HTTP interface</a>
       {page && <Copy text={page.pkid(address)} name="command" />}

@@ -3,59 +3,84 @@
 import type { FunctionComponent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
-import { ask, replied } from "#web/api.ts";
-import { type Console, ConsoleContext, type Tenant, useFeedState } from "#web/console.ts";
+import { type Console, ConsoleContext, useFeedState } from "#web/console.ts";
 import type { PageProps } from "#web/page.ts";
 import { type PageRow, pageOf, pages } from "#web/routes.tsx";
 import { StaleReads } from "#web/stale.ts";
 import { Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Bell } from "./bell.tsx";
+import { Bell, useWaiting } from "./bell.tsx";
 import { Footer } from "./footer.tsx";
 import { useKeyboard } from "./keyboard.tsx";
 import { LookSwitches } from "./look.tsx";
 import { SearchBox } from "./search.tsx";
 import { StaleNotice } from "./stale-notice.tsx";
+import { OnceDialog, useShownOnce } from "./shown-once.tsx";
 import { TenantChoice } from "./tenant-choice.tsx";
+import { noTenants, TenantsWatch } from "./tenants.tsx";
 
-type FrameProps = Omit<Console, "tenants" | "stale">;
+type FrameProps = Omit<Console, "tenants" | "moreTenants" | "stale" | "showOnce">;
 
 /** For a caller who is logged in. */
 export function Frame({ caller, credential, feed, address, logOut }: FrameProps) {
-  const [tenants, setTenants] = useState<readonly Tenant[]>([]);
-  useEffect(() => {
-    const stop = new AbortController();
-    const asked = ask("tenant.list", { limit: 500 }, credential, stop.signal);
-    void replied(asked).then((reply) => {
-      if (reply.kind === "answered" && !stop.signal.aborted) setTenants(reply.answer.items);
-    });
-    return () => stop.abort();
-  }, [credential]);
+  const [{ tenants, moreTenants }, setTenants] = useState(noTenants);
   const stale = useMemo(() => new StaleReads(), []);
+  const { show: showOnce, first: secret, kept } = useShownOnce();
   const known: Console = useMemo(
-    () => ({ caller, credential, feed, address, tenants, stale, logOut }),
-    [caller, credential, feed, address, tenants, stale, logOut],
+    () => ({
+      caller,
+      credential,
+      feed,
+      address,
+      tenants,
+      moreTenants,
+      stale,
+      showOnce,
+      logOut,
+    }),
+    [caller, credential, feed, address, tenants, moreTenants, stale, showOnce, logOut],
   );
-  const page = pageOf(address);
   return (
     <ConsoleContext.Provider value={known}>
+      <TenantsWatch onKnown={setTenants} />
+      <Around known={known} />
+      {secret && <OnceDialog secret={secret} onKept={kept} />}
+    </ConsoleContext.Provider>
+  );
+}
+
+interface AroundProps {
+  readonly known: Console;
+}
+
+/** What stands around the page that is open, and the page. */
+function Around({ known }: AroundProps) {
+  const { address } = known;
+  const page = pageOf(address);
+  const waiting = useWaiting();
+  return (
+    <>
       <a class="skip" href="#main">
         Skip to the page
       </a>
-      <TopBar known={known} />
+      <TopBar known={known} waiting={waiting} />
       <div class="columns">
-        <SideBar current={page} tenant={address.query.tenant} />
+        <SideBar current={page} tenant={address.query.tenant} waiting={waiting} />
         <main id="main" tabIndex={-1}>
           <StaleNotice />
           {page === undefined ? <NoPage /> : <Loaded page={page} rest={address.path.slice(1)} />}
         </main>
       </div>
       <Footer page={page} />
-    </ConsoleContext.Provider>
+    </>
   );
 }
 
-function TopBar({ known: { caller, tenants, address, logOut } }: { readonly known: Console }) {
+interface TopBarProps extends AroundProps {
+  readonly waiting: number;
+}
+
+function TopBar({ known: { caller, tenants, address, logOut }, waiting }: TopBarProps) {
   const help = useKeyboard();
   return (
     <>
@@ -63,10 +88,10 @@ function TopBar({ known: { caller, tenants, address, logOut } }: { readonly know
         <a class="mark" href={hrefOf([], { tenant: address.query.tenant })}>
           pkid
         </a>
-        {tenants.length > 1 && <TenantChoice tenants={tenants} address={address} />}
+        {tenants.length > 1 && <TenantChoice />}
         <SearchBox />
         <Live />
-        <Bell />
+        <Bell waiting={waiting} />
         <LookSwitches />
         <button
           type="button"
@@ -107,9 +132,11 @@ const liveWords = {
 interface SideBarProps {
   readonly current: PageRow | undefined;
   readonly tenant: string | undefined;
+  /** Requests for approval. */
+  readonly waiting: number;
 }
 
-function SideBar({ current, tenant }: SideBarProps) {
+function SideBar({ current, tenant, waiting }: SideBarProps) {
   const bar = useRef<HTMLElement>(null);
   useEffect(() => {
     // In a narrow window it is a bar that shows a few pages at a time.
@@ -126,6 +153,13 @@ function SideBar({ current, tenant }: SideBarProps) {
           aria-current={current?.segment === segment ? "page" : undefined}
         >
           {name}
+          {segment === "approvals" && waiting > 0 && (
+            <>
+              {" "}
+              <span class="count">{waiting.toLocaleString("en")}</span>
+              <span class="unseen"> pending</span>
+            </>
+          )}
         </a>
       ))}
     </nav>

@@ -2,7 +2,9 @@
 
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
 import { hrefOf } from "#web/address.ts";
-import { useAddress } from "#web/console.ts";
+import { useAddress, useConsole } from "#web/console.ts";
+import { secretWaits } from "#web/pages/approvals/api-token-secret.tsx";
+import { cameOf } from "#web/pages/approvals/came.ts";
 import { RequestPanel } from "#web/pages/approvals/request.tsx";
 import { targetOf } from "#web/pages/approvals/target.ts";
 import type { PageProps } from "#web/page.ts";
@@ -108,6 +110,7 @@ const ShowAll = () => (
 const columns: readonly Column<RowOf<"approval.list">>[] = [
   {
     name: "What",
+    wraps: true,
     cell: (approval) => {
       const target = targetOf(approval);
       return (
@@ -118,7 +121,7 @@ const columns: readonly Column<RowOf<"approval.list">>[] = [
       );
     },
   },
-  { name: "State", cell: ({ status }) => <Status word={status} /> },
+  { name: "State", cell: (approval) => <State approval={approval} /> },
   {
     name: "Approved",
     wide: true,
@@ -136,8 +139,32 @@ const columns: readonly Column<RowOf<"approval.list">>[] = [
     cell: ({ decisions }) => shortText(decisions.findLast(({ comment }) => comment)?.comment ?? ""),
   },
   { name: "Asked", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
-  { name: "Lapses", wide: true, cell: ({ expires_at }) => <Distance at={expires_at} /> },
+  {
+    name: "Outcome",
+    wide: true,
+    cell: (approval) => {
+      const { name, at } = cameOf(approval);
+      return (
+        <>
+          {name} <Distance at={at} />
+        </>
+      );
+    },
+  },
 ];
+
+/** With what is left to do where that is the caller's. */
+function State({ approval }: { readonly approval: RowOf<"approval.list"> }) {
+  const { caller } = useConsole();
+  const { status, requested_by } = approval;
+  const waits = secretWaits(approval) && requested_by === caller.sub;
+  return (
+    <>
+      <Status word={status} />
+      {waits && <span class="quiet">, its secret waits for you</span>}
+    </>
+  );
+}
 
 const filters: readonly Filter[] = [
   {

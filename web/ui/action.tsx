@@ -82,7 +82,8 @@ function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }
   );
 }
 
-function WantsPasskey() {
+/** Where people here have passkeys at all. */
+export function WantsPasskey() {
   const { reply } = useAsked("auth.config", {});
   if (reply?.kind !== "answered" || !reply.answer.webauthn_enabled) return null;
   return <p class="quiet small">You may be asked to confirm it with your passkey.</p>;

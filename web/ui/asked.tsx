@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
+import { grantGives, grantRoles } from "#core/access/roles.ts";
 import { type Operation, operations } from "#operations";
 import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
@@ -61,20 +62,24 @@ export function useAsked<Name extends keyof Answers>(
   return { reply: known?.reply, busy, refresh };
 }
 
-/**
- * The refusal of what is of the whole platform, where no grant on a CA can give it; of anything
- * else the server alone knows.
- */
+/** The refusal of what no grant on a CA can give; of anything else the server alone knows. */
 function useWithheld(name: keyof Answers): Extract<Reply<never>, { kind: "refused" }> | undefined {
   const { caller, tenants } = useConsole();
   const row: Operation = operations[name];
-  const right = row.on === "platform" ? rightByRoles({ caller, tenants }, name) : undefined;
+  const right = isOfRoles(row) ? rightByRoles({ caller, tenants }, name) : undefined;
   const reason = right === undefined || right.allowed ? undefined : right.reason;
   return useMemo(() => {
     if (reason === undefined) return undefined;
     const refusal = { status: 403, code: unasked, sentence: reason, requestId: "", facts: {} };
     return { kind: "refused", refusal };
   }, [reason]);
+}
+
+/** Of the whole platform, or of a tenant and by a capability that is no part of any grant. */
+function isOfRoles({ on, needs }: Operation): boolean {
+  if (on === "platform") return true;
+  if (needs === "pub" || needs === "any") return false;
+  return (on === "any" || on === "tenant") && !grantRoles.some((role) => grantGives(role, needs));
 }
 
 /** The code of what was not asked for, as `no_answer` is that of what was not answered. */
@@ -84,15 +89,22 @@ interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;
   readonly members?: Questions[Name];
   readonly live?: readonly string[];
+  /** Who may not see it is told so as a fact, and not as something that has failed. */
+  readonly quietly?: boolean;
   readonly children: (answer: Answers[Name], refresh: () => void) => ComponentChildren;
 }
 
 /** The same as a place on a page. */
 export function Asked<Name extends keyof Answers>(props: AskedProps<Name>) {
-  const { name, members = {}, live, children } = props;
+  const { name, members = {}, live, quietly = false, children } = props;
   const { reply, refresh } = useAsked(name, members, live);
   if (reply === undefined) return <Waiting />;
   if (reply.kind === "answered") return children(reply.answer, refresh);
+  if (quietly && reply.kind === "refused" && reply.refusal.status === 403) {
+    const { sentence, facts } = reply.refusal;
+    const needs = typeof facts.capability === "string" ? ` Needs ${facts.capability}.` : "";
+    return <Withheld>{sentence + needs}</Withheld>;
+  }
   return <Outcome reply={reply} />;
 }
 
@@ -123,16 +135,7 @@ interface RefusedProps {
 /** A refusal as the server put it, with the id under which the log knows it. */
 export function Refused({ refusal, atField = false }: RefusedProps) {
   const { sentence, code, requestId, facts } = refusal;
-  if (code === unasked) {
-    return (
-      <p class="notice quiet">
-        <span>
-          <span aria-hidden="true">⊘ </span>
-          {sentence}
-        </span>
-      </p>
-    );
-  }
+  if (code === unasked) return <Withheld>{sentence}</Withheld>;
   const reason = typeof facts.reason === "string" ? ` ${sentenceOf(facts.reason)}` : "";
   return (
     <div class="notice bad" role="alert">
@@ -155,6 +158,16 @@ export function Refused({ refusal, atField = false }: RefusedProps) {
     </div>
   );
 }
+
+/** What is not there for the caller, or not switched on: a fact, and no failure. */
+export const Withheld = ({ children }: { readonly children: ComponentChildren }) => (
+  <p class="notice quiet">
+    <span>
+      <span aria-hidden="true">⊘ </span>
+      {children}
+    </span>
+  </p>
+);
 
 function WaitsForApproval({ parked }: { readonly parked: Parked }) {
   return (

@@ -16,6 +16,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Left out where there is little room. */
   readonly wide?: boolean;
+  /** Has as many lines as it needs, where others end in dots. */
+  readonly wraps?: boolean;
 }
 
 export type ListName = {
@@ -54,8 +56,8 @@ export function Table<Row>(props: TableProps<Row>) {
           const key = keyOf(row);
           return (
             <tr key={key} class={key === selected ? "selected" : undefined}>
-              {columns.map(({ name, cell, wide }, index) => (
-                <td key={name} class={wide ? "wide" : undefined}>
+              {columns.map(({ name, cell, wide, wraps }, index) => (
+                <td key={name} class={classOf(wide, wraps)}>
                   {index === 0 && hrefOf !== undefined ? (
                     <a
                       class="row"
@@ -76,6 +78,9 @@ export function Table<Row>(props: TableProps<Row>) {
     </table>
   );
 }
+
+const classOf = (wide = false, wraps = false): string | undefined =>
+  [...(wide ? ["wide"] : []), ...(wraps ? ["wraps"] : [])].join(" ") || undefined;
 
 interface ListProps<Name extends ListName> {
   readonly name: Name;

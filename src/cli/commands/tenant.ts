@@ -8,7 +8,7 @@ import { columns, facts, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 export const tenantVerbs: Readonly<Record<string, Command>> = {
   list: command({
     summary: "List the tenants you are a member of, newest first.",
-    args: pageArgs,
+    args: { q: value("Text in slug or name.", "text"), ...pageArgs },
     run: async ({ args: { all, ...query }, client, print }) => {
       const list = await client.list("tenant.list", query, all);
       print(list, columns(rowsAt(list, "items"), ["id", "slug", "name", "status", "created_at"]));

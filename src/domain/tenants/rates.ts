@@ -62,7 +62,7 @@ export class TenantRates {
     const { tenants } = this.#deps.store.read;
     const rated = new Map<TenantId, RatedTenant>();
     for (let after: PageKey | undefined; ; ) {
-      const page = await tenants.page("platform", pageRows, after);
+      const page = await tenants.page({ ids: "platform" }, pageRows, after);
       for (const { id, quotas } of page.items) {
         const { rateLimitPerSecond: rate, rateLimitBurst } = quotas;
         // A burst nobody set is what one second brings.

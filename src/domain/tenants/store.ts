@@ -59,15 +59,16 @@ export interface Usage {
   readonly days: readonly DayUsage[];
 }
 
+export interface TenantFilter {
+  readonly ids: "platform" | readonly TenantId[];
+  readonly text?: string | undefined;
+}
+
 export interface TenantReads {
   /** By id or slug; an id wins over a slug of the same text. */
   named(reference: string): Promise<TenantRecord | undefined>;
-  /** Newest first, those of `ids` only. */
-  page(
-    ids: "platform" | readonly TenantId[],
-    limit: number,
-    after?: PageKey,
-  ): Promise<Page<TenantRecord>>;
+  /** Newest first, those of `ids` only whose slug or name has the text in it. */
+  page(filter: TenantFilter, limit: number, after?: PageKey): Promise<Page<TenantRecord>>;
   used(tenant: TenantId, now: Instant): Promise<Used>;
   /** What was ever issued and revoked, and per day from `firstDay` on. */
   usage(tenant: TenantId, firstDay: number, now: Instant): Promise<Usage>;

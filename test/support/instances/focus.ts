@@ -4,6 +4,7 @@ import { expect } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 
 import { expectAccessible, type Visit } from "./console-world.ts";
+import type { Place } from "./places.ts";
 
 /**
  * `seen` where the focus has an outline within the window, `end` where nothing has it; else what
@@ -50,8 +51,14 @@ export async function expectTrap(page: Page): Promise<void> {
   }
 }
 
-/** What is open is accessible, holds the focus, and is closed by Esc, also in the address. */
-export async function expectDialog({ page, quiet }: Visit): Promise<void> {
+/**
+ * What is open is accessible, holds the focus, and is closed by Esc, also in the address; or by
+ * nothing but one button, where Esc would lose something for good.
+ */
+export async function expectDialog(
+  { page, quiet }: Visit,
+  { endedBy }: Pick<Place, "endedBy">,
+): Promise<void> {
   const dialog = page.locator("dialog[open]");
   const opened = await dialog.waitFor().then(
     () => true,
@@ -62,6 +69,11 @@ export async function expectDialog({ page, quiet }: Visit): Promise<void> {
   await expectAccessible(page);
   await expectTrap(page);
   await page.keyboard.press("Escape");
+  if (endedBy !== undefined) {
+    await page.keyboard.press("Escape");
+    expect(await dialog.isVisible()).toBe(true);
+    await page.getByRole("button", { name: endedBy }).click();
+  }
   await dialog.waitFor({ state: "detached" });
   expect(new URL(page.url()).searchParams.get("dialog")).toBeNull();
 }

@@ -15,6 +15,8 @@ export interface Place {
   readonly path: string;
   /** What opens it, where that is no address. */
   readonly act?: (page: Page) => Promise<void>;
+  /** The button that ends it, where `Esc` must not. */
+  readonly endedBy?: string;
 }
 
 /** What the addresses name. */
@@ -133,7 +135,11 @@ export function otherDialogs(ids: Ids): readonly Place[] {
     { path: `/console/enrolment/accounts/${account}?dialog=authz-${authorization}` },
     { path: `/console/enrolment/orders/${ids.order}?dialog=end` },
     { path: "/console/people/tokens?dialog=new" },
-    { path: "/console/people/tokens?dialog=new", act: makeApiToken },
+    {
+      path: "/console/people/tokens?dialog=new&tenant=default",
+      act: makeApiToken,
+      endedBy: "I have kept it",
+    },
     { path: `${token}?dialog=revoke` },
     { path: `/console/people/grants?ca=${ca}&dialog=grant` },
     { path: `/console/people/grants?ca=${ca}&dialog=revoke-${ids.grant}` },

@@ -16,9 +16,13 @@ export const tenantReads = (state: MemoryState): Reads["tenants"] => ({
   named: async (reference) =>
     state.tenants.get(reference) ??
     [...state.tenants.values()].find((tenant) => tenant.slug === reference),
-  page: async (ids, limit, after) =>
+  page: async ({ ids, text = "" }, limit, after) =>
     pageOf(
-      [...state.tenants.values()].filter(({ id }) => ids === "platform" || ids.includes(id)),
+      [...state.tenants.values()].filter(
+        ({ id, slug, name }) =>
+          (ids === "platform" || ids.includes(id)) &&
+          [slug, name].some((one) => one.toLowerCase().includes(text.toLowerCase())),
+      ),
       (tenant) => ({ at: tenant.createdAt, id: tenant.id }),
       limit,
       after,

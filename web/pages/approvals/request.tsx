@@ -5,7 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { addressOf } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
-import { Action } from "#web/ui/action.tsx";
+import { Action, Gates } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
@@ -14,8 +14,12 @@ import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
+import { ApiTokenSecret } from "./api-token-secret.tsx";
+import { cameOf } from "./came.ts";
 import { Details } from "./details.tsx";
+import { Difference } from "./difference-table.tsx";
 import { targetOf } from "./target.ts";
+import { whyOf } from "./why.ts";
 
 type Approval = Answers["approval.show"];
 
@@ -70,6 +74,8 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
           <p>{failure.retryable ? "It can be executed again." : "It will not be tried again."}</p>
         </div>
       )}
+      <ApiTokenSecret approval={approval} />
+      <Difference approval={approval} />
       <h3>Everything that is executed</h3>
       <Details value={approval.details} />
       {result !== undefined && (
@@ -90,7 +96,8 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
 }
 
 function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
-  const { status, fingerprint } = approval;
+  const { fingerprint } = approval;
+  const why = whyOf(approval);
   const target = targetOf(approval);
   return (
     <dl>
@@ -105,15 +112,32 @@ function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
         {plainText(approval.resource_name)}
         {target !== undefined && `: ${plainText(target)}`}
       </dd>
-      <dt>{status === "pending" ? "Lapses" : "Lapsed or lapses"}</dt>
+      <dt>Why</dt>
       <dd>
-        <Distance at={approval.expires_at} />
+        {why === undefined ? <span class="quiet">Its maker has not said.</span> : plainText(why)}
       </dd>
+      <Came approval={approval} />
       <dt>Fingerprint</dt>
       <dd>
         <Copy text={fingerprint} name="fingerprint" />
       </dd>
     </dl>
+  );
+}
+
+/** Until when it can be decided, or what happened to it and when. */
+function Came({ approval }: Pick<RequestProps, "approval">) {
+  const { name, at } = cameOf(approval);
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>
+        <Time at={at} />{" "}
+        <span class="quiet">
+          (<Distance at={at} />)
+        </span>
+      </dd>
+    </>
   );
 }
 
@@ -232,6 +256,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
         onCancel={onClose}
       >
         <Comment value={comment} onInput={setComment} reply={reply} hint="May be empty." />
+        <Gates operation="approval.approve" />
       </SendForm>
     </Dialog>
   );
@@ -286,7 +311,9 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
         does="Execute again"
         look="danger"
         onCancel={onClose}
-      />
+      >
+        <Gates operation="approval.retry" />
+      </SendForm>
     </Dialog>
   );
 }

@@ -2,7 +2,9 @@
 
 import type { Reply } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
-import { ChoiceField, TextField } from "#web/ui/fields.tsx";
+import { TextField } from "#web/ui/fields.tsx";
+import { TenantField } from "#web/ui/tenant-field.tsx";
+import { useOnlyTenant } from "#web/ui/tenants.ts";
 import type { TypedSubject } from "./ca-form.ts";
 import { SubjectFields } from "./subject-fields.tsx";
 
@@ -32,14 +34,13 @@ export function NameFields({ typed, change, reply, choosesTenant }: NameFieldsPr
         onChange={(label) => change({ label })}
         hint="What it is called here: letters, digits, dot, dash and underscore."
       />
-      {choosesTenant && tenants.length > 1 && (
-        <ChoiceField
+      {choosesTenant && tenants.length !== 1 && (
+        <TenantField
           label="Tenant"
           member="tenant_id"
           reply={reply}
           value={typed.tenant}
           onChange={(tenant) => change({ tenant })}
-          choices={tenants.map(({ id, name, slug }) => ({ value: id, label: name || slug }))}
         />
       )}
       <SubjectFields typed={typed} change={change} reply={reply} />
@@ -47,11 +48,5 @@ export function NameFields({ typed, change, reply, choosesTenant }: NameFieldsPr
   );
 }
 
-/** The tenant of the address, else the one that is there by itself; none where there is one. */
-export function useFirstTenant(): string {
-  const { tenants, address } = useConsole();
-  const { tenant } = address.query;
-  if (tenants.length < 2) return "";
-  const named = tenants.find(({ id, slug }) => id === tenant || slug === tenant);
-  return (named ?? tenants.find(({ slug }) => slug === "default") ?? tenants[0])?.id ?? "";
-}
+/** The id of the tenant that nobody needs to choose; empty where the field asks for one. */
+export const useFirstTenant = (): string => useOnlyTenant()?.id ?? "";

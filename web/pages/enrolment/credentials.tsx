@@ -1,9 +1,9 @@
 /** Keys that accounts of ACME are bound to, and what each may ask for. */
 
 import { useState } from "preact/hooks";
-import { hrefOf, hrefWith, visit } from "#web/address.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
-import { useAddress } from "#web/console.ts";
+import { useAddress, useConsole } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
@@ -198,6 +198,7 @@ interface NewCredentialProps {
 
 /** What is asked for, and then the key, once. */
 function NewCredential({ directories, onClose }: NewCredentialProps) {
+  const { showOnce } = useConsole();
   const { send, busy, reply } = useSend("acme.eab.create");
   const [said, setSaid] = useState<Wanted>({
     directory: directories[0]?.name ?? "",
@@ -209,11 +210,21 @@ function NewCredential({ directories, onClose }: NewCredentialProps) {
     uses: "1",
     days: "30",
   });
-  if (reply?.kind === "answered") return <Key {...reply.answer} />;
+  const submit = async () => {
+    const made = await send(membersOf(said));
+    if (made === undefined) return;
+    const { id, hmac_key, directory_url } = made;
+    showOnce({
+      title: "The key, this once",
+      parts: { Directory: directory_url, KID: id, KEY: hmac_key },
+      href: hrefOf(["enrolment", "credentials", id]),
+    });
+  };
+  if (reply?.kind === "answered") return null;
   return (
     <Dialog title="New credential" onClose={onClose}>
       <SendForm
-        onSend={() => void send(membersOf(said))}
+        onSend={() => void submit()}
         busy={busy}
         reply={reply}
         does="Make the credential"
@@ -311,33 +322,6 @@ const textFields = [
     hint: "Empty: until it is revoked.",
   },
 ] as const;
-
-interface KeyProps {
-  readonly id: string;
-  readonly hmac_key: string;
-  readonly directory_url: string;
-}
-
-function Key({ id, hmac_key, directory_url }: KeyProps) {
-  const leave = hrefOf(["enrolment", "credentials", id]);
-  return (
-    <Dialog title="The key, this once" onClose={() => visit(leave)}>
-      <p>Nobody can show it again: copy it now to where the client is configured.</p>
-      <Facts
-        of={{
-          Directory: <Copy text={directory_url} name="address" />,
-          KID: <Copy text={id} name="key identifier" />,
-          KEY: <Copy text={hmac_key} name="key" />,
-        }}
-      />
-      <div class="buttons">
-        <a class="button primary" href={leave}>
-          I have it
-        </a>
-      </div>
-    </Dialog>
-  );
-}
 
 const listIn = (text: string): readonly string[] =>
   text.split(/[\s,]+/).filter((one) => one !== "");

@@ -73,7 +73,7 @@ export function GrantsPart() {
 function GrantsOn({ ca }: { readonly ca: string }) {
   const address = useAddress();
   return (
-    <Asked name="grant.list" members={{ resource: `ca/${ca}` }} live={["resource.*"]}>
+    <Asked name="grant.list" members={{ resource: `ca/${ca}` }} live={["resource.*"]} quietly>
       {({ items }) =>
         items.length === 0 ? (
           <div class="empty">
@@ -245,7 +245,7 @@ function Effective({ ca, subject }: { readonly ca: string; readonly subject: str
           </button>
         </div>
       </form>
-      <Asked name="grant.effective" members={{ resource: `ca/${ca}`, subject }}>
+      <Asked name="grant.effective" members={{ resource: `ca/${ca}`, subject }} quietly>
         {(found) => (
           <Facts
             of={{

@@ -5,7 +5,7 @@ import { hrefWith } from "#web/address.ts";
 import type { Refusal } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { registerPasskey } from "#web/passkeys.ts";
-import { Asked, Refused } from "#web/ui/asked.tsx";
+import { Asked, Refused, Withheld } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
@@ -13,16 +13,42 @@ import { useDialog } from "#web/ui/layers.tsx";
 import { type Column, type RowOf, Table } from "#web/ui/list.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
 
-/** For people in a session; an API token has no passkeys. */
+/** For people in a session, where passkeys are switched on. */
 export function PasskeysPart() {
+  const { credential } = useConsole();
+  return (
+    <>
+      <Heading name="Passkeys" />
+      <p class="quiet">With these you confirm what the server asks you to confirm.</p>
+      {credential.kind === "token" ? (
+        <Withheld>
+          You use an API token, which has no passkeys: they belong to people who log in themselves.
+        </Withheld>
+      ) : (
+        <Asked name="auth.config">
+          {({ webauthn_enabled }) =>
+            webauthn_enabled ? (
+              <Passkeys />
+            ) : (
+              <Withheld>
+                Passkeys are switched off here: <code>auth.webauthn.enabled</code> in the
+                configuration switches them on.
+              </Withheld>
+            )
+          }
+        </Asked>
+      )}
+    </>
+  );
+}
+
+function Passkeys() {
   // Another number makes another list, which asks again.
   const [round, setRound] = useState(0);
   const { open, close } = useDialog();
   const again = () => setRound((before) => before + 1);
   return (
     <>
-      <Heading name="Passkeys" />
-      <p class="quiet">With these you confirm what the server asks you to confirm.</p>
       <Asked key={round} name="webauthn.list">
         {({ items }) =>
           items.length === 0 ? (

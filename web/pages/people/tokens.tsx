@@ -2,21 +2,25 @@
 
 import { useState } from "preact/hooks";
 import { parseRole, type Role, roles } from "#core/access/roles.ts";
-import { hrefOf, hrefWith, visit } from "#web/address.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
+import { secretOf, WaitingSecrets } from "#web/pages/approvals/api-token-secret.tsx";
+import { mayEverywhere } from "#web/rights.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
-import { ChoiceField, NumberField, sameWords, TextField } from "#web/ui/fields.tsx";
+import { type Choice, ChoiceField, NumberField, sameWords, TextField } from "#web/ui/fields.tsx";
 import { SendForm, useSend } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
-import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { TenantField } from "#web/ui/tenant-field.tsx";
+import { useOnlyTenant } from "#web/ui/tenants.ts";
 
 type ApiToken = RowOf<"token.list">;
 
@@ -33,6 +37,7 @@ export function ApiTokensPart({ id }: { readonly id: string | undefined }) {
   return (
     <>
       <Heading name="API tokens">{newToken}</Heading>
+      <WaitingSecrets />
       <div class="beside">
         <List
           name="token.list"
@@ -85,7 +90,11 @@ function ApiTokenPanel({ id }: { readonly id: string }) {
   if (!row) {
     return (
       <Panel title="No such API token" closeHref={closeHref}>
-        <p>It is not among the newest 500 that you may see.</p>
+        {reply.kind === "answered" ? (
+          <p>It is not among the newest 500 that you may see.</p>
+        ) : (
+          <Outcome reply={reply} />
+        )}
       </Panel>
     );
   }
@@ -170,35 +179,44 @@ const From = ({ at, ip }: { readonly at: string; readonly ip: string | undefined
 
 /** What is asked for, and then the secret, once. */
 function NewApiToken({ onClose }: { readonly onClose: () => void }) {
-  const { tenants } = useConsole();
-  const { tenant: chosen } = useAddress().query;
+  const { showOnce } = useConsole();
+  const only = useOnlyTenant();
   const sending = useSend("token.create");
-  const [said, setSaid] = useState<Wanted>({
+  const [typed, setSaid] = useState<Wanted>({
     name: "",
     description: "",
     role: "issuer",
-    where: chosen ?? tenants[0]?.slug ?? "default",
+    where: "",
     days: "90",
   });
+  const said = { ...typed, where: typed.where || (only?.id ?? "") };
   const { reply } = sending;
-  if (reply?.kind === "answered") return <Secret {...reply.answer} />;
-  const submit = () => void sending.send(membersOf(said));
+  const submit = async () => {
+    const made = await sending.send(membersOf(said));
+    if (made !== undefined) showOnce(secretOf(made));
+  };
+  if (reply?.kind === "answered") return null;
   return (
     <Dialog title="New API token" onClose={onClose}>
       <SendForm
-        onSend={submit}
+        onSend={() => void submit()}
         busy={sending.busy}
         reply={reply}
         does="Make the token"
         onCancel={onClose}
-        disabled={said.name === ""}
+        disabled={said.name === "" || said.where === "" || reply?.kind === "parked"}
       >
         <WantedFields
           said={said}
           reply={reply}
-          onChange={(part) => setSaid({ ...said, ...part })}
+          onChange={(part) => setSaid({ ...typed, ...part })}
         />
         <Gates operation="token.create" />
+        {reply?.kind === "parked" && (
+          <p class="quiet small">
+            Once it is approved, the request and this page lead you to its secret.
+          </p>
+        )}
       </SendForm>
     </Dialog>
   );
@@ -208,6 +226,7 @@ interface Wanted {
   readonly name: string;
   readonly description: string;
   readonly role: Role;
+  /** A tenant's id, or everywhere; empty where nobody has chosen. */
   readonly where: string;
   readonly days: string;
 }
@@ -230,8 +249,7 @@ interface WantedFieldsProps {
 }
 
 function WantedFields({ said, reply, onChange }: WantedFieldsProps) {
-  const { tenants } = useConsole();
-  const places = tenants.map(({ slug, name }) => ({ value: slug, label: name }));
+  const { caller } = useConsole();
   return (
     <>
       <TextField
@@ -260,12 +278,12 @@ function WantedFields({ said, reply, onChange }: WantedFieldsProps) {
         choices={sameWords(roles)}
         onChange={(word) => onChange({ role: parseRole(word) ?? "auditor" })}
       />
-      <ChoiceField
+      <TenantField
         label="Where"
         member="tenant_id"
         reply={reply}
         value={said.where}
-        choices={places.concat({ value: everywhere, label: "Every tenant" })}
+        others={[everyTenant(mayEverywhere(caller, "token:manage"))]}
         onChange={(where) => onChange({ where })}
       />
       <NumberField
@@ -281,25 +299,11 @@ function WantedFields({ said, reply, onChange }: WantedFieldsProps) {
   );
 }
 
-function Secret({ secret, id }: { readonly secret: string; readonly id: string }) {
-  const leave = hrefOf(["people", "tokens", id]);
-  return (
-    <Dialog title="The secret, this once" onClose={() => visit(leave)}>
-      <p>Nobody can show it again: copy it now to where it is needed.</p>
-      <p class="notice good">
-        <Copy text={secret} name="secret" />
-      </p>
-      <p class="quiet small">
-        <code>Authorization: Token {secret.slice(0, 13)}…</code>
-      </p>
-      <div class="buttons">
-        <a class="button primary" href={leave}>
-          I have it
-        </a>
-      </div>
-    </Dialog>
-  );
-}
+const everyTenant = (allowed: boolean): Choice => ({
+  value: everywhere,
+  label: allowed ? "Every tenant" : "Every tenant (needs token:manage on the whole platform)",
+  disabled: !allowed,
+});
 
 const roleHints: Readonly<Record<Role, string>> = {
   admin: "Everything in its scope.",

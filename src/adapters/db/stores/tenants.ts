@@ -1,6 +1,6 @@
 /** Tenants, and what counts against their quotas, in the database. */
 
-import { and, desc, eq, inArray, or } from "drizzle-orm";
+import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
 
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -16,6 +16,7 @@ import type {
   Used,
 } from "#domain/tenants/store.ts";
 import {
+  contains,
   counted,
   inserter,
   olderThan,
@@ -36,9 +37,15 @@ export function tenantReads(connection: Connection): TenantReads {
       const row = rows.find(({ id }) => id === reference) ?? rows[0];
       return row && record(row);
     },
-    page: async (ids, limit, after) => {
-      const { createdAt, id } = t.tenants;
-      const among = ids === "platform" ? undefined : inArray(id, [...ids]);
+    page: async ({ ids, text }, limit, after) => {
+      const { createdAt, id, slug, name } = t.tenants;
+      const among = and(
+        ids === "platform" ? undefined : inArray(id, [...ids]),
+        // Slugs have lower case alone.
+        text === undefined
+          ? undefined
+          : or(contains(slug, text), contains(sql`lower(${name})`, text)),
+      );
       const found = await db
         .select()
         .from(t.tenants)

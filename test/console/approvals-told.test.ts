@@ -1,0 +1,150 @@
+/** What a request for approval tells: what it changes, what it takes, what became of it, how many. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  keepPicture,
+  rootPassword,
+} from "#test/support/instances/console-world.ts";
+import { makeCas } from "#test/support/instances/issue-page.ts";
+import { newCsr } from "#test/support/instances/relying-party.ts";
+import { freePort } from "#test/support/servers/free-port.ts";
+
+let world: ConsoleWorld;
+let ca: string;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  const port = await freePort();
+  const origin = `https://localhost:${port}`;
+  const webauthn = { enabled: true, rp_id: "localhost", origins: [origin], step_up_operations: [] };
+  world = await ConsoleWorld.start({
+    server: { port, public_url: origin },
+    auth: { webauthn },
+    approvals: { enabled: true, thresholds: { "revocation.bulk": 1, "ca.rotate": 1 } },
+  });
+  ca = await makeCas(world);
+  const csr = await newCsr(world.instance.home, "www.example.com");
+  await world.instance.admin("POST", `/api/ca/${ca}/issue`, { csr });
+}, 60_000);
+afterAll(() => world?.stop());
+
+/** Asked for by root; gives the request that waits. */
+async function parked(path: string, members: object): Promise<string> {
+  const authorization = `Basic ${Buffer.from(`root:${rootPassword}`).toString("base64")}`;
+  const answer = await world.instance.fetch(path, {
+    method: "POST",
+    headers: { authorization, "content-type": "application/json" },
+    body: JSON.stringify(members),
+  });
+  expect(answer.status).toBe(202);
+  return String(answer.headers.get("x-pki-approval-id"));
+}
+
+const rotation = (label: string) =>
+  parked(`/api/ca/${ca}/rotate`, { new_label: label, key_type: "ecdsa-p384" });
+const bulk = () =>
+  parked(`/api/ca/${ca}/revocations:bulk`, { reason: "superseded", all: true, confirm_count: 1 });
+/** By the local administrator, who is another person. */
+const decide = (id: string, decision: string) =>
+  world.instance.admin("POST", `/api/approvals/${id}/${decision}`, { comment: "as agreed" });
+const fact = (page: Page, name: string) =>
+  page.getByRole("complementary").locator("dt", { hasText: name }).locator("+ dd");
+const sideBar = (page: Page) => page.getByRole("navigation", { name: "Pages", exact: true });
+
+describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
+  test("says what it changes beside how things are, why, and that a passkey may be asked for", async () => {
+    const id = await bulk();
+    const { page, complaints, close } = await world.root(`/console/approvals/${id}`);
+    const row = page.getByRole("row", { name: /^Certificates of example-issuing/ });
+    await row.getByRole("cell", { name: "1 valid" }).waitFor();
+    await row.getByRole("cell", { name: "1 revoked for good, reason superseded" }).waitFor();
+    expect(await fact(page, "Why").textContent()).toBe("reason superseded");
+    await expectAccessible(page);
+    await keepPicture(page, "approvals-difference");
+    const dialog = page.getByRole("dialog");
+    await page.goto(`${world.origin}/console/approvals/${id}?dialog=approve`);
+    await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
+    await expectAccessible(page);
+    await page.goto(`${world.origin}/console/approvals/${id}?dialog=retry`);
+    await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
+    await decide(id, "reject");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("says what became of it and when, once it is decided", async () => {
+    const [rejected, approved] = [await bulk(), await rotation("turned")];
+    const withdrawn = await rotation("not-turned");
+    const { page, complaints, close } = await world.root(`/console/approvals/${rejected}`);
+    expect(await fact(page, "Lapses").textContent()).toContain("in 2 days");
+    await decide(rejected, "reject");
+    await fact(page, "Rejected").waitFor();
+    await page.goto(`${world.origin}/console/approvals/${withdrawn}`);
+    await page.getByRole("link", { name: "Withdraw" }).click();
+    await page.getByLabel("Comment").fill("not needed");
+    await page.getByRole("button", { name: "Withdraw the request" }).click();
+    await fact(page, "Withdrawn").waitFor();
+    await page.goto(`${world.origin}/console/approvals/${approved}`);
+    await page.getByRole("rowheader", { name: "Key of example-issuing" }).waitFor();
+    await decide(approved, "approve");
+    await fact(page, "Executed").waitFor();
+    expect(await page.getByText("Lapse").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("is told in whole in the list, however long it is", async () => {
+    const label = `a-${"very-".repeat(9)}long-one`;
+    const id = await rotation(label);
+    const { page, complaints, close } = await world.root("/console/approvals?status=pending");
+    const cell = page.getByRole("row").filter({ hasText: label }).getByRole("cell").first();
+    await cell.waitFor();
+    const { clipped, wraps } = await cell.evaluate((element) => ({
+      clipped: element.scrollWidth > element.clientWidth,
+      wraps: getComputedStyle(element).whiteSpace,
+    }));
+    expect({ clipped, wraps }).toEqual({ clipped: false, wraps: "normal" });
+    await decide(id, "reject");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});
+
+describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
+  test("says beside Approvals how many wait, and nothing where none does", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+    const link = sideBar(page).getByRole("link", { name: /^Approvals/ });
+    await page.getByRole("link", { name: "0 waiting for approval" }).waitFor();
+    expect(await link.textContent()).toBe("Approvals");
+    const ids = [await bulk(), await rotation("counted")];
+    const two = sideBar(page).getByRole("link", { name: "Approvals 2 pending", exact: true });
+    await two.waitFor();
+    await expectAccessible(page);
+    for (const id of ids) await decide(id, "reject");
+    await sideBar(page).getByRole("link", { name: "Approvals", exact: true }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("says below which instance it is, by name and id", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const { id, name } = await world.instance.admin<{ id: string; name: string }>(
+      "GET",
+      "/api/instance",
+    );
+    expect(name).toBe(new URL(world.origin).host);
+    const footer = page.getByRole("contentinfo");
+    await footer.getByTitle(`Instance ${id}`).getByText(name).waitFor();
+    // The host it was reached by is the same, and not said again.
+    expect(await footer.getByText(`at ${name}`).count()).toBe(0);
+    expect((await world.instance.fetch("/api/instance")).status).toBe(401);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});

@@ -1,0 +1,84 @@
+/** More tenants than one page of the interface: those that no list reaches are found by a search. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { focused } from "#test/support/instances/focus.ts";
+
+let world: ConsoleWorld;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start();
+  await world.instance.admin("POST", "/api/tenants", { slug: "first-of-all", name: "Oldest" });
+  for (let made = 0; made < 500; made++) {
+    await world.instance.admin("POST", "/api/tenants", { slug: `tenant-${made}` });
+  }
+}, 120_000);
+afterAll(() => world?.stop());
+
+describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
+  test("is found by the menu, whose key of a line goes to the first", async () => {
+    const { page, complaints, close } = await world.root("/console/events");
+    const menu = page.locator("details.menu");
+    await menu.locator("summary").click();
+    const search = menu.getByRole("searchbox", { name: "Find a tenant" });
+    expect(await focused(search)).toBe(true);
+    await menu.getByRole("status").getByText("The newest 500 are here").waitFor();
+    expect(await menu.getByRole("link", { name: "Oldest" }).count()).toBe(0);
+    await search.fill("tenant-77");
+    await menu.getByRole("status").getByText("1 found").waitFor();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused(menu.getByRole("link", { name: "tenant-77" }))).toBe(true);
+    await search.fill("OLDEST");
+    await menu.getByRole("link", { name: "Oldest" }).waitFor();
+    await expectAccessible(page);
+    await search.press("Enter");
+    await page.waitForURL("**/console/events?tenant=first-of-all");
+    await menu.locator("summary").getByText("first-of-all").waitFor();
+    expect(await menu.getAttribute("open")).toBeNull();
+    await page.reload();
+    await menu.locator("summary").getByText("first-of-all").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("says where nothing is found", async () => {
+    const { page, complaints, close } = await world.root("/console/events");
+    const menu = page.locator("details.menu");
+    await menu.locator("summary").click();
+    const search = menu.getByRole("searchbox", { name: "Find a tenant" });
+    await search.fill("no such tenant");
+    await menu.getByRole("status").getByText("0 found").waitFor();
+    await search.press("Enter");
+    expect(await menu.getAttribute("open")).not.toBeNull();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("is found by the form of an API token, which has not guessed it", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens?dialog=new");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("The newest 500 can be chosen").waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("far away");
+    expect(await page.getByLabel("Where").inputValue()).toBe("");
+    const search = dialog.getByRole("searchbox", { name: "Find a tenant" });
+    await search.fill("first-of");
+    await dialog.getByText("1 found; they are in the choice.").waitFor();
+    await page.getByLabel("Where").selectOption({ label: "Oldest" });
+    await search.fill("");
+    await expectAccessible(page);
+    expect(await page.getByLabel("Where").locator("option:checked").textContent()).toBe("Oldest");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    const { id } = await world.instance.admin<{ id: string }>("GET", "/api/tenants/first-of-all");
+    const { items } = await world.instance.admin<{ items: readonly object[] }>(
+      "GET",
+      "/api/tokens",
+    );
+    expect(items).toMatchObject([{ name: "far away", tenant_id: id }]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+});

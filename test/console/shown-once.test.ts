@@ -1,0 +1,128 @@
+/** Secrets that nobody can show again: kept by saying so, and lost by nothing else in silence. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { makeCas } from "#test/support/instances/issue-page.ts";
+
+let world: ConsoleWorld;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start({
+    acme: { enabled: true, ca_label: "example-issuing", base_url: "https://pki.example" },
+  });
+  await makeCas(world);
+}, 60_000);
+afterAll(() => world?.stop());
+
+const shown = (page: Page) => page.getByRole("dialog", { name: /, this once$/ });
+const kept = (page: Page) => page.getByRole("button", { name: "I have kept it" });
+
+async function makeToken(page: Page, name: string): Promise<void> {
+  await page.getByRole("link", { name: "New API token" }).first().click();
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByRole("button", { name: "Make the token" }).click();
+}
+
+/** Everything that closes other dialogs. */
+async function tryToLose(page: Page): Promise<void> {
+  for (const key of ["Escape", "Escape", "Escape"]) await page.keyboard.press(key);
+  await page.mouse.click(5, 5);
+  expect(await shown(page).getByRole("button", { name: "Close" }).count()).toBe(0);
+  await page.evaluate("history.back()");
+  await page.waitForURL((url) => !url.searchParams.has("dialog"));
+}
+
+describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () => {
+  test("stays over Esc, a press beside it and the way back, until it is said to be kept", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    await makeToken(page, "stays");
+    await shown(page).waitFor();
+    await expectAccessible(page);
+    const secret = String(await page.getByTitle("Copy secret").textContent());
+    await tryToLose(page);
+    expect(await page.getByTitle("Copy secret").textContent()).toBe(secret);
+    await kept(page).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "stays" }).waitFor();
+    expect(await page.content()).not.toContain(secret.slice(0, 40));
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("is the same for the key of an ACME credential", async () => {
+    const { page, complaints, close } = await world.root("/console/enrolment/credentials");
+    await page.getByRole("link", { name: "New credential" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("farm");
+    await page.getByLabel("DNS names below").fill("example.com");
+    await page.getByRole("button", { name: "Make the credential" }).click();
+    await shown(page).waitFor();
+    await expectAccessible(page);
+    await tryToLose(page);
+    await page.getByTitle("Copy key", { exact: true }).click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toMatch(/^[\w-]{43}$/);
+    await kept(page).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "farm" }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("has the browser ask before a reload takes it, and not once it is kept", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    await makeToken(page, "reloaded");
+    await shown(page).waitFor();
+    const asked: string[] = [];
+    page.on("dialog", (dialog) => {
+      asked.push(dialog.type());
+      void dialog.dismiss();
+    });
+    const question = page.waitForEvent("dialog");
+    // A reload that is refused never ends, so nobody waits for it.
+    void page.evaluate("setTimeout(() => location.reload())");
+    await question;
+    await page.getByTitle("Copy secret").waitFor();
+    await kept(page).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "reloaded" }).waitFor();
+    await page.reload();
+    await page.getByRole("complementary").getByRole("heading", { name: "reloaded" }).waitFor();
+    expect(asked).toEqual(["beforeunload"]);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("comes also to whoever has closed the form while it was made", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    let answer = () => {};
+    const closed = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/\/api\/tokens$/, async (route) => {
+      const response = await route.fetch();
+      await closed;
+      await route.fulfill({ response });
+    });
+    await makeToken(page, "late");
+    await page.getByRole("button", { name: "Working…" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Name", { exact: true }).waitFor({ state: "detached" });
+    answer();
+    expect(await shown(page).getByTitle("Copy name").textContent()).toContain("late");
+    await kept(page).click();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("is of nothing where the server refuses to make one", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("refused");
+    await page.getByLabel("Days it lives").fill("99999999");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("alert").first().waitFor();
+    expect(await shown(page).count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+});
