@@ -1,4 +1,4 @@
-/** More tenants than one page of the interface: those that no list reaches are found by a search. */
+/** More tenants than one page of the interface: those that no list has are found by a search. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 

@@ -1,6 +1,6 @@
 /**
- * The choice of a tenant keeps the page and its filters, and what leads on keeps the tenant; what is
- * new gets the one that was chosen.
+ * The choice of a tenant keeps the page and its filters, and what leads on keeps the tenant; what
+ * is new gets the one that was chosen.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
