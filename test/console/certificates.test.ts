@@ -311,7 +311,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await page.getByText("No key here has this fingerprint.").waitFor();
     expect(complaints).toEqual([]);
     await close();
-  });
+  }, 60_000);
 
   test("its chain, its records for DNS and its files are given", async () => {
     const { serial, certificate } = await issue(["tls.example.test"]);
