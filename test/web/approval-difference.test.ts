@@ -57,7 +57,8 @@ describe("the difference a request makes", () => {
     ]);
     const everywhere = { roles: ["admin"], scope: "platform" };
     const [may, where, end] = lines("token.create", everywhere);
-    expect(may).toContain("tenant:manage");
+    expect(may).toContain("may as admin: everything");
+    expect(lines("token.create", { ...everywhere, scope: "tenant" })[0]).toContain("token:manage");
     expect(where).toBe("Where: none → in every tenant");
     expect(end).toBe("Ends: none → never, or as configured");
   });

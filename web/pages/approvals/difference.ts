@@ -211,7 +211,7 @@ function apiToken(details: Members): readonly Change[] {
     {
       what: "Whoever holds its secret",
       before: "may do nothing with it",
-      after: `may as ${words.join(", ")}: ${may.join(", ")}`,
+      after: `may as ${words.join(", ")}: ${may.length === capabilities.length ? "everything" : may.join(", ")}`,
     },
     {
       what: "Where",
