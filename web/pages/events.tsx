@@ -84,6 +84,7 @@ const columns: readonly Column<RowOf<"event.list">>[] = [
   {
     name: "On",
     wide: true,
+    wraps: true,
     cell: ({ target, target_name, serial }) => <On name={target_name ?? target} serial={serial} />,
   },
 ];

@@ -21,6 +21,7 @@ import { Distance, Time } from "#web/ui/time.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { TenantField } from "#web/ui/tenant-field.tsx";
 import { useOnlyTenant } from "#web/ui/tenants.ts";
+import { serverNow } from "#web/server-clock.ts";
 
 type ApiToken = RowOf<"token.list">;
 
@@ -76,7 +77,7 @@ const scopeOf = ({ scope }: ApiToken): string => (scope === "platform" ? " every
 
 function stateOf({ revoked, expires_at }: ApiToken): string {
   if (revoked) return "revoked";
-  const over = expires_at !== undefined && Date.parse(expires_at) <= Date.now();
+  const over = expires_at !== undefined && Date.parse(expires_at) <= serverNow();
   return over ? "expired" : "active";
 }
 
