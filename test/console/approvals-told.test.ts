@@ -1,4 +1,4 @@
-/** What a request for approval tells: what it changes and takes, what became of it, how many wait. */
+/** What a request for approval tells: what it changes and takes, what became of it, how many. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";

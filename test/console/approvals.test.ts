@@ -136,7 +136,8 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
       .getByLabel("Body, JSON")
       .fill('{"label":"tried","subject":{"cn":"Tried"},"key_type":"ecdsa-p256"}');
     await page.getByRole("button", { name: "POST it" }).click();
-    await page.getByLabel("Try it").locator("pre", { hasText: "pending_approval" }).waitFor();
+    await page.getByRole("status").getByText("202").waitFor();
+    await page.locator("pre").getByText("pending_approval").waitFor();
     await page.getByRole("link", { name: /waiting for approval/ }).click();
     await page.getByRole("link", { name: /tried/ }).waitFor();
     expect(complaints).toEqual([]);

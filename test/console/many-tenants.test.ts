@@ -26,6 +26,11 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     const search = menu.getByRole("searchbox", { name: "Find a tenant" });
     expect(await focused(search)).toBe(true);
     await menu.getByRole("status").getByText("The newest 500 are here").waitFor();
+    // The choices stand below the search, as wide as it is.
+    const [above, below] = [await search.boundingBox(), await menu.getByRole("list").boundingBox()];
+    expect(below?.x).toBe(above?.x ?? 0);
+    expect(below?.width).toBe(above?.width ?? 0);
+    expect(below?.y).toBeGreaterThan(above?.y ?? 0);
     expect(await menu.getByRole("link", { name: "Oldest" }).count()).toBe(0);
     await search.fill("tenant-77");
     await menu.getByRole("status").getByText("1 found").waitFor();

@@ -55,9 +55,13 @@ describe("the difference a request makes", () => {
       "Where: none → in the tenant shop",
       "Ends: none → 90 days after it is made",
     ]);
+    expect(lines("token.create", details, { tenant: "the-shop" })[1]).toBe(
+      "Where: none → in the tenant the-shop",
+    );
     const everywhere = { roles: ["admin"], scope: "platform" };
     const [may, where, end] = lines("token.create", everywhere);
-    expect(may).toContain("tenant:manage");
+    expect(may).toContain("may as admin: everything");
+    expect(lines("token.create", { ...everywhere, scope: "tenant" })[0]).toContain("token:manage");
     expect(where).toBe("Where: none → in every tenant");
     expect(end).toBe("Ends: none → never, or as configured");
   });

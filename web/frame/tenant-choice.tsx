@@ -68,7 +68,7 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
   const list = useRef<HTMLUListElement>(null);
   const searched = moreTenants || tenants.length > tenantsSeen;
   return (
-    <div class="choices">
+    <div class="sheet">
       {searched && (
         <TenantSearch
           sought={sought}

@@ -5,6 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
+import { isTenant } from "#web/ui/tenants.ts";
 import { changesOf, type Now } from "./difference.ts";
 
 type Approval = Answers["approval.show"];
@@ -45,7 +46,9 @@ export function Difference({ approval }: DifferenceProps) {
 }
 
 /** Nothing is looked up once it is over: things are no longer as they were. */
-function useNow({ operation, status, details }: Approval): Now {
+function useNow({ operation, status, details, tenant_id = "" }: Approval): Now {
+  const { tenants } = useConsole();
+  const tenant = tenants.find(isTenant(tenant_id));
   const open = status === "pending" || status === "failed";
   const { ca_id, subject_ca_id } = details as Partial<Record<string, unknown>>; // A JSON object.
   const id = open && typeof ca_id === "string" ? ca_id : undefined;
@@ -58,7 +61,7 @@ function useNow({ operation, status, details }: Approval): Now {
     useAsked("kek.show", open && operation === "kek.rotate" ? {} : undefined).reply,
   );
   const oldest = useOldest(operation === "ca.retire" ? id : undefined);
-  return { ca, other: subject?.label, valid, kek, ...oldest };
+  return { ca, other: subject?.label, valid, tenant: tenant?.slug, kek, ...oldest };
 }
 
 const countsCertificates: ReadonlySet<string> = new Set([

@@ -23,6 +23,8 @@ export interface Now {
   /** What chains to the key that would be retired, and its label. */
   readonly outstanding?: number | undefined;
   readonly oldest?: string | undefined;
+  /** What the tenant of the request is called. */
+  readonly tenant?: string | undefined;
   readonly kek?: Pick<Answers["kek.show"], "version" | "wrapped_keys"> | undefined;
 }
 
@@ -193,7 +195,7 @@ function revocation(details: Members, { valid }: Now): Change {
   };
 }
 
-function apiToken(details: Members): readonly Change[] {
+function apiToken(details: Members, { tenant }: Now): readonly Change[] {
   const { roles, scope, tenant_id, expires_in_days, expires_at, expiry } = details;
   const words = Array.isArray(roles) ? roles.map(text) : [];
   const platform = scope === "platform";
@@ -211,12 +213,12 @@ function apiToken(details: Members): readonly Change[] {
     {
       what: "Whoever holds its secret",
       before: "may do nothing with it",
-      after: `may as ${words.join(", ")}: ${may.join(", ")}`,
+      after: `may as ${words.join(", ")}: ${may.length === capabilities.length ? "everything" : may.join(", ")}`,
     },
     {
       what: "Where",
       before: none,
-      after: platform ? "in every tenant" : `in the tenant ${text(tenant_id)}`,
+      after: platform ? "in every tenant" : `in the tenant ${tenant ?? text(tenant_id)}`,
     },
     { what: "Ends", before: none, after: until },
   ];
