@@ -21,7 +21,7 @@ interface PartsProps {
   readonly children: ComponentChildren;
 }
 
-/** The name of the page, its parts as links, so that each can be copied and gone back to, and one. */
+/** The name of the page, its parts as links, so that each can be gone back to, and one of them. */
 export function Parts({ name, page, tabs, current, children }: PartsProps) {
   const { tenant } = useAddress().query;
   return (
