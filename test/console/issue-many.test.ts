@@ -108,6 +108,35 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     await visit.close();
   }, 90_000);
 
+  test("keeps a list over a look at the other way to issue, and goes on with its run", async () => {
+    const { page, complaints, close } = await world.root(`/console/issue/many?ca=${ca}`);
+    const list = page.getByLabel("List, CSV with a header");
+    const text = `ref,csr\none,"${csr}"\ntwo,"${csr}"\n`;
+    const there = async () => {
+      await page.getByRole("link", { name: "One certificate" }).click();
+      await page.getByLabel("Common name").waitFor();
+      await page.getByRole("link", { name: "Many at once" }).click();
+    };
+    await list.fill(text);
+    await there();
+    expect(await list.inputValue()).toBe(text);
+    await page.getByRole("button", { name: "Check 2 rows" }).click();
+    const before = await issued("bulk.example");
+    await page.getByRole("button", { name: "Issue 2 certificates" }).click();
+    await page.getByText("2 issued").waitFor();
+    const { search } = new URL(page.url());
+    await there();
+    expect(new URL(page.url()).search).toBe(search);
+    await page.getByRole("button", { name: "Check 2 rows" }).click();
+    await page.getByRole("button", { name: /^(Issue|Go on)/ }).click();
+    await page.getByText("2 issued").waitFor();
+    expect(await issued("bulk.example")).toBe(before + 2);
+    await page.getByRole("button", { name: "Begin another run" }).click();
+    expect(await list.inputValue()).toBe("");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("issues nothing twice over a pause, a reload and a lost answer", async () => {
     const count = 230;
     const rows = Array.from({ length: count }, (_, at) => `r${at},"${csr}"\n`).join("");

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import type { Typed } from "#web/pages/issue/issuing.ts";
+import { type Given, nothingGiven } from "#web/pages/issue/given-list.tsx";
 import { Many } from "#web/pages/issue/many.tsx";
 import { Requested } from "#web/pages/issue/requested.tsx";
 import { Result } from "#web/pages/issue/result.tsx";
@@ -16,11 +17,14 @@ interface IssuePageProps {
 }
 
 /**
- * What is typed outlives a look at the other way to issue, until it is sent. `many`,
+ * What is typed outlives a look at the other way to issue, until it is sent; a list, with its run,
+ * until another one is begun. `many`,
  * `result/<ca>/<serial>` and `request/<approval>` lie below it.
  */
 export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePageProps) {
   const [typed, setTyped] = useState<Typed>(nothingTyped);
+  const [given, setGiven] = useState<Given>(nothingGiven);
+  const run = useRunOfList(part === "many");
   const sent = part === "result" || part === "request";
   useEffect(() => {
     if (sent) setTyped(nothingTyped);
@@ -35,9 +39,9 @@ export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePagePr
       return (
         <>
           <Heading name="Issue" />
-          <Ways many={part === "many"} />
+          <Ways many={part === "many"} run={run} />
           {part === "many" ? (
-            <Many />
+            <Many given={given} onGiven={setGiven} />
           ) : (
             <Single
               typed={typed}
@@ -49,7 +53,24 @@ export function IssuePage({ rest: [part, first = "", second = ""] }: IssuePagePr
   }
 }
 
-function Ways({ many }: { readonly many: boolean }) {
+/** Where the run of a list is: it goes on there, and with that CA, when one comes back. */
+function useRunOfList(isMany: boolean): string | undefined {
+  const { operation, ca, profile, tenant } = useAddress().query;
+  const [run, setRun] = useState<string>();
+  useEffect(() => {
+    if (!isMany) return;
+    const at = hrefOf(["issue", "many"], { ca, profile, tenant, operation });
+    setRun(operation === undefined ? undefined : at);
+  }, [isMany, operation, ca, profile, tenant]);
+  return run;
+}
+
+interface WaysProps {
+  readonly many: boolean;
+  readonly run: string | undefined;
+}
+
+function Ways({ many, run }: WaysProps) {
   const { ca, profile, tenant } = useAddress().query;
   return (
     <nav class="tabs" aria-label="Ways to issue">
@@ -57,7 +78,7 @@ function Ways({ many }: { readonly many: boolean }) {
         One certificate
       </a>
       <a
-        href={hrefOf(["issue", "many"], { ca, profile, tenant })}
+        href={run ?? hrefOf(["issue", "many"], { ca, profile, tenant })}
         aria-current={many ? "page" : undefined}
       >
         Many at once

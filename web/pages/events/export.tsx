@@ -14,7 +14,7 @@ interface ExportDialogProps {
   readonly onClose: () => void;
 }
 
-/** The export is itself an event. It begins with the days of the list, and names what else it has. */
+/** The export is itself an event. It begins with the days of the list, and says what it leaves. */
 export function ExportDialog({ query, onClose }: ExportDialogProps) {
   const { credential } = useConsole();
   const [format, setFormat] = useState<string>("json");

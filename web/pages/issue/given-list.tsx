@@ -7,23 +7,32 @@ import { FileField } from "#web/ui/file-field.tsx";
 import { sizeFault } from "#web/file-size.ts";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
-interface GivenListProps {
+/** A list as it was given, and what was read of it. */
+export interface Given {
+  readonly text: string;
   readonly rows: readonly Row[];
-  readonly onRows: (rows: readonly Row[]) => void;
+}
+
+export const nothingGiven: Given = { text: "", rows: [] };
+
+interface GivenListProps {
+  readonly given: Given;
+  readonly onGiven: (given: Given) => void;
   /** Something of it was sent. */
   readonly fixed: boolean;
 }
 
 /** Read in the page; a file may be dropped on the field. */
-export function GivenList({ rows, onRows, fixed }: GivenListProps) {
-  const [text, setText] = useState("");
+export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListProps) {
   const [fault, setFault] = useState<string>();
   const take = (given: string) => {
-    // A field of many megabytes would be slow, and nobody reads it.
-    setText(given.length <= shownOctetsMax ? given : "");
     const read = given.trim() === "" ? [] : rowsIn(given);
     setFault(typeof read === "string" ? read : undefined);
-    onRows(typeof read === "string" ? [] : read);
+    onGiven({
+      // A field of many megabytes would be slow, and nobody reads it.
+      text: given.length <= shownOctetsMax ? given : "",
+      rows: typeof read === "string" ? [] : read,
+    });
   };
   const takeFile = (file: File) => {
     const tooLarge = sizeFault(file.size, octetsMax);

@@ -7,14 +7,19 @@ import { useAddress, useConsole } from "#web/console.ts";
 import { useRight } from "#web/rights.ts";
 import { BulkRun, itemsOf } from "./bulk-run.ts";
 import { type Choice, ChoiceFields, Chosen, type Known } from "./choice.tsx";
-import { GivenList } from "./given-list.tsx";
+import { type Given, GivenList, nothingGiven } from "./given-list.tsx";
 import { rightFor } from "./issuing.ts";
 import { ListKeys } from "./list-keys.tsx";
 import type { RequestRow, Row } from "./rows.ts";
 import { RunPanel } from "./run-panel.tsx";
 
+interface ManyProps {
+  readonly given: Given;
+  readonly onGiven: (given: Given) => void;
+}
+
 /** What the address chooses goes for the rows that say nothing else. */
-export function Many() {
+export function Many({ given, onGiven }: ManyProps) {
   const [round, setRound] = useState(0);
   return (
     <Chosen>
@@ -23,24 +28,30 @@ export function Many() {
           key={round}
           choice={choice}
           known={known}
-          onAgain={() => setRound((count) => count + 1)}
+          given={given}
+          onGiven={onGiven}
+          onAgain={() => {
+            onGiven(nothingGiven);
+            setRound((count) => count + 1);
+          }}
         />
       )}
     </Chosen>
   );
 }
 
-interface ManyFormProps {
+interface ManyFormProps extends ManyProps {
   readonly choice: Choice;
   readonly known: Known;
   /** Begins with nothing. */
   readonly onAgain: () => void;
 }
 
-function ManyForm({ choice, known, onAgain }: ManyFormProps) {
+function ManyForm({ choice, known, given, onGiven, onAgain }: ManyFormProps) {
   const address = useAddress();
   const { operation } = address.query;
-  const [rows, setRows] = useState<readonly Row[]>([]);
+  const { rows } = given;
+  const setRows = (changed: readonly Row[]) => onGiven({ ...given, rows: changed });
   const may = useRight("cert.issue_bulk", {
     caId: choice.ca.id,
     tenantId: choice.ca.tenant_id,
@@ -73,7 +84,7 @@ function ManyForm({ choice, known, onAgain }: ManyFormProps) {
             many
           />
         </form>
-        <GivenList rows={rows} onRows={setRows} fixed={!run.open} />
+        <GivenList given={given} onGiven={onGiven} fixed={!run.open} />
       </div>
       <div class="stack">
         {!right.allowed && <p class="reason">{right.reason}</p>}

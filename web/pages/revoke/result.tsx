@@ -75,7 +75,7 @@ export function ResultShown({ ca, result }: ResultShownProps) {
       <Asked name="crl.status" members={{ id: ca.id }} live={["crl.publish"]}>
         {({ base }) => (
           <p>
-            CRL number {base.number}, <Time at={base.this_update} />, with{" "}
+            CRL number {base.number}, <Time at={base.published_at ?? base.this_update} />, with{" "}
             {base.revoked_count.toLocaleString("en")} entries.
           </p>
         )}
