@@ -13,6 +13,8 @@ const id = "3e3d1b5c-0f2a-4a54-9d6e-2f1f5b7a9c10";
 const lines = [
   ["/",                                        "pkid monitor expiring"],
   ["/certificates?ca=issuing&status=held",     "pkid cert list --ca issuing --status held"],
+  ["/certificates",                            "pkid cert list --help"],
+  ["/certificates?ca=*&q=www",                 "pkid cert list --help"],
   ["/authorities",                             "pkid ca list"],
   [`/authorities/${id}`,                       `pkid ca show ${id}`],
   ["/approvals?status=pending",                "pkid approvals list --status pending"],
@@ -63,6 +65,21 @@ describe("the line below a page", () => {
       expect(code).toBe(usage);
     },
   );
+});
+
+test("a link puts neither another command nor an option into the line", () => {
+  const lineOf = (path: string, search: string) => {
+    const at = parseAddress(`/console${path}`, search);
+    return pageOf(at)?.pkid(at);
+  };
+  expect(lineOf("/certificates/issuing/--server=https:%2F%2Fa.test", "")).toBe(
+    "pkid cert show '' --ca issuing",
+  );
+  expect(lineOf("/certificates", "?ca=--server%3Dhttps://a.test&q=a;b")).toBe(
+    "pkid cert list --ca '' --q 'a;b'",
+  );
+  expect(lineOf("/people/tenants/-x", "")).toBe("pkid tenant show ''");
+  expect(lineOf("/authorities/it's%20$(x)", "")).toBe(String.raw`pkid ca show 'it'\''s $(x)'`);
 });
 
 test("a day that ends a span of events is in it, and a moment stays what it is", () => {

@@ -2,18 +2,18 @@
 
 import type { Address } from "#web/address.ts";
 
-/** Of one certificate, or of a list with its filters. */
+/** Of one certificate, or of a list with its filters; the command lists those of one CA. */
 export function certificatesLine({ path: [, caId, serial], query }: Address): string {
   if (caId !== undefined && serial !== undefined) {
     return `pkid cert show ${word(serial)} --ca ${word(caId)}`;
   }
   const { ca } = query;
-  const named = ca === undefined || ca === "*" ? [] : [`--ca ${word(ca)}`];
+  if (ca === undefined || ca === "*") return "pkid cert list --help";
   const flags = filters.flatMap(([member, flag]) => {
     const value = query[member];
     return value === undefined ? [] : [`${flag} ${word(value)}`];
   });
-  return ["pkid cert list", ...named, ...flags].join(" ");
+  return [`pkid cert list --ca ${word(ca)}`, ...flags].join(" ");
 }
 
 /** Members of the address and the flags of the command. */
@@ -28,6 +28,11 @@ const filters = [
   ["requested_by", "--requested-by"],
 ] as const;
 
-/** One word of a shell, whatever a link has put into the address. */
-export const word = (text: string): string =>
+/**
+ * One word of a shell, whatever a link has put into the address. What would be an option of its own
+ * becomes an empty word, which names nothing: a link must not choose the server of a command.
+ */
+export const word = (text: string): string => (text.startsWith("-") ? "''" : quoted(text));
+
+const quoted = (text: string): string =>
   /^[\w.:/@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
