@@ -46,6 +46,9 @@ export type Credential =
       readonly confirm: (operation: string) => Promise<boolean>;
     };
 
+/** The call that waited as this request is asked again, for its answer: nothing is asked anew. */
+export type ForApproval = string | undefined;
+
 /**
  * Asks for one operation, again once the person has confirmed it where the server wants that.
  * Without a credential for a public one, whose cookies go along only where it is about them.
@@ -55,20 +58,27 @@ export async function ask<Name extends keyof Answers>(
   members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
+  approval?: ForApproval,
 ): Promise<Reply<Answers[Name]>> {
-  const reply = await askOnce(name, members, credential, signal);
+  const asked = { name, members, credential, approval };
+  const reply = await askOnce(asked, signal);
   if (reply.kind !== "refused" || reply.refusal.code !== "step_up_required") return reply;
   if (credential?.kind !== "session") return reply;
   const { operation } = reply.refusal.facts;
   if (!(await credential.confirm(typeof operation === "string" ? operation : name))) return reply;
   // The time of the first attempt went by while the person confirmed.
-  return askOnce(name, members, credential, AbortSignal.timeout(30_000));
+  return askOnce(asked, AbortSignal.timeout(30_000));
+}
+
+interface AskedOperation<Name extends keyof Answers> {
+  readonly name: Name;
+  readonly members: Questions[Name];
+  readonly credential: Credential | undefined;
+  readonly approval: ForApproval;
 }
 
 async function askOnce<Name extends keyof Answers>(
-  name: Name,
-  members: Questions[Name],
-  credential: Credential | undefined,
+  { name, members, credential, approval }: AskedOperation<Name>,
   signal: AbortSignal,
 ): Promise<Reply<Answers[Name]>> {
   const { method, path, body } = askedOf(operationOf(name), members);
@@ -80,6 +90,7 @@ async function askOnce<Name extends keyof Answers>(
       "x-requested-with": "pkid-console",
       // Changes are taken from a page as JSON only, also those that need no body.
       ...(method === "GET" ? {} : { "content-type": "application/json" }),
+      ...(approval === undefined ? {} : { "x-pki-approval-id": approval }),
       ...proof(credential, method),
     },
     credentials: credential?.kind === "session" || aboutCookies.has(name) ? "same-origin" : "omit",

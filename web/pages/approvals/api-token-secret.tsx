@@ -3,8 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
-import { type Reply, replied } from "#web/api.ts";
-import { collected } from "#web/collected.ts";
+import { ask, type Reply, replied } from "#web/api.ts";
 import { type OnceShown, tellChange, useConsole } from "#web/console.ts";
 import { WantsPasskey } from "#web/ui/action.tsx";
 import { Outcome, useAsked } from "#web/ui/asked.tsx";
@@ -49,13 +48,9 @@ function Collecting({ approval: { id, details } }: { readonly approval: Approval
   const [busy, setBusy] = useState(false);
   const collect = async () => {
     setBusy(true);
-    const collection = {
-      approval: id,
-      operation: "token.create",
-      // The details of such a request are all it was asked with.
-      members: details as Questions["token.create"],
-    } as const;
-    const asked = collected(collection, credential, AbortSignal.timeout(30_000));
+    // The details of such a request are all it was asked with.
+    const members = details as Questions["token.create"];
+    const asked = ask("token.create", members, credential, AbortSignal.timeout(30_000), id);
     const come = await replied(asked);
     setReply(come);
     setBusy(false);
