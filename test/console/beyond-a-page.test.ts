@@ -43,7 +43,8 @@ beforeAll(async () => {
   await issue(await make("/api/ca/init-root", "new-root"), "new.example.test");
 }, 300_000);
 
-afterAll(() => world?.stop());
+// Its jobs have all of these CAs to look after.
+afterAll(() => world?.stop(), 60_000);
 
 const make = (path: string, label: string): Promise<Made> =>
   world.instance.admin("POST", path, {
