@@ -112,6 +112,9 @@ function Paths({ ca, chains }: PathsProps) {
           keyOf={({ cross_sign_id, issuer_ca_id }) => cross_sign_id ?? issuer_ca_id}
         />
       </div>
+      {chains.length >= pathsMax && (
+        <p class="quiet small">The server names {pathsMax} paths at most; there may be others.</p>
+      )}
     </div>
   );
 }
@@ -146,3 +149,6 @@ const pathColumns = (ca: Ca): readonly Column<Chain>[] => [
     ),
   },
 ];
+
+/** Of `ca.chains`, which has no pages. */
+const pathsMax = 100;

@@ -23,6 +23,8 @@ export interface FiguresOfTree {
   readonly of: (id: string) => Figures | undefined;
   /** Its row is in sight. */
   readonly want: (id: string) => void;
+  /** Something has come below it, or gone: it is counted again where it has been in sight. */
+  readonly changed: (id: string) => void;
 }
 
 /** While a tree is drawn, of which this may be a part. */
@@ -49,7 +51,12 @@ export function useFigures(isPart: boolean): FiguresOfTree {
       loader.close();
     };
   }, [feed, loader]);
-  return { isPart, of: (id) => known.get(id), want: (id) => loader.want(id) };
+  return {
+    isPart,
+    of: (id) => known.get(id),
+    want: (id) => loader.want(id),
+    changed: (id) => loader.changed(id),
+  };
 }
 
 /** A few questions a CA, so many CAs at a time, and none more often than every few seconds. */

@@ -72,6 +72,12 @@ function Tree({ answer, busy }: TreeProps) {
   const isPart = isPaged && query.q === undefined && query.status === undefined;
   const figures = useFigures(isPart);
   const above = useAbove(items, isPart);
+  const rows = treeOf(items, above);
+  useEffect(() => {
+    if (!isPart) return;
+    for (const { ca, below } of rows) if (below > 0) figures.changed(ca.id);
+    // Anew with each answer: what is below a CA is on more pages than this one.
+  }, [items]);
   if (items.length === 0) return <NoAuthorities />;
   return (
     <div class="list" aria-busy={busy}>
@@ -85,7 +91,7 @@ function Tree({ answer, busy }: TreeProps) {
         <Table
           caption="Authorities, each below the one that signed it"
           columns={columnsOf(figures)}
-          rows={treeOf(items, above)}
+          rows={rows}
           keyOf={({ ca }) => ca.id}
           hrefOf={({ ca }) => caHref(ca.id)}
         />
