@@ -127,6 +127,10 @@ export function Outcome({ reply, atField = false }: OutcomeProps) {
   return null;
 }
 
+/** True for what failed; what a caller may not read is not missing, it is not theirs. */
+export const isMissing = (reply: Reply<unknown> | undefined): boolean =>
+  reply?.kind === "refused" && reply.refusal.status !== 403;
+
 interface RefusedProps {
   readonly refusal: Refusal;
   readonly atField?: boolean;

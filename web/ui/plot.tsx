@@ -3,6 +3,8 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useState } from "preact/hooks";
 import { rememberedPlotLook, rememberPlotLook } from "#web/remembered.ts";
+import type { Reply } from "#web/api.ts";
+import { isMissing, Outcome } from "./asked.tsx";
 import { Table } from "./list.tsx";
 
 export interface Point {
@@ -94,6 +96,22 @@ export function Plot({ title, unit, series, kind, children }: PlotProps) {
       ) : (
         <Picture title={title} unit={unit} series={series} kind={kind} most={most} />
       )}
+    </section>
+  );
+}
+
+interface NoPlotProps {
+  readonly title: string;
+  readonly reply: Reply<unknown> | undefined;
+}
+
+/** Stands where a plot would, where its figures could not be had. */
+export function NoPlot({ title, reply }: NoPlotProps) {
+  if (!isMissing(reply)) return null;
+  return (
+    <section class="card" aria-label={title}>
+      <h2>{title}</h2>
+      <Outcome reply={reply} />
     </section>
   );
 }

@@ -17,7 +17,8 @@ import {
 import { usePolled } from "#web/polled.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { Action } from "#web/ui/action.tsx";
-import { useAsked, Waiting } from "#web/ui/asked.tsx";
+import type { Reply } from "#web/api.ts";
+import { isMissing, Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Status } from "#web/ui/status.tsx";
 
@@ -25,8 +26,8 @@ import { Status } from "#web/ui/status.tsx";
 export function Attention() {
   const { tenant } = useAddress().query;
   const cas = useAsked("ca.list", { tenant, limit: casMax }, ["ca.*"]).reply;
-  const { matters, known, left, jobs } = useMatters();
-  if (cas === undefined) return null;
+  const { matters, parts, left, jobs } = useMatters();
+  if (cas === undefined) return <Waiting />;
   const items = cas.kind === "answered" ? cas.answer.items : [];
   const active = items.filter(({ status }) => status !== "retired");
   const all = inOrder([...active.flatMap(endingCa), ...matters]);
@@ -35,30 +36,39 @@ export function Attention() {
     <>
       {jobs?.kind === "answered" && <ClockPause clock={jobs.answer.clock} />}
       {cas.kind === "answered" && active.length === 0 && <FirstCa />}
-      {(active.length > 0 || all.length > 0) && <Matters all={all} known={known} left={more} />}
+      {(active.length > 0 || all.length > 0 || cas.kind !== "answered") && (
+        <Matters all={all} parts={[{ of: "authorities", reply: cas }, ...parts]} left={more} />
+      )}
     </>
   );
 }
 
+/** What is looked at, and what came of it; nothing as long as it is asked for. */
+interface Part {
+  readonly of: string;
+  readonly reply: Reply<unknown> | undefined;
+}
+
 interface MattersProps {
   readonly all: readonly Matter[];
-  /** False while something is still being asked for. */
-  readonly known: boolean;
+  readonly parts: readonly Part[];
   /** How many CAs were not looked at. */
   readonly left: number;
 }
 
-function Matters({ all, known, left }: MattersProps) {
+function Matters({ all, parts, left }: MattersProps) {
+  const known = parts.every(({ reply }) => reply !== undefined);
+  const fine = parts.flatMap(({ of, reply }) => (reply?.kind === "answered" ? [of] : []));
   return (
     <section class="card" aria-labelledby="attention">
       <h2 id="attention">Needs you</h2>
       {all.length === 0 && !known && <Waiting />}
-      {all.length === 0 && known && (
+      {all.length === 0 && known && fine.length > 0 && (
         <p>
-          <Status word="nothing" tone="good" /> Authorities, CRLs, responders, jobs, approvals and
-          expiry are fine.
+          <Status word="nothing" tone="good" /> {listed(fine)} are fine.
         </p>
       )}
+      <Unknown parts={parts} />
       {all.length > 0 && (
         <ul class="bare">
           {all.map(({ tone, word, sentence, href }) => (
@@ -76,6 +86,31 @@ function Matters({ all, known, left }: MattersProps) {
     </section>
   );
 }
+
+/** What nobody should take for fine because it could not be asked. */
+function Unknown({ parts }: Pick<MattersProps, "parts">) {
+  const unknown = parts.filter(({ reply }) => isMissing(reply));
+  const [first] = unknown;
+  if (first === undefined) return null;
+  return (
+    <>
+      <p>
+        <Status word="unknown" tone="warn" /> Nothing is known of{" "}
+        {joined(unknown.map(({ of }) => of))}.
+      </p>
+      <Outcome reply={first.reply} />
+    </>
+  );
+}
+
+const joined = (words: readonly string[]): string =>
+  new Intl.ListFormat("en", { type: "conjunction" }).format(words);
+
+/** As a sentence begins. */
+const listed = (words: readonly string[]): string => {
+  const text = joined(words);
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+};
 
 /** All but what CAs say of themselves; of the chosen tenant, unless it is about the instance. */
 function useMatters() {
@@ -96,7 +131,6 @@ function useMatters() {
   }, 15);
   const urgent = expiringSoon(expiring.reply, tenant);
   const answer = published?.kind === "answered" ? published.answer : undefined;
-  const waited = [published, approvals.reply, expiring.reply, ready.reply];
   return {
     matters: [
       ...notReady(ready.reply),
@@ -107,10 +141,14 @@ function useMatters() {
       // What ends soon is told already, by its number.
       ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),
     ],
-    known:
-      waited.every((reply) => reply !== undefined) &&
-      (jobs.reply !== undefined || !may(console, "job.list")) &&
-      (preflight.reply !== undefined || !may(console, "preflight.run")),
+    parts: [
+      { of: "CRLs and responders", reply: published },
+      { of: "approvals", reply: approvals.reply },
+      { of: "expiry", reply: expiring.reply },
+      { of: "components", reply: ready.reply },
+      ...(may(console, "job.list") ? [{ of: "jobs", reply: jobs.reply }] : []),
+      ...(may(console, "preflight.run") ? [{ of: "checks", reply: preflight.reply }] : []),
+    ],
     left: answer === undefined ? 0 : answer.total - answer.items.length,
     jobs: jobs.reply,
   };

@@ -2,7 +2,7 @@
 
 import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
-import { Plot } from "#web/ui/plot.tsx";
+import { NoPlot, Plot } from "#web/ui/plot.tsx";
 
 /** Of the chosen tenant, or of all CAs that the caller may read. */
 export function Inventory() {
@@ -11,9 +11,11 @@ export function Inventory() {
   const counts = useAsked("inventory.certificates", { tenant }, ["cert.*", "ca.*"]).reply;
   return (
     <>
+      <NoPlot title={byTime} reply={ends} />
+      <NoPlot title={byStatus} reply={counts} />
       {ends?.kind === "answered" && (
         <Plot
-          title="Not revoked, by time left"
+          title={byTime}
           unit="certificates"
           kind="bars"
           series={[
@@ -40,7 +42,7 @@ export function Inventory() {
       )}
       {counts?.kind === "answered" && counts.answer.cas > 0 && (
         <Plot
-          title="Inventory, by status"
+          title={byStatus}
           unit="certificates"
           kind="bars"
           series={[
@@ -58,4 +60,6 @@ export function Inventory() {
   );
 }
 
+const byTime = "Not revoked, by time left";
+const byStatus = "Inventory, by status";
 const statuses = ["good", "held", "revoked", "expired"] as const;

@@ -2,20 +2,24 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { ask, replied } from "#web/api.ts";
+import { ask, type Reply, replied } from "#web/api.ts";
+import { isMissing } from "#web/ui/asked.tsx";
 import { useConsole, useLive, actionsIn } from "#web/console.ts";
-import { Plot } from "#web/ui/plot.tsx";
+import { NoPlot, Plot } from "#web/ui/plot.tsx";
 
 type Usage = Answers["tenant.usage"];
 
 /** Of the tenant that is chosen, or of all together. */
 export function PerDay() {
-  const { usage, left } = useUsage();
-  const days = summed(usage);
+  const { replies, left } = useUsage();
+  const days = summed(replies.flatMap((one) => (one.kind === "answered" ? [one.answer] : [])));
+  // The figures of some tenants would be taken for those of all.
+  const missing = replies.find(isMissing);
+  if (missing !== undefined) return <NoPlot title={perDay} reply={missing} />;
   if (days.length === 0) return null;
   return (
     <Plot
-      title="Issued and revoked, 30 days"
+      title={perDay}
       unit="certificates"
       kind="bars"
       series={[
@@ -36,9 +40,9 @@ export function PerDay() {
 }
 
 /** The days of each tenant, and of how many tenants there are none. */
-function useUsage(): { readonly usage: readonly Usage[]; readonly left: number } {
+function useUsage(): { readonly replies: readonly Reply<Usage>[]; readonly left: number } {
   const { tenants, address, credential } = useConsole();
-  const [usage, setUsage] = useState<readonly Usage[]>([]);
+  const [replies, setReplies] = useState<readonly Reply<Usage>[]>([]);
   const [round, setRound] = useState(0);
   useLive(actionsIn(["cert.issue", "cert.revoke", "cert.renew"]), () => setRound((n) => n + 1));
   const { tenant } = address.query;
@@ -49,17 +53,16 @@ function useUsage(): { readonly usage: readonly Usage[]; readonly left: number }
   const key = wanted.map(({ id }) => id).join();
   useEffect(() => {
     const stop = new AbortController();
-    const asked = wanted.map(async ({ id }) => {
-      const reply = await replied(ask("tenant.usage", { id, days: 30 }, credential, stop.signal));
-      return reply.kind === "answered" ? [reply.answer] : [];
-    });
+    const asked = wanted.map(({ id }) =>
+      replied(ask("tenant.usage", { id, days: 30 }, credential, stop.signal)),
+    );
     void Promise.all(asked).then((all) => {
-      if (!stop.signal.aborted) setUsage(all.flat());
+      if (!stop.signal.aborted) setReplies(all);
     });
     return () => stop.abort();
     // `key` stands for the tenants.
   }, [key, credential, round]);
-  return { usage, left: chosen.length - wanted.length };
+  return { replies, left: chosen.length - wanted.length };
 }
 
 /** Oldest first. */
@@ -74,4 +77,5 @@ function summed(usage: readonly Usage[]) {
     .sort((a, b) => (a.day < b.day ? -1 : 1));
 }
 
+const perDay = "Issued and revoked, 30 days";
 const tenantsMax = 50;

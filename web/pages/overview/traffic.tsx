@@ -1,8 +1,9 @@
 /** Requests a second, what was refused, and how fast the keys are, while the page is open. */
 
 import { useEffect, useState } from "preact/hooks";
-import { fetched, pathOf, replied } from "#web/api.ts";
+import { fetched, pathOf, type Reply, replied } from "#web/api.ts";
 import { type Sample, samplesIn, sumOf } from "#web/exposition.ts";
+import { Outcome } from "#web/ui/asked.tsx";
 import { Plot } from "#web/ui/plot.tsx";
 
 interface Look {
@@ -15,7 +16,7 @@ interface Look {
 
 /** The figures are looked at every five seconds and forgotten with the page. */
 export function Traffic() {
-  const looks = useLooks();
+  const { looks, refused } = useLooks();
   const steps = looks.slice(1).map((look, index) => step(looks[index] ?? look, look));
   return (
     <>
@@ -34,7 +35,7 @@ export function Traffic() {
           },
         ]}
       >
-        {steps.length < 2 && <p class="quiet small">Drawn from now on, every five seconds.</p>}
+        <Looking steps={steps.length} refused={refused} />
       </Plot>
       <Plot
         title="Time of a signature"
@@ -44,19 +45,40 @@ export function Traffic() {
           { name: "mean", points: steps.map(({ name, signMs }) => ({ name, value: signMs })) },
         ]}
       >
-        {steps.length < 2 && <p class="quiet small">Drawn from now on, every five seconds.</p>}
+        <Looking steps={steps.length} refused={undefined} />
       </Plot>
     </>
   );
 }
 
-function useLooks(): readonly Look[] {
+interface LookingProps {
+  readonly steps: number;
+  readonly refused: Reply<unknown> | undefined;
+}
+
+/** Why there is little to see, or nothing new. */
+function Looking({ steps, refused }: LookingProps) {
+  if (refused !== undefined) return <Outcome reply={refused} />;
+  if (steps >= 2) return null;
+  return <p class="quiet small">Drawn from now on, every five seconds.</p>;
+}
+
+interface Looks {
+  readonly looks: readonly Look[];
+  /** The last one came to nothing. */
+  readonly refused: Reply<unknown> | undefined;
+}
+
+function useLooks(): Looks {
   const [looks, setLooks] = useState<readonly Look[]>([]);
+  const [refused, setRefused] = useState<Reply<unknown>>();
   useEffect(() => {
     const stop = new AbortController();
     const look = async () => {
       const path = pathOf("metrics.read");
       const reply = await replied(fetched(path, undefined, stop.signal));
+      if (stop.signal.aborted) return;
+      setRefused(reply.kind === "answered" ? undefined : reply);
       if (reply.kind !== "answered") return;
       const samples = samplesIn(await reply.answer.text());
       if (!stop.signal.aborted) setLooks((past) => [...past.slice(-looksMax), lookAt(samples)]);
@@ -68,7 +90,7 @@ function useLooks(): readonly Look[] {
       stop.abort();
     };
   }, []);
-  return looks;
+  return { looks, refused };
 }
 
 function lookAt(samples: readonly Sample[]): Look {
