@@ -5,6 +5,7 @@
 
 import type { Answers, Questions } from "#api/answers.ts";
 import { askedOf, type OperationName, operationOf, routeOf } from "#operations";
+import { holdsSecretText } from "./secret-text.ts";
 import { learnServerTime } from "./server-clock.ts";
 
 /** What the server said no with; `code` is of the closed list of refusals. */
@@ -60,6 +61,7 @@ export async function ask<Name extends keyof Answers>(
   signal: AbortSignal,
   approval?: ForApproval,
 ): Promise<Reply<Answers[Name]>> {
+  if (holdsSecretText(members)) return { kind: "refused", refusal: secretStays };
   const asked = { name, members, credential, approval };
   const reply = await askOnce(asked, signal);
   if (reply.kind !== "refused" || reply.refusal.code !== "step_up_required") return reply;
@@ -150,6 +152,12 @@ export const noAnswer: Refusal = {
   sentence: "The server does not answer.",
   requestId: "",
   facts: {},
+};
+
+const secretStays: Refusal = {
+  ...noAnswer,
+  code: "private_key",
+  sentence: "That is a private key. It stays in this page: nothing was sent.",
 };
 
 /** The path of an operation that nothing has to be told. */

@@ -98,6 +98,29 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     await close();
   }, 60_000);
 
+  test("is never shown in the place of another that is still asked for", async () => {
+    const [first, second] = [await rotation("calm-successor"), await rotation("other-successor")];
+    const { page, complaints, close } = await world.root(`/console/approvals/${first}`);
+    const panel = page.getByRole("complementary");
+    await panel.getByText("calm-successor").first().waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(`**/api/approvals/${second}`, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.locator(`a[href*="${second}"]`).first().click();
+    await page.waitForURL((url) => url.pathname.endsWith(second));
+    // A decision now would be on the other one.
+    await panel.waitFor({ state: "hidden" });
+    expect(await page.getByRole("link", { name: "Approve", exact: true }).count()).toBe(0);
+    held.resolve();
+    await panel.getByText("other-successor").first().waitFor();
+    expect(await panel.getByText("calm-successor").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+    for (const id of [first, second]) await decide(id, "reject");
+  }, 60_000);
+
   test("is told in whole in the list, however long it is", async () => {
     const label = `a-${"very-".repeat(9)}long-one`;
     const id = await rotation(label);

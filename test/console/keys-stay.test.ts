@@ -121,4 +121,37 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
     expectStayed(sent);
     await visit.close();
   }, 60_000);
+
+  test("stays where something is searched for, and is looked for by its public key", async () => {
+    const visit = await world.root("/console/");
+    const { page } = visit;
+    const sent = sentBy(page);
+    const box = page.locator("#search");
+    const oneLine = encodePem("PRIVATE KEY", der).replaceAll("\n", " ");
+    await box.fill(base64);
+    await box.press("Enter");
+    await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
+    expect(await box.inputValue()).toBe("");
+    await box.fill(oneLine);
+    await box.press("Enter");
+    await page.waitForFunction(() =>
+      document.querySelector("#search")?.matches(":placeholder-shown"),
+    );
+    await page.goto(`${world.origin}/console/certificates?ca=${ca}`);
+    await page.getByLabel("Add a filter").selectOption({ label: "Name or serial" });
+    const filter = page.getByRole("textbox", { name: "Name or serial" });
+    await filter.fill(base64);
+    await filter.press("Enter");
+    await page.getByText("A private key is no filter: it stays here.").waitFor();
+    await page.goto(`${world.origin}/console/revoke?ca=${ca}`);
+    const fingerprint = page.getByLabel("Key fingerprint");
+    await fingerprint.fill(base64);
+    await page.getByText("This is a private key: it stays here.").waitFor();
+    expect(await fingerprint.inputValue()).toBe("");
+    await fingerprint.fill("SHA256:x");
+    await page.getByText("This is a private key").waitFor({ state: "hidden" });
+    expectStayed(sent);
+    expect(decodeURIComponent(page.url())).not.toContain(base64.slice(40, 90));
+    await visit.close();
+  }, 60_000);
 });

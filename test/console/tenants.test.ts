@@ -103,6 +103,37 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     await close();
   }, 30_000);
 
+  test("has its own CA to issue from, and no run of another tenant goes on in it", async () => {
+    const { instance } = world;
+    const made: Record<string, string> = {};
+    for (const slug of ["issues-one", "issues-two"]) {
+      const tenant = await instance.admin<{ id: string }>("POST", "/api/tenants", { slug });
+      const root = { label: `root-${slug}`, subject: { cn: slug }, key_type: "ecdsa-p256" };
+      const init = { ...root, tenant_id: tenant.id };
+      made[slug] = (await instance.admin<{ id: string }>("POST", "/api/ca/init-root", init)).id;
+    }
+    const { page, complaints, close } = await world.root("/console/issue?tenant=issues-one");
+    const caIs = (id = "") => page.waitForURL((url) => url.searchParams.get("ca") === id);
+    await caIs(made["issues-one"]);
+    const choose = async (slug: string) => {
+      await page.locator("details.menu summary").click();
+      await page.locator("details.menu").getByRole("link", { name: slug }).click();
+    };
+    await choose("issues-two");
+    await caIs(made["issues-two"]);
+    const run = `ca=${made["issues-two"]}&profile=server&operation=run-1`;
+    await page.goto(`${world.origin}/console/issue/many?tenant=issues-two&${run}`);
+    await page.getByText("run-1").waitFor();
+    await choose("issues-one");
+    await caIs(made["issues-one"]);
+    expect(new URL(page.url()).searchParams.has("operation")).toBe(false);
+    await page.goto(`${world.origin}/console/issue/many?profile=server&operation=run-1`);
+    await page.getByText("This address names a run and not its CA").waitFor();
+    expect(new URL(page.url()).searchParams.has("ca")).toBe(false);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("is that of the address, and every tenant only where it is chosen", async () => {
     const address = "/console/people/tokens?tenant=north&dialog=new";
     const { page, complaints, close } = await world.root(address);

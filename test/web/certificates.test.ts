@@ -126,9 +126,11 @@ test("a certificate is not renewed once it is revoked, suspended or long expired
 
 test("the command line shows the same, and is one word for each value", () => {
   const line = (path: string[], query: Record<string, string>) => certificatesLine({ path, query });
-  expect(line(["certificates"], { ca: "*", q: "it's; rm -rf /" })).toBe(
-    String.raw`pkid cert list --q 'it'\''s; rm -rf /'`,
+  expect(line(["certificates"], { ca: "a", q: "it's; rm -rf /" })).toBe(
+    String.raw`pkid cert list --ca a --q 'it'\''s; rm -rf /'`,
   );
+  // The command lists those of one CA.
+  expect(line(["certificates"], { ca: "*", q: "www" })).toBe("pkid cert list --help");
   expect(line(["certificates"], { ca: "a", status: "held", expires_before: "2026-12-24" })).toBe(
     "pkid cert list --ca a --status held --expires-before 2026-12-24",
   );

@@ -24,6 +24,11 @@ test.each([
   ["/console/authorities/1?dialog=rotate", "/console/authorities?tenant=b"],
   ["/console/people/tokens/1", "/console/people/tokens?tenant=b"],
   ["/console/issue/many?profile=server&ca=1", "/console/issue/many?profile=server&tenant=b"],
+  [
+    "/console/issue/many?profile=server&ca=1&operation=o",
+    "/console/issue/many?profile=server&tenant=b",
+  ],
+  ["/console/revoke?ca=1&op=o", "/console/revoke?tenant=b"],
   ["/console/issue/result/1/2", "/console/issue?tenant=b"],
   ["/console/manual/chapters/backup", "/console/manual/chapters/backup?tenant=b"],
 ])("%s becomes %s", (from, to) => {

@@ -6,6 +6,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { hrefOf, type QueryChange, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { isSecretText } from "#web/secret-text.ts";
 import type { Sought } from "#web/x509/sought.ts";
 import { queryOf } from "./sought-text.ts";
 
@@ -19,13 +20,19 @@ export function SearchBox() {
     event.preventDefault();
     forget();
     if (typed.trim() === "") return;
+    // A key is looked at here, as its file is: an address is kept by browsers and proxies.
+    if (isSecretText(typed)) {
+      look(new Blob([typed]));
+      setTyped("");
+      return;
+    }
     visit(hrefOf(["certificates"], { tenant: query.tenant, ...queryOf(typed) }));
   };
   const pasted = (event: ClipboardEvent) => {
     const text = event.clipboardData?.getData("text") ?? "";
-    if (!text.includes("-----BEGIN ")) return;
+    if (!text.includes("-----BEGIN ") && !isSecretText(text)) return;
     event.preventDefault();
-    void look(new Blob([text]));
+    look(new Blob([text]));
   };
   return (
     <search class="search">

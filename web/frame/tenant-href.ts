@@ -23,6 +23,8 @@ const ofOneTenant: ReadonlySet<string> = new Set([
   "cursor",
   "dialog",
   "earlier",
+  "op",
+  "operation",
   "page",
   "panel",
   "resource",

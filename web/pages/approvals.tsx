@@ -65,7 +65,7 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
           empty={<NoRequests />}
         />
         {id !== undefined && (
-          <RequestPanel id={id} closeHref={hrefOf(["approvals"], address.query)} />
+          <RequestPanel key={id} id={id} closeHref={hrefOf(["approvals"], address.query)} />
         )}
       </div>
     </>

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { grantGives, grantRoles } from "#core/access/roles.ts";
-import { type Operation, operations } from "#operations";
+import { namesIn, type Operation, operations, routeOf } from "#operations";
 import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { actionsIn, useConsole, useLive } from "#web/console.ts";
@@ -15,8 +15,9 @@ import { sentenceOf } from "./faults.ts";
 
 export interface Asking<Name extends keyof Answers> {
   /**
-   * What came last; it stays while the same or something else is asked, so that nothing jumps, and
-   * an answer stays where asking the same again fails: the frame says so.
+   * What came last; it stays while the same or another selection is asked for, so that nothing
+   * jumps, and an answer stays where asking the same again fails: the frame says so. Nothing stays
+   * of another thing: whoever approves or revokes acts on what they read.
    */
   readonly reply: Reply<Answers[Name]> | undefined;
   readonly busy: boolean;
@@ -34,12 +35,13 @@ export function useAsked<Name extends keyof Answers>(
   live: readonly string[] = [],
 ): Asking<Name> {
   const { credential, stale } = useConsole();
-  const [known, setKnown] = useState<Heard<Answers[Name]>>();
+  const [known, setKnown] = useState<Known<Answers[Name]>>();
   const [busy, setBusy] = useState(true);
   const [round, setRound] = useState(0);
   const refresh = useCallback(() => setRound((count) => count + 1), []);
   useLive(live.length === 0 ? undefined : actionsIn(live), refresh);
   const key = JSON.stringify(members);
+  const subject = subjectOf(name, members);
   const withheld = useWithheld(name);
   useEffect(() => {
     if (members === undefined || withheld !== undefined) return;
@@ -47,7 +49,7 @@ export function useAsked<Name extends keyof Answers>(
     setBusy(true);
     void replied(ask(name, members, credential, stop.signal)).then((come) => {
       if (stop.signal.aborted) return;
-      setKnown((before) => heard(before, key, come));
+      setKnown((before) => ({ ...heard(before, key, come), subject }));
       setBusy(false);
     });
     return () => stop.abort();
@@ -59,8 +61,23 @@ export function useAsked<Name extends keyof Answers>(
     [refusal, refresh, stale],
   );
   if (withheld !== undefined) return { reply: withheld, busy: false, refresh };
-  return { reply: known?.reply, busy, refresh };
+  return { reply: known?.subject === subject ? known?.reply : undefined, busy, refresh };
 }
+
+interface Known<Answer> extends Heard<Answer> {
+  /** What the reply is about. */
+  readonly subject: string | undefined;
+}
+
+/** What a question is about, as against which rows of it are wanted; undefined is about nothing. */
+function subjectOf(name: keyof Answers, members: object | undefined): string | undefined {
+  if (members === undefined) return undefined;
+  const naming = new Set([...namesIn(routeOf(name).path), ...namingMembers]);
+  return JSON.stringify(Object.entries(members).filter(([member]) => naming.has(member)));
+}
+
+/** They name a thing in every operation that takes them. */
+const namingMembers = ["ca", "parent_id", "serial", "tenant"];
 
 /** The refusal of what no grant on a CA can give; of anything else the server alone knows. */
 function useWithheld(name: keyof Answers): Extract<Reply<never>, { kind: "refused" }> | undefined {

@@ -1,7 +1,9 @@
 /** The fields that forms are mostly made of: a line of text, a choice, a yes or no. */
 
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { Reply } from "#web/api.ts";
+import { isSecretText } from "#web/secret-text.ts";
 import { Field } from "./form.tsx";
 
 interface Common {
@@ -19,10 +21,16 @@ interface TextFieldProps extends Common {
   readonly placeholder?: string | undefined;
 }
 
-/** One line. */
+/** One line, in which no private key has a place: it goes no further, not even into an address. */
 export function TextField({ value, onChange, max, placeholder, ...rest }: TextFieldProps) {
+  const [isSecret, setIsSecret] = useState(false);
+  const take = (typed: string) => {
+    const secret = isSecretText(typed);
+    setIsSecret(secret);
+    if (!secret) onChange(typed);
+  };
   return (
-    <Field {...rest}>
+    <Field {...rest} fault={isSecret ? "This is a private key: it stays here." : undefined}>
       {(control) => (
         <input
           {...control}
@@ -30,7 +38,7 @@ export function TextField({ value, onChange, max, placeholder, ...rest }: TextFi
           maxLength={max}
           placeholder={placeholder}
           value={value}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          onInput={({ currentTarget }) => take(currentTarget.value)}
         />
       )}
     </Field>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { isSecretText } from "#web/secret-text.ts";
 import { shortText } from "./plain.ts";
 
 export interface Filter {
@@ -150,9 +151,11 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
       </select>
     );
   }
+  // An address is kept by browsers and proxies.
+  const isSecret = isSecretText(value);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    onApply(value);
+    if (!isSecret) onApply(value);
   };
   const control = {
     "aria-label": label,
@@ -168,11 +171,12 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
           <input type="date" {...control} aria-label={`${label}, a day in UTC`} /> UTC
         </>
       ) : (
-        <input type="text" placeholder={label} {...control} />
+        <input type="text" placeholder={label} aria-invalid={isSecret} {...control} />
       )}
-      <button type="submit" class="button plain">
+      <button type="submit" class="button plain" disabled={isSecret}>
         Apply
       </button>
+      {isSecret && <span class="bad small">A private key is no filter: it stays here.</span>}
     </form>
   );
 }

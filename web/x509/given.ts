@@ -6,7 +6,8 @@
 import { encodePem } from "#core/asn1/pem.ts";
 import { tags } from "#core/asn1/tags.ts";
 import { sizeFault } from "#web/file-size.ts";
-import { base64In, isSecret, type Kind, kindOf, namesKey } from "./kinds.ts";
+import { namesKey } from "#web/secret-text.ts";
+import { base64In, isSecret, type Kind, kindOf } from "./kinds.ts";
 
 /** What a field is for. */
 export type Wanted = keyof typeof fields;

@@ -2,6 +2,7 @@
 
 import { openSequence } from "#core/asn1/cursor.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
+import { namesKey } from "#web/secret-text.ts";
 import { partsOf } from "./certificate.ts";
 import { attempt } from "./decoded.ts";
 
@@ -23,9 +24,6 @@ export function holdsKey(text: string): boolean {
   const kind = der === undefined ? undefined : kindOf(der);
   return kind !== undefined && isSecret(kind);
 }
-
-/** True for text with a block that says so; dashes and blanks get lost when a key is copied. */
-export const namesKey = (text: string): boolean => /BEGIN\s*[A-Z0-9 ]*PRIVATE\s*KEY/i.test(text);
 
 export const isSecret = (kind: Kind): kind is SecretKind => secretKinds.has(kind);
 

@@ -92,16 +92,21 @@ function useValid(id: string | undefined): number | undefined {
 /** The key that retirement would meet: the oldest superseded one of the CA's lineage. */
 function useOldest(id: string | undefined): Pick<Now, "oldest" | "outstanding"> {
   const { credential } = useConsole();
-  const [found, setFound] = useState<Pick<Now, "oldest" | "outstanding">>({});
+  const [known, setKnown] = useState<OfCa>();
   useEffect(() => {
     if (id === undefined) return;
     const stop = new AbortController();
     void oldestOf(id, credential, stop.signal).then((come) => {
-      if (!stop.signal.aborted) setFound(come);
+      if (!stop.signal.aborted) setKnown({ id, found: come });
     });
     return () => stop.abort();
   }, [id, credential]);
-  return id === undefined ? {} : found;
+  return id !== undefined && known?.id === id ? known.found : {};
+}
+
+interface OfCa {
+  readonly id: string;
+  readonly found: Pick<Now, "oldest" | "outstanding">;
 }
 
 async function oldestOf(

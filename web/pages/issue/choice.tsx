@@ -40,17 +40,18 @@ export interface Known {
  * them.
  */
 export function Chosen({ children }: ChosenProps) {
-  const { ca, profile, days, staple } = useAddress().query;
+  const { ca, profile, days, staple, operation } = useAddress().query;
   const profiles = useAsked("profile.list", {});
   const known = profiles.reply?.kind === "answered" ? profiles.reply.answer.items : [];
-  const newest = usePinned(known);
   const named = useNamedCa(ca);
   // What stands on a CA stays while another is asked for, and when this one is gone.
   const last = useRef<Ca | undefined>(undefined);
   if (named.ca !== undefined) last.current = named.ca;
   if (profiles.reply === undefined) return <Waiting />;
   if (profiles.reply.kind !== "answered") return <Outcome reply={profiles.reply} />;
-  if (ca === undefined || profile === undefined) return <Pinning newest={newest} />;
+  if (ca === undefined && operation !== undefined) return <RunOfNoCa />;
+  // Drawn anew each time, so that what was newest an hour ago is not taken for it now.
+  if (ca === undefined || profile === undefined) return <Pinning profiles={known} />;
   const chosenCa = named.ca ?? last.current;
   const chosenProfile = known.find(({ name }) => name === profile);
   const caFault = faultOfCa(ca, named);
@@ -88,10 +89,24 @@ function usePinned(profiles: readonly Profile[]) {
 }
 
 /** Until the address names what is meant; that never comes where there is no CA. */
-function Pinning({ newest }: { readonly newest: ReturnType<typeof usePinned> }) {
+function Pinning({ profiles }: { readonly profiles: readonly Profile[] }) {
+  const newest = usePinned(profiles);
   if (newest?.kind === "refused") return <Outcome reply={newest} />;
   const isEmpty = newest?.kind === "answered" && newest.answer.items.length === 0;
   return isEmpty ? <NoCa /> : <Waiting />;
+}
+
+/** A run goes on with its own CA alone: with another one everything would be issued twice. */
+function RunOfNoCa() {
+  const address = useAddress();
+  return (
+    <div class="notice warn">
+      <p>This address names a run and not its CA, so the run cannot go on here.</p>
+      <p>
+        <a href={hrefWith(address, { operation: undefined })}>Begin another run</a>
+      </p>
+    </div>
+  );
 }
 
 interface UnchosenProps {
