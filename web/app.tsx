@@ -12,7 +12,7 @@ import { Feed } from "./feed.ts";
 import { Keyring, KeyringContext, mayLose, useLeaveWarning } from "./keyring.ts";
 import { type Login, useLogin } from "./login.ts";
 import { takeReturn } from "./remembered.ts";
-import { pauseUnseen } from "./unseen.ts";
+import { followLine, pauseUnseen } from "./unseen.ts";
 
 /** The whole console. What proves who one is lives in this component and goes with the tab. */
 export function App() {
@@ -115,6 +115,7 @@ function Inside({ login: { state, logOut } }: { readonly login: Login }) {
   before.current = feed;
   useEffect(() => () => feed.close(), [feed]);
   useEffect(() => pauseUnseen(feed), [feed]);
+  useEffect(() => followLine(feed), [feed]);
   useEffect(() => {
     const back = takeReturn();
     if (back !== undefined) visit(back, { replace: true });

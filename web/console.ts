@@ -60,6 +60,21 @@ export function useFeedState(): FeedState {
   return state;
 }
 
+/** Calls back when the feed is live after it was not, as long as something waits for the server. */
+export function useBackAgain(waits: boolean, again: () => void): void {
+  const { feed } = useConsole();
+  useEffect(() => {
+    if (!waits) return;
+    let last = feed.state;
+    return feed.listen({
+      onState: (state) => {
+        if (state === "live" && last !== "live") again();
+        last = state;
+      },
+    });
+  }, [feed, waits, again]);
+}
+
 /**
  * Calls back when events come that `concerns`, when some may have been missed, and when this page
  * has changed something itself; many at a time are one call, at most twice a second. Whoever may

@@ -32,6 +32,9 @@ export class Feed {
   /** Aborted while nobody looks, and another one from when somebody does. */
   #looked = new AbortController();
   #resumed: (() => void) | undefined;
+  /** Aborted when the browser is cut off; another one for each connection. */
+  #line = new AbortController();
+  #hurried: (() => void) | undefined;
 
   /** Goes on behind the event of this id, or begins with what comes. */
   constructor(credential: Credential, lastId?: string) {
@@ -68,6 +71,16 @@ export class Feed {
     this.#resumed?.();
   }
 
+  /** The browser says that it is cut off: what looks alive is not. */
+  cut(): void {
+    this.#line.abort();
+  }
+
+  /** Tries at once, where it waits to try again: the browser says that it is connected. */
+  hurry(): void {
+    this.#hurried?.();
+  }
+
   close(): void {
     this.#stop.abort();
     this.#listeners.clear();
@@ -88,8 +101,14 @@ export class Feed {
       this.#becomes("lost");
       // A stream that lived is asked for again at once; one that does not come, ever more slowly.
       if (performance.now() - begun > 10_000) failures = 0;
-      await paused(Math.min(500 * 2 ** failures, 15_000), this.#stop.signal);
+      await this.#pause(Math.min(500 * 2 ** failures, 15_000));
     }
+  }
+
+  #pause(ms: number): Promise<void> {
+    const hurried = new AbortController();
+    this.#hurried = () => hurried.abort();
+    return paused(ms, AbortSignal.any([this.#stop.signal, hurried.signal]));
   }
 
   async #resumption(): Promise<void> {
@@ -108,10 +127,10 @@ export class Feed {
   /** One connection until it ends; true when there is to be no other. */
   async #read(looked: AbortSignal): Promise<boolean> {
     const silence = new Silence();
+    this.#line = new AbortController();
+    const ends = [this.#stop.signal, looked, silence.signal, this.#line.signal];
     try {
-      return await this.#told(AbortSignal.any([this.#stop.signal, looked, silence.signal]), () =>
-        silence.broken(),
-      );
+      return await this.#told(AbortSignal.any(ends), () => silence.broken());
     } finally {
       silence.over();
     }

@@ -22,5 +22,17 @@ export function pauseUnseen(feed: Feed): () => void {
   };
 }
 
+/** Ends the connection when the browser is cut off, and asks for another when it is back. */
+export function followLine(feed: Feed): () => void {
+  const cut = () => feed.cut();
+  const hurry = () => feed.hurry();
+  addEventListener("offline", cut);
+  addEventListener("online", hurry);
+  return () => {
+    removeEventListener("offline", cut);
+    removeEventListener("online", hurry);
+  };
+}
+
 /** Whoever only looks at another tab for a moment comes back to a page that is live. */
 const unseenMs = 3_000;

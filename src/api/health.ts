@@ -1,5 +1,6 @@
 /** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
 
+import { codingOf } from "#core/content-codings.ts";
 import { Problem } from "#core/problems.ts";
 import { oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
 import { operation } from "#domain/access/operation.ts";
@@ -22,6 +23,8 @@ export interface HealthDeps {
   readonly build: Build;
   /** True once the process is on its way out. */
   readonly draining: () => boolean;
+  /** RFC 1952, without holding the thread. */
+  readonly gzipped: (text: string) => Promise<Uint8Array<ArrayBuffer>>;
   readonly exposition: () => Promise<{ readonly type: string; readonly text: string }>;
 }
 
@@ -142,12 +145,24 @@ function readiness(components: Components, draining: boolean): Readiness | Outco
   return new Outcome("unready", { status: "not_ready", components }, { retryAfterSeconds: 5 });
 }
 
-function metricsRead(deps: Pick<HealthDeps, "exposition">): PublicHandler {
-  return async () => {
+function metricsRead(deps: Pick<HealthDeps, "exposition" | "gzipped">): PublicHandler {
+  return async ({ request }) => {
     const { type, text } = await deps.exposition();
-    const length = String(Buffer.byteLength(text));
-    const headers = { "content-type": type, "cache-control": "no-store", "content-length": length };
-    return new Response(text, { headers });
+    const headers = new Headers({
+      "content-type": type,
+      "cache-control": "no-store",
+      vary: "accept-encoding",
+    });
+    const coding = codingOf(request.headers.get("accept-encoding") ?? "", ["gzip"]);
+    if (coding === undefined) {
+      headers.set("content-length", String(Buffer.byteLength(text)));
+      return new Response(text, { headers });
+    }
+    // Three hundred kilobytes that are mostly the same words, for whoever asks every few seconds.
+    const octets = await deps.gzipped(text);
+    headers.set("content-encoding", coding);
+    headers.set("content-length", String(octets.byteLength));
+    return new Response(octets, { headers });
   };
 }
 

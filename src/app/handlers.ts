@@ -2,6 +2,7 @@
 
 import { hostname } from "node:os";
 
+import { gzippedFast } from "#adapters/gzip.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { ocspCounter } from "#adapters/telemetry/request-counters.ts";
@@ -198,7 +199,8 @@ const lineOrigin = ({ version }: Build): LineOrigin => ({
 
 function health({ store, keys, build, draining, metrics, probes }: HandlerDeps) {
   const exposition = () => metrics.exposition();
-  return healthHandlers({ store, keys, build, draining, exposition }, probes);
+  const deps = { store, keys, build, draining, exposition, gzipped: gzippedFast };
+  return healthHandlers(deps, probes);
 }
 
 function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {

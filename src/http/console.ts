@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
+import { codingOf } from "#core/content-codings.ts";
 import type { ConsolePages } from "./front-door.ts";
 
 /**
@@ -86,24 +87,12 @@ function answer(request: Request, file: File): Response {
   if (request.headers.get("if-none-match") === file.etag) {
     return new Response(null, { status: 304, headers });
   }
-  const coding = codingFor(request.headers.get("accept-encoding") ?? "", file);
+  const ours = codings.flatMap(([coding]) => (file.bodies.has(coding) ? [coding] : []));
+  const coding = codingOf(request.headers.get("accept-encoding") ?? "", ours) ?? "";
   if (coding !== "") headers.set("content-encoding", coding);
   const body = file.bodies.get(coding) ?? new Uint8Array();
   headers.set("content-length", String(body.byteLength));
   return new Response(request.method === "HEAD" ? null : body, { headers });
-}
-
-/**
- * RFC 9110 §12.5.3: the best coding we have that the client names without forbidding it by `q=0`.
- */
-function codingFor(accepted: string, file: File): string {
-  const named = accepted
-    .toLowerCase()
-    .split(",")
-    .filter((entry) => !/;\s*q=0(\.0*)?\s*$/.test(entry))
-    .map((entry) => entry.split(";")[0]?.trim());
-  const best = codings.find(([coding]) => named.includes(coding) && file.bodies.has(coding));
-  return best?.[0] ?? "";
 }
 
 /** Best first; the last is the file as it is. */

@@ -2,6 +2,7 @@
 
 import { describe, expect, jest, test } from "bun:test";
 
+import { gzippedFast } from "#adapters/gzip.ts";
 import { type HealthDeps, healthHandlers, type ProbeDeps, Probes } from "#api/health.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import { behindSentence } from "#domain/clock-watch.ts";
@@ -21,6 +22,7 @@ function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}
     keys: { facts: async () => [softKeys] },
     build: { version: "1", runtime: "bun" },
     draining: () => false,
+    gzipped: gzippedFast,
     exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
     ...parts,
   };
@@ -105,4 +107,44 @@ describe("readiness", () => {
     await Promise.all([ready(), ready(), ready()]);
     expect(rounds).toBe(1);
   });
+});
+
+describe("what is counted", () => {
+  const text = "pki_things_total 1\n".repeat(1000);
+  const asked = async (accepted?: string) => {
+    const deps: HealthDeps = {
+      store: { ping: async () => undefined },
+      keys: { facts: async () => [softKeys] },
+      build: { version: "1", runtime: "bun" },
+      draining: () => false,
+      gzipped: gzippedFast,
+      exposition: async () => ({ type: "text/plain", text }),
+    };
+    const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind: () => false });
+    const read = healthHandlers(deps, probes)["metrics.read"];
+    const headers: Record<string, string> =
+      accepted === undefined ? {} : { "accept-encoding": accepted };
+    const request = new Request("https://localhost/metrics", { headers });
+    return await read({ request } as Parameters<typeof read>[0]);
+  };
+
+  test("comes as it is, and smaller to whoever takes that", async () => {
+    const plain = await asked();
+    expect(plain.headers.get("content-encoding")).toBeNull();
+    expect(await plain.text()).toBe(text);
+    const packed = await asked("br, gzip;q=0.5");
+    expect(packed.headers.get("content-encoding")).toBe("gzip");
+    expect(packed.headers.get("vary")).toBe("accept-encoding");
+    const octets = new Uint8Array(await packed.arrayBuffer());
+    expect(packed.headers.get("content-length")).toBe(String(octets.length));
+    expect(octets.length).toBeLessThan(text.length / 10);
+    expect(new TextDecoder().decode(Bun.gunzipSync(octets))).toBe(text);
+  });
+
+  test.each(["gzip;q=0", "br", "identity"])(
+    "is not packed for who accepts %s",
+    async (accepted) => {
+      expect((await asked(accepted)).headers.get("content-encoding")).toBeNull();
+    },
+  );
 });

@@ -1,9 +1,9 @@
 /** The frame around every page: search, what is live, where one can go, and who one is. */
 
 import type { FunctionComponent } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
-import { type Console, ConsoleContext, useFeedState } from "#web/console.ts";
+import { type Console, ConsoleContext, useBackAgain, useFeedState } from "#web/console.ts";
 import type { PageProps } from "#web/page.ts";
 import { type PageRow, pageOf, pages } from "#web/routes.tsx";
 import { StaleReads } from "#web/stale.ts";
@@ -171,34 +171,60 @@ interface LoadedProps {
   readonly rest: readonly string[];
 }
 
-/** A page's file is asked for when the page is first opened. */
+/**
+ * A page's file is asked for when the page is first opened, and again where it did not come: the
+ * other pages, and what is typed on them, are there all the same.
+ */
 function Loaded({ page, rest }: LoadedProps) {
   const [drawn, setDrawn] = useState<{ page: PageRow; Page: FunctionComponent<PageProps> }>();
-  const [failed, setFailed] = useState(false);
+  const [failed, setFailed] = useState<PageRow>();
+  const [round, setRound] = useState(0);
+  const again = useCallback(() => setRound((count) => count + 1), []);
   useEffect(() => {
     let current = true;
     page.load().then(
-      (Page) => current && setDrawn({ page, Page }),
-      // After an upgrade the files of the page that is open are gone.
-      () => current && setFailed(true),
+      (Page) => {
+        if (!current) return;
+        setFailed(undefined);
+        setDrawn({ page, Page });
+      },
+      () => current && setFailed(page),
     );
     return () => {
       current = false;
     };
-  }, [page]);
-  if (failed) {
-    return (
-      <p class="notice warn" role="alert">
-        This page could not be loaded; pkid may have been upgraded.{" "}
-        <button type="button" class="button plain" onClick={() => location.reload()}>
-          Load it again
-        </button>
-      </p>
-    );
-  }
+  }, [page, round]);
+  useBackAgain(failed === page, again);
+  if (failed === page) return <NotLoaded name={page.name} again={again} />;
   if (drawn?.page !== page) return <Waiting />;
   return <drawn.Page rest={rest} />;
 }
+
+interface NotLoadedProps {
+  readonly name: string;
+  readonly again: () => void;
+}
+
+/** After an upgrade the files of the page that is open are gone for good. */
+const NotLoaded = ({ name, again }: NotLoadedProps) => (
+  <>
+    <Heading name={name} />
+    <div class="notice warn" role="alert">
+      <p>
+        This page could not be loaded: the server does not answer, or pkid was upgraded. Loading the
+        console anew takes with it what is typed and every key that was made here.
+      </p>
+      <div class="buttons">
+        <button type="button" class="button" onClick={again}>
+          Try again
+        </button>
+        <button type="button" class="button" onClick={() => location.reload()}>
+          Load the console anew
+        </button>
+      </div>
+    </div>
+  </>
+);
 
 function NoPage() {
   return (

@@ -5,9 +5,9 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { grantGives, grantRoles } from "#core/access/roles.ts";
 import { namesIn, type Operation, operations, routeOf } from "#operations";
-import { ask, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
+import { ask, noAnswer, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
-import { actionsIn, useConsole, useLive } from "#web/console.ts";
+import { actionsIn, useBackAgain, useConsole, useLive } from "#web/console.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { type Heard, heard } from "#web/stale.ts";
 import { Copy } from "./copy.tsx";
@@ -55,6 +55,11 @@ export function useAsked<Name extends keyof Answers>(
     return () => stop.abort();
     // `key` stands for the members: a caller builds a new object each time it draws.
   }, [name, key, credential, round, withheld]);
+  // What was not answered at all is asked for again as soon as the server is back.
+  const isUnanswered =
+    known?.stale?.code === noAnswer.code ||
+    (known?.reply.kind === "refused" && known.reply.refusal.code === noAnswer.code);
+  useBackAgain(isUnanswered, refresh);
   const refusal = known?.stale;
   useEffect(
     () => (refusal === undefined ? undefined : stale.add({ refusal, again: refresh })),
@@ -122,7 +127,7 @@ export function Asked<Name extends keyof Answers>(props: AskedProps<Name>) {
     const needs = typeof facts.capability === "string" ? ` Needs ${facts.capability}.` : "";
     return <Withheld>{sentence + needs}</Withheld>;
   }
-  return <Outcome reply={reply} />;
+  return <Outcome reply={reply} again={refresh} />;
 }
 
 export const Waiting = () => (
@@ -135,11 +140,27 @@ interface OutcomeProps {
   readonly reply: Reply<unknown> | undefined;
   /** A field says what is wrong with it. */
   readonly atField?: boolean;
+  /** Asks again, where it failed for no fault of the question. */
+  readonly again?: () => void;
 }
 
 /** What became of something that was asked for, unless it was answered: that the page shows. */
-export function Outcome({ reply, atField = false }: OutcomeProps) {
-  if (reply?.kind === "refused") return <Refused refusal={reply.refusal} atField={atField} />;
+export function Outcome({ reply, atField = false, again }: OutcomeProps) {
+  if (reply?.kind === "refused") {
+    const { status } = reply.refusal;
+    return (
+      <>
+        <Refused refusal={reply.refusal} atField={atField} />
+        {again !== undefined && (status === 0 || status === 429 || status >= 500) && (
+          <div class="buttons">
+            <button type="button" class="button" onClick={again}>
+              Try again
+            </button>
+          </div>
+        )}
+      </>
+    );
+  }
   if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} />;
   return null;
 }

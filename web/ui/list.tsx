@@ -114,9 +114,9 @@ export function List<Name extends ListName>(props: ListProps<Name>) {
           ...(cursor === undefined ? {} : { cursor }),
         } as Questions[Name]);
   // Only the first page grows; the others stay what they were when the walk began.
-  const { reply, busy } = useAsked(name, paged, cursor === undefined ? live : []);
+  const { reply, busy, refresh } = useAsked(name, paged, cursor === undefined ? live : []);
   if (reply === undefined) return <Waiting />;
-  if (reply.kind !== "answered") return <Outcome reply={reply} />;
+  if (reply.kind !== "answered") return <Outcome reply={reply} again={refresh} />;
   // `Name` is a collection, so its answer is one.
   const answer = reply.answer as Answers[Name] & ListEnvelope<RowOf<Name>>;
   return (

@@ -4,7 +4,7 @@ import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useState } from "preact/hooks";
 import { rememberedPlotLook, rememberPlotLook } from "#web/remembered.ts";
 import type { Reply } from "#web/api.ts";
-import { isMissing, Outcome } from "./asked.tsx";
+import { isMissing, Outcome, Waiting } from "./asked.tsx";
 import { Table } from "./list.tsx";
 
 export interface Point {
@@ -105,13 +105,13 @@ interface NoPlotProps {
   readonly reply: Reply<unknown> | undefined;
 }
 
-/** Stands where a plot would, where its figures could not be had. */
+/** Stands where a plot will, or would where its figures could not be had: nothing jumps. */
 export function NoPlot({ title, reply }: NoPlotProps) {
-  if (!isMissing(reply)) return null;
+  if (reply !== undefined && !isMissing(reply)) return null;
   return (
     <section class="card" aria-label={title}>
       <h2>{title}</h2>
-      <Outcome reply={reply} />
+      {reply === undefined ? <Waiting /> : <Outcome reply={reply} />}
     </section>
   );
 }

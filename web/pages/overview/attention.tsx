@@ -27,16 +27,15 @@ export function Attention() {
   const { tenant } = useAddress().query;
   const cas = useAsked("ca.list", { tenant, limit: casMax }, ["ca.*"]).reply;
   const { matters, parts, left, jobs } = useMatters();
-  if (cas === undefined) return <Waiting />;
-  const items = cas.kind === "answered" ? cas.answer.items : [];
+  const items = cas?.kind === "answered" ? cas.answer.items : [];
   const active = items.filter(({ status }) => status !== "retired");
   const all = inOrder([...active.flatMap(endingCa), ...matters]);
-  const more = Math.max(left, cas.kind === "answered" ? cas.answer.total - items.length : 0);
+  const more = Math.max(left, cas?.kind === "answered" ? cas.answer.total - items.length : 0);
   return (
     <>
       {jobs?.kind === "answered" && <ClockPause clock={jobs.answer.clock} />}
-      {cas.kind === "answered" && active.length === 0 && <FirstCa />}
-      {(active.length > 0 || all.length > 0 || cas.kind !== "answered") && (
+      {cas?.kind === "answered" && active.length === 0 && <FirstCa />}
+      {(active.length > 0 || all.length > 0 || cas?.kind !== "answered") && (
         <Matters all={all} parts={[{ of: "authorities", reply: cas }, ...parts]} left={more} />
       )}
     </>
@@ -168,7 +167,7 @@ function FirstCa() {
   const { tenants, address } = useConsole();
   const { tenant } = address.query;
   const chosen = tenants.find(({ id, slug }) => id === tenant || slug === tenant);
-  const where = tenant === undefined ? "" : ` of ${chosen?.slug ?? tenant}`;
+  const where = tenant === undefined ? " that you may see" : ` of ${chosen?.slug ?? tenant}`;
   return (
     <div class="empty">
       <p>

@@ -12,10 +12,14 @@ type Usage = Answers["tenant.usage"];
 /** Of the tenant that is chosen, or of all together. */
 export function PerDay() {
   const { replies, left } = useUsage();
-  const days = summed(replies.flatMap((one) => (one.kind === "answered" ? [one.answer] : [])));
+  const days = summed(
+    (replies ?? []).flatMap((one) => (one.kind === "answered" ? [one.answer] : [])),
+  );
   // The figures of some tenants would be taken for those of all.
-  const missing = replies.find(isMissing);
+  const missing = replies?.find(isMissing);
   if (missing !== undefined) return <NoPlot title={perDay} reply={missing} />;
+  if (left > 0) return <TooMany />;
+  if (replies === undefined) return <NoPlot title={perDay} reply={undefined} />;
   if (days.length === 0) return null;
   return (
     <Plot
@@ -29,27 +33,39 @@ export function PerDay() {
           points: days.map(({ day, revoked }) => ({ name: day, value: revoked })),
         },
       ]}
-    >
-      {left > 0 && (
-        <p class="quiet small">
-          Of {tenantsMax} tenants; {left.toLocaleString("en")} more are left out. Choose one above.
-        </p>
-      )}
-    </Plot>
+    />
   );
 }
 
+/** A picture of some tenants would be taken for one of all. */
+const TooMany = () => (
+  <section class="card" aria-label={perDay}>
+    <h2>{perDay}</h2>
+    <p>
+      Its figures are those of tenants, and there are more than {tenantsMax} of them. Choose one at
+      the top.
+    </p>
+  </section>
+);
+
+interface Used {
+  /** Undefined until all have come. */
+  readonly replies: readonly Reply<Usage>[] | undefined;
+  readonly left: number;
+}
+
 /** The days of each tenant, and of how many tenants there are none. */
-function useUsage(): { readonly replies: readonly Reply<Usage>[]; readonly left: number } {
+function useUsage(): Used {
   const { tenants, address, credential } = useConsole();
-  const [replies, setReplies] = useState<readonly Reply<Usage>[]>([]);
+  const [replies, setReplies] = useState<readonly Reply<Usage>[]>();
   const [round, setRound] = useState(0);
   useLive(actionsIn(["cert.issue", "cert.revoke", "cert.renew"]), () => setRound((n) => n + 1));
   const { tenant } = address.query;
   const chosen = tenants.filter(
     ({ id, slug }) => tenant === undefined || tenant === id || tenant === slug,
   );
-  const wanted = chosen.slice(0, tenantsMax);
+  // One that could not be told whole is not asked for at all.
+  const wanted = chosen.length > tenantsMax ? [] : chosen;
   const key = wanted.map(({ id }) => id).join();
   useEffect(() => {
     const stop = new AbortController();

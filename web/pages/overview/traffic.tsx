@@ -75,6 +75,7 @@ function useLooks(): Looks {
   useEffect(() => {
     const stop = new AbortController();
     const look = async () => {
+      if (document.hidden) return;
       const path = pathOf("metrics.read");
       const reply = await replied(fetched(path, undefined, stop.signal));
       if (stop.signal.aborted) return;
