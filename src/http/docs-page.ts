@@ -61,6 +61,7 @@ function entryOf(
     gives.length === 0
       ? "Answer: the browser is sent on"
       : `Answer: ${gives.map(escaped).join(", ")}`,
+    `<a href="/console/manual/interface/${name}">Try it in the console</a>, as who one is`,
   ];
   return `<details id="${name}"><summary><code>${method} ${escaped(path)}</code> ${escaped(summary)}</summary>
 <p>${facts.join("<br>")}</p>

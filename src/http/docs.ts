@@ -58,13 +58,24 @@ function respond(text: string, type: string, policy: string): Response {
   return new Response(text, { headers });
 }
 
-/** The style sheet of every page. */
+/** The style sheet of every page: the colours and sizes of the console, light and dark. */
 export const pageStyle =
-  "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem}" +
-  "table{border-collapse:collapse;width:100%;margin:.5rem 0}dt{font-weight:600}" +
-  "pre{overflow-x:auto;background:#f4f4f4;color:#111;padding:.6rem}" +
-  "details{border-bottom:1px solid #ccc;padding:.3rem 0}summary{cursor:pointer}" +
-  "th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ccc;vertical-align:top}";
+  ":root{color-scheme:light dark;--ground:light-dark(#fbfbfa,#141618);" +
+  "--surface:light-dark(#fff,#1c1f22);--line:light-dark(#e3e3df,#2f3438);" +
+  "--text:light-dark(#1a1c1e,#e8eaec);--quiet:light-dark(#5f6468,#9aa1a7);" +
+  "--accent:light-dark(#14539a,#7db4f0)}" +
+  "body{font:14px/20px system-ui,sans-serif;margin:32px auto;max-width:75rem;padding:0 16px;" +
+  "background:var(--ground);color:var(--text);overflow-wrap:anywhere}" +
+  "h1{font-size:20px;line-height:28px}h2{font-size:16px;line-height:24px;margin:24px 0 8px}" +
+  "a{color:var(--accent)}code,pre{font:13px/20px ui-monospace,monospace}" +
+  "table{border-collapse:collapse;width:100%;margin:8px 0}dt{font-weight:600}" +
+  "dd{margin:0 0 8px 16px}" +
+  "pre{white-space:pre-wrap;background:var(--surface);border:1px solid var(--line);" +
+  "border-radius:6px;padding:12px}" +
+  "details{border-bottom:1px solid var(--line);padding:4px 0}summary{cursor:pointer}" +
+  "th{color:var(--quiet);font-weight:500;font-size:13px}" +
+  "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid var(--line);" +
+  "vertical-align:top}";
 
 /** CSP level 3 §2.3.1: the one style sheet is allowed by its digest. */
 const pagePolicy = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; base-uri 'none'`;

@@ -152,6 +152,7 @@ test("the page shows what an operation takes, its refusals, and how to authentic
   expect(list).toContain("<tr><td><code>limit</code><td>query<td>integer (1 to 9)");
   expect(issue).toContain("<tr><td><code>csr</code><td><td>text (1 to 4096)<td>required");
   expect(issue).toContain('<a href="#e-tenant_suspended">tenant_suspended</a>');
+  expect(issue).toContain('<a href="/console/manual/interface/cert.issue">Try it');
   expect(issue).toContain("a credential with <code>issue</code>");
   expect(page).toContain('<code id="e-tenant_suspended">tenant_suspended</code>');
   expect(page).toContain("Authorization: Token pki_pat_");

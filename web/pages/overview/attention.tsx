@@ -164,10 +164,11 @@ const asked = <Members extends object>(
 ): Members | undefined => (may(console, name) ? members : undefined);
 
 function FirstCa() {
-  const { tenants, address } = useConsole();
+  const { tenants, address, caller } = useConsole();
   const { tenant } = address.query;
+  const seen = caller.is_root || caller.roles.length > 0 ? "" : " that you may see";
   const chosen = tenants.find(({ id, slug }) => id === tenant || slug === tenant);
-  const where = tenant === undefined ? " that you may see" : ` of ${chosen?.slug ?? tenant}`;
+  const where = tenant === undefined ? seen : ` of ${chosen?.slug ?? tenant}`;
   return (
     <div class="empty">
       <p>
