@@ -4,9 +4,46 @@ import type { Address } from "./address.ts";
 import { word } from "#web/pages/certificates/line.ts";
 import { eventMembers } from "#web/pages/events/members.ts";
 
-/** One CA, or all. */
-export const authoritiesLine = ({ path: [, id] }: Address): string =>
-  id === undefined ? "pkid ca list" : `pkid ca show ${word(id)}`;
+/** One CA, and of it what its tab shows, or all. */
+export function authoritiesLine({ path: [, id], query }: Address): string {
+  if (id === undefined) return "pkid ca list";
+  if (query.tab === "certificate") return `pkid ca chain ${word(id)}`;
+  if (query.tab === "crl") return `pkid crl status --ca ${word(id)}`;
+  if (query.tab === "cross") return `pkid ca cross-signs ${word(id)}`;
+  if (query.tab === "rollover") return `pkid ca rotation ${word(id)}`;
+  return `pkid ca show ${word(id)}`;
+}
+
+/** What was issued or waits; how to issue where nothing has been yet. */
+export function issueLine({ path: [, part, first, second] }: Address): string {
+  if (part === "request" && first !== undefined) return `pkid approvals show ${word(first)}`;
+  if (part !== "result" || first === undefined || second === undefined) {
+    return part === "many" ? "pkid cert issue-bulk --help" : "pkid cert issue --help";
+  }
+  return `pkid cert show ${word(second)} --ca ${word(first)}`;
+}
+
+/** Looks what a selection is, and revokes nothing. */
+export function revokeLine({ query }: Address): string {
+  const { ca, public_key_sha256: key, include_expired, all, ...others } = query;
+  if (ca === undefined || ca === "") return "pkid revoke bulk --help";
+  const { profile, pattern, reason, issued_after: after, issued_before: before } = others;
+  const said = {
+    ca,
+    profile,
+    pattern,
+    "issued-after": after,
+    "issued-before": before,
+    "by-public-key": key,
+    reason,
+  };
+  const line = withFlags("pkid revoke bulk --dry-run", said, Object.keys(said));
+  const flags = [
+    ...(include_expired === "true" ? [" --include-expired"] : []),
+    ...(all === "true" ? [" --all"] : []),
+  ];
+  return line + flags.join("");
+}
 
 /** The open request, or the list. */
 export function approvalsLine({ path: [, id], query }: Address): string {
@@ -67,7 +104,7 @@ function withFlags(
 ): string {
   const flags = names.flatMap((name) => {
     const value = query[name];
-    return value === undefined ? [] : [`--${name} ${word(value)}`];
+    return value === undefined || value === "" ? [] : [`--${name} ${word(value)}`];
   });
   return [command, ...flags].join(" ");
 }

@@ -8,9 +8,11 @@ import {
   authoritiesLine,
   enrolmentLine,
   eventsLine,
+  issueLine,
   manualLine,
   operationsLine,
   peopleLine,
+  revokeLine,
 } from "./lines.ts";
 import type { PageProps } from "./page.ts";
 
@@ -29,9 +31,9 @@ export interface PageRow {
 export const pages: readonly PageRow[] = [
   { segment: "",             name: "Overview",      key: "o", pkid: () => "pkid monitor expiring",   load: async () => (await import("#web/pages/overview.tsx")).OverviewPage },
   { segment: "certificates", name: "Certificates",  key: "i", pkid: certificatesLine,                load: async () => (await import("#web/pages/certificates.tsx")).CertificatesPage },
-  { segment: "issue",        name: "Issue",         key: "n", pkid: () => "pkid cert issue",         load: async () => (await import("#web/pages/issue.tsx")).IssuePage },
+  { segment: "issue",        name: "Issue",         key: "n", pkid: issueLine,                       load: async () => (await import("#web/pages/issue.tsx")).IssuePage },
   { segment: "authorities",  name: "Authorities",   key: "c", pkid: authoritiesLine,                 load: async () => (await import("#web/pages/authorities.tsx")).AuthoritiesPage },
-  { segment: "revoke",       name: "Revoke many",   key: "r", pkid: () => "pkid revoke bulk",        load: async () => (await import("#web/pages/revoke.tsx")).RevokePage },
+  { segment: "revoke",       name: "Revoke many",   key: "r", pkid: revokeLine,                      load: async () => (await import("#web/pages/revoke.tsx")).RevokePage },
   { segment: "approvals",    name: "Approvals",     key: "a", pkid: approvalsLine,                   load: async () => (await import("#web/pages/approvals.tsx")).ApprovalsPage },
   { segment: "events",       name: "Events",        key: "e", pkid: eventsLine,                      load: async () => (await import("#web/pages/events.tsx")).EventsPage },
   { segment: "enrolment",    name: "Enrolment",     key: "m", pkid: enrolmentLine,                   load: async () => (await import("#web/pages/enrolment.tsx")).EnrolmentPage },
