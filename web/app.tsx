@@ -4,6 +4,8 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { followLinks, useLocation, visit } from "./address.ts";
 import type { Refusal } from "./api.ts";
 import { Frame } from "#web/frame/frame.tsx";
+import { LogInAgain } from "#web/frame/log-in-again.tsx";
+import { useShownOnce } from "#web/frame/shown-once.tsx";
 import { SignIn } from "#web/frame/sign-in.tsx";
 import { StepUpDialog, useConfirmation } from "#web/ui/step-up.tsx";
 import { Refused } from "#web/ui/asked.tsx";
@@ -33,21 +35,6 @@ export function App() {
     <>
       {/* Whoever comes back goes on with what was typed; somebody else begins anew. */}
       <Inside key={state.caller.sub} login={login} />
-      {state.kind === "lost" && (
-        <Dialog title="Log in again">
-          <p>
-            {state.credential.kind === "token"
-              ? "The API token is not accepted any more. Another one begins anew."
-              : "Your session has ended. What you typed is still here."}
-          </p>
-          <SignIn login={login} again />
-          <div class="buttons">
-            <button type="button" class="button plain" onClick={leaveAll}>
-              Leave without logging in
-            </button>
-          </div>
-        </Dialog>
-      )}
       {state.kind === "in" && login.kept && <StillIn login={login} refusal={login.kept} />}
       {asking && <StepUpDialog asking={asking} credential={state.credential} />}
     </>
@@ -98,14 +85,12 @@ function StillIn({ login: { logOut, stay }, refusal }: StillInProps) {
   );
 }
 
-/** For whoever is not the one whose session it was. */
-function leaveAll(): void {
-  if (confirm("What was typed here is lost for good. Leave?")) location.reload();
-}
-
-function Inside({ login: { state, logOut } }: { readonly login: Login }) {
+/** One person's, with the keys and secrets that only this tab has. */
+function Inside({ login }: { readonly login: Login }) {
+  const { state, logOut } = login;
   const address = useLocation();
   const keyring = useMemo(() => new Keyring(), []);
+  const once = useShownOnce();
   useLeaveWarning(keyring);
   if (state.kind !== "in" && state.kind !== "lost") return null;
   const { caller, credential } = state;
@@ -121,16 +106,30 @@ function Inside({ login: { state, logOut } }: { readonly login: Login }) {
     if (back !== undefined) visit(back, { replace: true });
   }, []);
   return (
-    <div inert={state.kind === "lost"}>
-      <KeyringContext.Provider value={keyring}>
-        <Frame
+    <>
+      <div inert={state.kind === "lost"}>
+        <KeyringContext.Provider value={keyring}>
+          <Frame
+            caller={caller}
+            credential={credential}
+            feed={feed}
+            address={address}
+            once={once}
+            logOut={() => mayLose(keyring, once.waiting, outQuestion) && logOut()}
+          />
+        </KeyringContext.Provider>
+      </div>
+      {state.kind === "lost" && (
+        <LogInAgain
+          login={login}
           caller={caller}
-          credential={credential}
-          feed={feed}
-          address={address}
-          logOut={() => mayLose(keyring) && logOut()}
+          byApiToken={credential.kind === "token"}
+          mayLose={() => mayLose(keyring, once.waiting, otherQuestion)}
         />
-      </KeyringContext.Provider>
-    </div>
+      )}
+    </>
   );
 }
+
+const outQuestion = "Log out and lose this for good?";
+const otherQuestion = "You log in as somebody else, and this is lost for good. Go on?";

@@ -23,7 +23,10 @@ export interface Console {
   readonly tenants: readonly Tenant[];
   /** There are others beside them, which a search finds. */
   readonly moreTenants: boolean;
-  /** Shows what nobody can show again, until the person says that they have kept it. */
+  /**
+   * Shows what nobody can show again, until the person says that they have kept it. That leads to
+   * what it belongs to, unless another page is open by then than the one this was taken on.
+   */
   readonly showOnce: (secret: OnceShown) => void;
   /** What is shown could not be read again. */
   readonly stale: StaleReads;
@@ -82,7 +85,7 @@ export function useBackAgain(waits: boolean, again: () => void): void {
  */
 export function useLive(
   concerns: ((event: FeedEvent) => boolean) | undefined,
-  onChange: () => void,
+  onChange: (why: "changed" | "polled") => void,
 ): void {
   const { feed } = useConsole();
   const latest = useRef({ concerns, onChange });
@@ -92,7 +95,7 @@ export function useLive(
     const soon = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
-        latest.current.onChange();
+        latest.current.onChange("changed");
       }, 500);
     };
     const leave = feed.listen({
@@ -102,11 +105,12 @@ export function useLive(
       },
       onGap: soon,
     });
-    const own = () => {
-      if (latest.current.concerns !== undefined) latest.current.onChange();
+    const tell = (why: "changed" | "polled") => {
+      if (latest.current.concerns !== undefined) latest.current.onChange(why);
     };
+    const own = () => tell("changed");
     const unfed = () => {
-      if (feed.state === "off" && !document.hidden) own();
+      if (feed.state === "off" && !document.hidden) tell("polled");
     };
     const poll = setInterval(unfed, pollMs);
     document.addEventListener("visibilitychange", unfed);

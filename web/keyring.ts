@@ -85,7 +85,14 @@ export function useLeaveWarning(keyring: Keyring): void {
   }, [keyring]);
 }
 
-/** Asks before somebody who logs out lets go of such a key; true to go on. */
-export const mayLose = (keyring: Keyring): boolean =>
-  keyring.unsaved === 0 ||
-  confirm("A private key made here is saved nowhere. Log out and lose it for good?");
+/**
+ * Asks before such a key goes, or a secret that is shown once; true to go on. The question says
+ * what is about to take them away.
+ */
+export function mayLose({ unsaved }: Keyring, secrets: number, question: string): boolean {
+  const lost = [
+    unsaved > 0 ? "A private key made here is saved nowhere. " : "",
+    secrets > 0 ? "A secret that is shown this once is not kept yet. " : "",
+  ].join("");
+  return lost === "" || confirm(lost + question);
+}

@@ -114,7 +114,20 @@ const againIn = ({ facts: { retry_after } }: Refusal): number =>
  */
 async function leave(state: LoginState): Promise<Refusal | undefined> {
   if (state.kind !== "in" || state.credential.kind === "token") return undefined;
-  const asked = ask("auth.logout", {}, state.credential, AbortSignal.timeout(10_000));
+  return ended(state.credential);
+}
+
+/** Ends one that was opened and is not gone on with. */
+export const endedSession = ({ csrf_token }: OpenedSession): Promise<Refusal | undefined> =>
+  ended({
+    kind: "session",
+    csrfToken: csrf_token,
+    onEnd: () => undefined,
+    confirm: async () => false,
+  });
+
+async function ended(credential: Credential): Promise<Refusal | undefined> {
+  const asked = ask("auth.logout", {}, credential, AbortSignal.timeout(10_000));
   const reply = await replied(asked);
   return reply.kind === "refused" && reply.refusal.status !== 401 ? reply.refusal : undefined;
 }

@@ -58,6 +58,14 @@ describe("the tree of authorities", () => {
     expect(rows.map(({ below }) => below)).toEqual([1, 0, 1, 0]);
   });
 
+  test("has none of another page where nothing of this one stands below it", () => {
+    const page = [ca("leaf", { parent_id: "b" })];
+    const found = [ca("b", { parent_id: "a" }), ca("a"), ca("of before", { parent_id: "a" })];
+    expect(treeOf(page, found).map((row) => row.ca.id)).toEqual(["a", "b", "leaf"]);
+    expect(treeOf([ca("new")], found).map((row) => row.ca.id)).toEqual(["new"]);
+    expect(treeOf([], found)).toEqual([]);
+  });
+
   test("has every CA once, each behind its parent, whatever is listed", () => {
     const listed = fc.uniqueArray(fc.integer({ min: 0, max: 60 }), { maxLength: 60 });
     fc.assert(

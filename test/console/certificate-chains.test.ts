@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
-import { savedBy } from "#test/support/instances/issue-page.ts";
+import { drawnPassphrase, savedBy } from "#test/support/instances/issue-page.ts";
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { openssl } from "#test/support/instances/relying-party.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
@@ -177,6 +177,42 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     await page.goto(`${world.origin}/console/issue/result/${ca_id}/${serial}`);
     await page.getByText("so no chain is given").waitFor();
     await page.getByRole("alert").getByText("It broke.").waitFor();
+    await close();
+  }, 60_000);
+
+  test("is no need of a key made in the page: that is saved without it, and it is asked for again", async () => {
+    const { id } = await make(`/api/ca/${policy.id}/issue-intermediate`, "keys");
+    const at = `/console/issue?ca=${id}&profile=server`;
+    const { page, complaints, close } = await world.root(at);
+    await page.getByLabel("Names").fill("key.example.test ");
+    await page.getByText("It would be issued.").waitFor();
+    const above = `**/api/ca/${policy.id}`;
+    await page.route(above, (route) => route.fulfill({ status: 503, json: {} }));
+    await page.getByRole("button", { name: "Issue", exact: true }).click();
+    await page.getByText("The key is in this tab alone").waitFor();
+    const whole = page.getByRole("button", { name: "Certificate and chain, PEM" });
+    expect(await whole.isDisabled()).toBe(true);
+    await page.getByText("in one file, without the whole chain").waitFor();
+    const passphrase = await drawnPassphrase(page);
+    const save = page.getByRole("button", { name: "Save key.example.test.p12" });
+    const file = await savedBy({ page }, outside.directory, () => save.click());
+    const read = ["pkcs12", "-in", file, "-passin", `pass:${passphrase}`, "-nodes"];
+    const { text } = await openssl(read);
+    expect(text.match(/BEGIN [A-Z ]+/g)?.toSorted()).toEqual([
+      "BEGIN CERTIFICATE",
+      "BEGIN CERTIFICATE",
+      "BEGIN PRIVATE KEY",
+    ]);
+    await expectAccessible(page);
+    const notice = page.getByText("What is shown may be out of date");
+    await notice.waitFor();
+    await page.unroute(above);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await notice.waitFor({ state: "detached" });
+    await page.getByText("Private key, certificate and chain in one file").waitFor();
+    expect(await whole.isDisabled()).toBe(false);
+    expect(await page.getByText("so no chain is given").count()).toBe(0);
+    expect(complaints).toEqual([]);
     await close();
   }, 60_000);
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, rootPassword } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { csr } from "#test/support/worlds/issuance.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -78,4 +79,28 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     expect(complaints).toEqual([]);
     await close();
   }, 30_000);
+
+  test("is looked at again after a login: figures move on", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities");
+    const row = page.getByRole("row").filter({ hasText: "example-issuing" });
+    const issued = (count: number) => row.getByRole("cell", { name: String(count), exact: true });
+    const issue = async (name: string) =>
+      world.instance.admin("POST", `/api/ca/${ca}/issue`, {
+        csr: csr({ dns: [name], subject: [{ type: "CN", value: name }] }),
+      });
+    await issue("before.example.com");
+    await issued(1).waitFor();
+    await page.context().clearCookies();
+    await page.evaluate(reread);
+    const dialog = page.getByRole("dialog", { name: "Log in again" });
+    await dialog.getByLabel("User name").fill("root");
+    await dialog.getByLabel("Password", { exact: true }).fill(rootPassword);
+    await dialog.getByRole("button", { name: "Log in" }).first().click();
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("status").filter({ hasText: "live" }).waitFor();
+    await issue("after.example.com");
+    await issued(2).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
 });

@@ -25,6 +25,7 @@ beforeAll(async () => {
   const base = `https://localhost:${port}`;
   idp = await startIdentityProvider(`${base}/auth/callback`, {
     alice: { name: "Alice Example", groups: ["ops"] },
+    bob: { name: "Bob Example", groups: ["ops"] },
   });
   writeFileSync(join(home, "idp.pem"), idp.ca);
   const roles = { role_mappings: [{ value: "ops", roles: ["admin"] }] };
@@ -47,12 +48,21 @@ afterAll(async () => {
   idp?.stop();
 });
 
-async function atProvider(page: Page): Promise<void> {
-  await page.locator('input[name="login"]').fill("alice");
+async function atProvider(page: Page, login = "alice"): Promise<void> {
+  await page.locator('input[name="login"]').fill(login);
   await page.locator('input[name="password"]').fill("any");
   await page.locator('button[type="submit"]').click();
   await page.locator('button[type="submit"]').click();
-  await page.getByText("Alice Example").waitFor();
+  await page.getByText(/^(Alice|Bob) Example$/).waitFor();
+}
+
+/** Logs in from the dialog, in the window that opens beside it. */
+async function beside(page: Page, login: string): Promise<void> {
+  const opened = page.context().waitForEvent("page");
+  await page.getByRole("dialog").getByRole("link", { name: "Log in with" }).click();
+  const window = await opened;
+  await atProvider(window, login);
+  await window.close();
 }
 
 describe.skipIf(chromiumPath === undefined)("a session of a provider that is lost", () => {
@@ -77,6 +87,40 @@ describe.skipIf(chromiumPath === undefined)("a session of a provider that is los
     expect(await name.inputValue()).toBe("kept over a login");
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByText("Nobody can show it again").waitFor();
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 45_000);
+
+  test("is ended again where somebody else opened it and then did not go on", async () => {
+    const { page, complaints } = await freshPage(browser);
+    await page.goto(`https://localhost:${new URL(instance.url).port}/console/people/tokens`);
+    await page.getByRole("link", { name: "Log in with" }).click();
+    await atProvider(page);
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("of alice");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    const secret = String(await page.getByTitle("Copy secret").textContent());
+    await page.context().clearCookies();
+    await page.evaluate(`dispatchEvent(new Event("pkid-changed"))`);
+    const dialog = page.getByRole("dialog", { name: "Log in again" });
+    await dialog.waitFor();
+    const asked: string[] = [];
+    page.on("dialog", (question) => {
+      asked.push(question.message());
+      void question.dismiss();
+    });
+    const ended = page.waitForResponse(/\/auth\/logout$/);
+    await beside(page, "bob");
+    expect((await ended).ok()).toBe(true);
+    await dialog.getByText("go on here").waitFor({ state: "detached" });
+    const session = await page.context().request.get(`${instance.url}/auth/session`);
+    expect(session.status()).toBe(401);
+    await page.context().clearCookies();
+    await beside(page, "alice");
+    await dialog.waitFor({ state: "detached" });
+    expect(await page.getByTitle("Copy secret").textContent()).toBe(secret);
+    expect(asked.length).toBe(1);
+    expect(asked[0]).toContain("You log in as somebody else");
     expect(complaints).toEqual([]);
     await page.context().close();
   }, 45_000);

@@ -4,7 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  rootPassword,
+} from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
@@ -25,6 +29,33 @@ async function makeToken(page: Page, name: string): Promise<void> {
   await page.getByRole("link", { name: "New API token" }).first().click();
   await page.getByLabel("Name", { exact: true }).fill(name);
   await page.getByRole("button", { name: "Make the token" }).click();
+}
+
+/** As a page does that has changed something, and as the feed does. */
+const reread = `dispatchEvent(new Event("pkid-changed"))`;
+
+/** Has the session end, and gives the dialog that says so. */
+async function loseSession(page: Page) {
+  await page.context().clearCookies();
+  await page.evaluate(reread);
+  const again = page.getByRole("dialog", { name: "Log in again" });
+  await again.waitFor();
+  return again;
+}
+
+/** Somebody who has a token logs in over the page, and answers what the browser asks. */
+async function comeAs(page: Page, secret: string, goOn: boolean): Promise<string> {
+  const again = page.getByRole("dialog", { name: "Log in again" });
+  if (!(await again.getByLabel("API token", { exact: true }).isVisible())) {
+    await again.getByText("Use an API token").click();
+  }
+  await again.getByLabel("API token", { exact: true }).fill(secret);
+  const question = page.waitForEvent("dialog");
+  const pressed = again.getByRole("button", { name: "Log in" }).last().click();
+  const asked = await question;
+  await (goOn ? asked.accept() : asked.dismiss());
+  await pressed;
+  return asked.message();
 }
 
 /** Everything that closes other dialogs. */
@@ -110,6 +141,71 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     answer();
     expect(await shown(page).getByTitle("Copy name").textContent()).toContain("late");
     await kept(page).click();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("leads nowhere from another page, where something may be typed meanwhile", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/api\/tokens$/, async (route) => {
+      const response = await route.fetch();
+      await held.promise;
+      await route.fulfill({ response });
+    });
+    await makeToken(page, "gone on");
+    await page.getByRole("button", { name: "Working…" }).waitFor();
+    await page.keyboard.press("Escape");
+    const pages = page.getByRole("navigation", { name: "Pages", exact: true });
+    await pages.getByRole("link", { name: "Issue" }).click();
+    const names = page.getByLabel("Names");
+    await names.fill("typed.example.com");
+    held.resolve();
+    await kept(page).click();
+    await shown(page).waitFor({ state: "detached" });
+    expect(await names.inputValue()).toBe("typed.example.com");
+    expect(page.url()).toContain("/console/issue");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("is lost to somebody else who logs in only by their word, and never shown to them", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    await makeToken(page, "of the first");
+    await shown(page).waitFor();
+    const secret = String(await page.getByTitle("Copy secret").textContent());
+    const again = await loseSession(page);
+    const other = await world.instance.token(["admin"], { scope: "platform" });
+    expect(await comeAs(page, other, false)).toContain("A secret that is shown this once");
+    await again.waitFor();
+    await again.getByLabel("User name").fill("root");
+    await again.getByLabel("Password", { exact: true }).fill(rootPassword);
+    await again.getByRole("button", { name: "Log in" }).first().click();
+    await again.waitFor({ state: "detached" });
+    expect(await page.getByTitle("Copy secret").textContent()).toBe(secret);
+    await loseSession(page);
+    expect(await comeAs(page, other, true)).toContain("lost for good");
+    await again.waitFor({ state: "detached" });
+    await shown(page).waitFor({ state: "detached" });
+    expect(await page.content()).not.toContain(secret.slice(0, 40));
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
+  test("is no other than a key of this tab that nobody has saved: its loss is asked about", async () => {
+    const { page, complaints, close } = await world.root("/console/issue?profile=server");
+    await page.getByLabel("Names").fill("unsaved.example.com ");
+    await page.getByText("It would be issued.").waitFor();
+    await page.getByRole("button", { name: "Issue", exact: true }).click();
+    const unsaved = page.getByText("The key is in this tab alone");
+    await unsaved.waitFor();
+    const again = await loseSession(page);
+    const other = await world.instance.token(["admin"], { scope: "platform" });
+    expect(await comeAs(page, other, false)).toContain("A private key made here");
+    expect(await unsaved.count()).toBe(1);
+    await comeAs(page, other, true);
+    await again.waitFor({ state: "detached" });
+    await page.getByText("This tab does not have the key.").waitFor();
     expect(complaints).toEqual([]);
     await close();
   }, 45_000);

@@ -3,7 +3,13 @@
 import type { FunctionComponent } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
-import { type Console, ConsoleContext, useBackAgain, useFeedState } from "#web/console.ts";
+import {
+  type Console,
+  ConsoleContext,
+  type OnceShown,
+  useBackAgain,
+  useFeedState,
+} from "#web/console.ts";
 import type { PageProps } from "#web/page.ts";
 import { type PageRow, pageOf, pages } from "#web/routes.tsx";
 import { StaleReads } from "#web/stale.ts";
@@ -15,17 +21,22 @@ import { useKeyboard } from "./keyboard.tsx";
 import { LookSwitches } from "./look.tsx";
 import { SearchBox } from "./search.tsx";
 import { StaleNotice } from "./stale-notice.tsx";
-import { OnceDialog, useShownOnce } from "./shown-once.tsx";
+import { OnceDialog, type ShownOnce } from "./shown-once.tsx";
 import { TenantChoice } from "./tenant-choice.tsx";
 import { noTenants, TenantsWatch } from "./tenants.tsx";
 
-type FrameProps = Omit<Console, "tenants" | "moreTenants" | "stale" | "showOnce">;
+interface FrameProps extends Omit<Console, "tenants" | "moreTenants" | "stale" | "showOnce"> {
+  readonly once: ShownOnce;
+}
 
 /** For a caller who is logged in. */
-export function Frame({ caller, credential, feed, address, logOut }: FrameProps) {
+export function Frame({ caller, credential, feed, address, logOut, once }: FrameProps) {
   const [{ tenants, moreTenants }, setTenants] = useState(noTenants);
   const stale = useMemo(() => new StaleReads(), []);
-  const { show: showOnce, first: secret, kept } = useShownOnce();
+  const { show, first: secret, kept } = once;
+  const asker = hrefOf(address.path);
+  // What asks has this function from the page it asks on, wherever one is when the secret comes.
+  const showOnce = useCallback((shown: OnceShown) => show(shown, asker), [show, asker]);
   const known: Console = useMemo(
     () => ({
       caller,

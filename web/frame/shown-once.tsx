@@ -4,22 +4,29 @@
  */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { visit } from "#web/address.ts";
-import type { OnceShown } from "#web/console.ts";
+import { hrefOf, visit } from "#web/address.ts";
+import { type OnceShown, useAddress } from "#web/console.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 
 export interface ShownOnce {
-  readonly show: (secret: OnceShown) => void;
+  /** `asker` is the address of the page that has asked for it. */
+  readonly show: (secret: OnceShown, asker: string) => void;
   /** The oldest that is not kept yet. */
-  readonly first: OnceShown | undefined;
+  readonly first: ShownSecret | undefined;
+  /** How many are not kept yet. */
+  readonly waiting: number;
   readonly kept: () => void;
+}
+
+interface ShownSecret extends OnceShown {
+  readonly asker: string;
 }
 
 /** Holds them in this tab, and nowhere else, until they are kept. */
 export function useShownOnce(): ShownOnce {
-  const [secrets, setSecrets] = useState<readonly OnceShown[]>([]);
+  const [secrets, setSecrets] = useState<readonly ShownSecret[]>([]);
   const [first] = secrets;
   useEffect(() => {
     if (first === undefined) return;
@@ -27,21 +34,29 @@ export function useShownOnce(): ShownOnce {
     addEventListener("beforeunload", leaving);
     return () => removeEventListener("beforeunload", leaving);
   }, [first]);
-  const show = useCallback((secret: OnceShown) => setSecrets((was) => [...was, secret]), []);
+  const show = useCallback(
+    (secret: OnceShown, asker: string) => setSecrets((was) => [...was, { ...secret, asker }]),
+    [],
+  );
   const kept = useCallback(() => setSecrets((was) => was.slice(1)), []);
-  return { show, first, kept };
+  return { show, first, waiting: secrets.length, kept };
 }
 
 interface OnceDialogProps {
-  readonly secret: OnceShown;
+  readonly secret: ShownSecret;
   readonly onKept: () => void;
 }
 
-/** Has no cross: one button ends it, and that leads to what the secret belongs to. */
-export function OnceDialog({ secret: { title, parts, use, href }, onKept }: OnceDialogProps) {
+/**
+ * Has no cross: one button ends it, and that leads to what the secret belongs to. Whoever has gone
+ * elsewhere meanwhile stays there, for something may be typed on that page.
+ */
+export function OnceDialog({ secret, onKept }: OnceDialogProps) {
+  const { title, parts, use, href, asker } = secret;
+  const { path } = useAddress();
   const leave = () => {
     onKept();
-    visit(href);
+    if (hrefOf(path) === asker) visit(href);
   };
   return (
     <Dialog title={title}>

@@ -88,7 +88,11 @@ function AtProviderBeside({ ways, onSession }: AtProviderBesideProps) {
     const stop = new AbortController();
     const look = async () => {
       const reply = await replied(ask("auth.session", {}, undefined, stop.signal));
-      if (!stop.signal.aborted && reply.kind === "answered") onSession(reply.answer);
+      if (stop.signal.aborted || reply.kind !== "answered") return;
+      // It is handed over once: whoever does not go on with it is not asked about it again.
+      stop.abort();
+      setWaiting(false);
+      onSession(reply.answer);
     };
     const timer = setInterval(() => void look(), lookAgainMs);
     // A browser slows the clock of a window that nobody sees.

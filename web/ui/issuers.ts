@@ -1,7 +1,7 @@
 /** Who stands above what a CA has issued: asked for one by one, for no list reaches to all CAs. */
 
-import { useEffect, useState } from "preact/hooks";
-import { ask, type Credential, type Reply, replied } from "#web/api.ts";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import { ask, type Credential, type Refusal, type Reply, replied } from "#web/api.ts";
 import { actionsIn, useConsole, useLive } from "#web/console.ts";
 import { certificatesIn } from "#web/x509/paths.ts";
 import type { Ca } from "./named-ca.ts";
@@ -15,30 +15,60 @@ export interface Issuers {
   readonly refused?: Reply<unknown>;
 }
 
-/** Undefined until they are known; they follow what becomes of CAs. */
+interface Known {
+  readonly of: string;
+  readonly issuers: Issuers;
+  /** Why they could not be had the last time, where they may be had the next time. */
+  readonly refusal: Refusal | undefined;
+}
+
+/**
+ * Undefined until they are known; they follow what becomes of CAs. Where some could not be had the
+ * frame says so, and asks again.
+ */
 export function useIssuers(id: string): Issuers | undefined {
-  const { credential } = useConsole();
-  const [known, setKnown] = useState<{ readonly of: string; readonly issuers: Issuers }>();
+  const { credential, stale } = useConsole();
+  const [known, setKnown] = useState<Known>();
   const [round, setRound] = useState(0);
-  useLive(actionsIn(["ca.*"]), () => setRound((count) => count + 1));
+  const again = useCallback(() => setRound((count) => count + 1), []);
+  useLive(actionsIn(["ca.*"]), again);
   useEffect(() => {
     const stop = new AbortController();
     void walked(id, credential, stop.signal).then((issuers) => {
       if (stop.signal.aborted) return;
-      // What is known stays while asking again fails: files and a form stand on it.
-      const isWorse = issuers.refused !== undefined;
-      setKnown((before) => (isWorse && before?.of === id ? before : { of: id, issuers }));
+      setKnown((before) => knownAfter(before, id, issuers));
     });
     return () => stop.abort();
   }, [id, credential, round]);
+  const refusal = known?.of === id ? known.refusal : undefined;
+  useEffect(
+    () => (refusal === undefined ? undefined : stale.add({ refusal, again })),
+    [refusal, again, stale],
+  );
   return known?.of === id ? known.issuers : undefined;
 }
 
-/** DER of every certificate above, nearest first; undefined where one of them could not be had. */
-export function certificatesAbove({ cas, beyond, refused }: Issuers) {
-  const own = cas.flatMap(({ certificate }) => certificatesIn(certificate ?? ""));
-  return refused !== undefined || own.length < cas.length ? undefined : own.concat(beyond);
+/** What is known whole stays while asking again fails: files and a form stand on it. */
+function knownAfter(before: Known | undefined, of: string, issuers: Issuers): Known {
+  const { refused } = issuers;
+  const isKept = refused !== undefined && before?.of === of && before.issuers.refused === undefined;
+  const refusal = refused?.kind === "refused" && !isWithheld(refused) ? refused.refusal : undefined;
+  return { of, issuers: isKept ? before.issuers : issuers, refusal };
 }
+
+/** DER of every certificate above, nearest first; undefined where one of them could not be had. */
+export function certificatesAbove(issuers: Issuers): readonly Uint8Array[] | undefined {
+  const { cas, refused } = issuers;
+  const isWhole = refused === undefined && cas.every((ca) => certificatesOf(ca).length > 0);
+  return isWhole ? certificatesKnown(issuers) : undefined;
+}
+
+/** DER of those among them that could be had, nearest first. */
+export const certificatesKnown = ({ cas, beyond }: Issuers): readonly Uint8Array[] =>
+  cas.flatMap(certificatesOf).concat(beyond);
+
+const certificatesOf = ({ certificate }: Ca): readonly Uint8Array[] =>
+  certificatesIn(certificate ?? "");
 
 /** Said in the place of files that would lack some of it. */
 export const noChain = "Not every certificate above this one could be had, so no chain is given.";

@@ -3,7 +3,7 @@
  * row comes into sight, a few CAs at a time, and again when an event says that it has changed.
  */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
@@ -21,7 +21,7 @@ export interface FiguresOfTree {
   /** True where some of the tree is on other pages. */
   readonly isPart: boolean;
   readonly of: (id: string) => Figures | undefined;
-  /** Its row is in sight. */
+  /** Its row is in sight. Another function once nothing is known to be wanted any more. */
   readonly want: (id: string) => void;
   /** Something has come below it, or gone: it is counted again where it has been in sight. */
   readonly changed: (id: string) => void;
@@ -51,16 +51,20 @@ export function useFigures(isPart: boolean): FiguresOfTree {
       loader.close();
     };
   }, [feed, loader]);
+  const want = useCallback((id: string) => loader.want(id), [loader]);
   return {
     isPart,
     of: (id) => known.get(id),
-    want: (id) => loader.want(id),
+    want,
     changed: (id) => loader.changed(id),
   };
 }
 
-/** A few questions a CA, so many CAs at a time, and none more often than every few seconds. */
-class FigureLoader {
+/**
+ * A few questions a CA, so many CAs at a time, and none more often than every few seconds; none
+ * before the last answer has come, which would take the place of a newer one.
+ */
+export class FigureLoader {
   readonly #credential: Credential;
   readonly #isPart: boolean;
   readonly #told: (id: string, figures: Figures) => void;
@@ -68,7 +72,7 @@ class FigureLoader {
   readonly #wanted = new Set<string>();
   readonly #waiting = new Set<string>();
   readonly #changed = new Set<string>();
-  #running = 0;
+  readonly #running = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -108,11 +112,12 @@ class FigureLoader {
 
   #begin(): void {
     for (const id of this.#waiting) {
-      if (this.#running >= atATime) return;
+      if (this.#running.size >= atATime) return;
+      if (this.#running.has(id)) continue;
       this.#waiting.delete(id);
-      this.#running++;
+      this.#running.add(id);
       void this.#load(id).then(() => {
-        this.#running--;
+        this.#running.delete(id);
         this.#begin();
       });
     }

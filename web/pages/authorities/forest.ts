@@ -14,10 +14,14 @@ export interface TreeRow {
   readonly below: number;
 }
 
-/** Every CA once, whatever is listed; `above` are of other pages, with those below them here. */
+/**
+ * Every CA once, whatever is listed; `above` are of other pages, and stand there for those below
+ * them here alone: they may have been found for a list that is not shown any more.
+ */
 export function treeOf(cas: readonly Ca[], above: readonly Ca[] = []): readonly TreeRow[] {
   const listed = new Set(cas.map(({ id }) => id));
-  const all = cas.concat(above.filter(({ id }) => !listed.has(id)));
+  const needed = idsAbove(cas, above);
+  const all = cas.concat(above.filter(({ id }) => needed.has(id) && !listed.has(id)));
   const ids = new Set(all.map(({ id }) => id));
   const below = Map.groupBy(all, ({ parent_id }) =>
     parent_id !== undefined && ids.has(parent_id) ? parent_id : "",
@@ -33,6 +37,20 @@ export function treeOf(cas: readonly Ca[], above: readonly Ca[] = []): readonly 
     waiting.unshift(...children.map((one) => ({ ca: one, level: level + 1 })));
   }
   return rows;
+}
+
+/** The ids of whoever stands above some of these, as far as the others tell. */
+function idsAbove(cas: readonly Ca[], others: readonly Ca[]): ReadonlySet<string> {
+  const parents = new Map(cas.concat(others).map(({ id, parent_id }) => [id, parent_id]));
+  const above = new Set<string>();
+  for (const { parent_id } of cas) {
+    let id = parent_id;
+    while (id !== undefined && !above.has(id)) {
+      above.add(id);
+      id = parents.get(id);
+    }
+  }
+  return above;
 }
 
 /** The ids of those that stand above some of these and are not among them. */

@@ -156,18 +156,19 @@ function NameCell({ row, figures }: NameCellProps) {
   const { ca, level, severed, elsewhere, below } = row;
   const place = useRef<HTMLSpanElement>(null);
   const { id, status, label } = ca;
+  const { want } = figures;
   const others = (figures.of(id)?.below ?? 0) - below;
   useEffect(() => {
     if (place.current === null || status === "pending") return;
     const observer = new IntersectionObserver((entries) => {
       if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
       observer.disconnect();
-      figures.want(id);
+      want(id);
     });
     observer.observe(place.current);
     return () => observer.disconnect();
-    // `figures` is a new object each time the tree is drawn, and means the same while `want` does.
-  }, [id, status, figures.isPart]);
+    // Whoever has logged in again has asked for nothing yet.
+  }, [id, status, want]);
   return (
     <span ref={place} class={`level-${Math.min(level, levelMax)}`}>
       {severed && (

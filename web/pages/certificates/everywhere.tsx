@@ -199,7 +199,7 @@ function useFound(): Found {
   // Of what was missed, and of what this page has done itself, nobody says which CA it concerns.
   useLive(
     () => false,
-    () => search.again(),
+    (why) => (why === "polled" ? search.poll(groupsMax) : search.again()),
   );
   return known?.of === search ? known.found : nothingFound;
 }

@@ -64,7 +64,7 @@ export class CaSearch {
   #bound = 0;
   #working = 0;
   readonly #stale = new Map<string, Authority>();
-  #renewing = 0;
+  readonly #renewing = new Set<string>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(asking: Asking, told: (found: Found) => void) {
@@ -88,10 +88,15 @@ export class CaSearch {
     for (const { ca } of this.#found.groups) {
       if (ids === undefined || ids.has(ca.id)) this.#stale.set(ca.id, ca);
     }
-    while (this.#renewing < Math.min(atOnce, this.#stale.size)) {
-      this.#renewing++;
-      void this.#renewEach();
+    for (let next = this.#nextStale(); next !== undefined; next = this.#nextStale()) {
+      void this.#renewFrom(next);
     }
+  }
+
+  /** The same of the first groups, unless it is under way: a slow server is not asked for more. */
+  poll(groupsMax: number): void {
+    if (this.#renewing.size > 0) return;
+    this.again(new Set(this.#found.groups.slice(0, groupsMax).map(({ ca }) => ca.id)));
   }
 
   /** True for a certificate that is shown. */
@@ -174,12 +179,20 @@ export class CaSearch {
     }
   }
 
-  async #renewEach(): Promise<void> {
-    for (const [id, ca] of this.#stale) {
-      this.#stale.delete(id);
+  /** None that is asked already: its older answer would take the place of the newer one. */
+  #nextStale(): Authority | undefined {
+    if (this.#renewing.size >= atOnce) return undefined;
+    for (const [id, ca] of this.#stale) if (!this.#renewing.has(id)) return ca;
+    return undefined;
+  }
+
+  async #renewFrom(first: Authority): Promise<void> {
+    for (let ca: Authority | undefined = first; ca !== undefined; ca = this.#nextStale()) {
+      this.#stale.delete(ca.id);
+      this.#renewing.add(ca.id);
       await this.#renew(ca);
+      this.#renewing.delete(ca.id);
     }
-    this.#renewing--;
   }
 
   /** An answer stays where it cannot be had anew. */

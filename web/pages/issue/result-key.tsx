@@ -16,11 +16,13 @@ interface ResultKeyProps {
   readonly issued: Answers["cert.show"];
   /** DER, the leaf first. */
   readonly path: readonly Uint8Array[];
+  /** Nothing of the path is missing. */
+  readonly isWhole: boolean;
   readonly stem: string;
 }
 
 /** Beside the certificate. */
-export function ResultKey({ issued, path, stem }: ResultKeyProps) {
+export function ResultKey({ issued, path, isWhole, stem }: ResultKeyProps) {
   const keyring = useKeyring();
   const { public_key_fingerprint: fingerprint } = issued;
   const kept = keyring.find(fingerprint);
@@ -46,6 +48,7 @@ export function ResultKey({ issued, path, stem }: ResultKeyProps) {
           <SavePkcs12
             privateKey={kept.key}
             certificates={path}
+            isWhole={isWhole}
             name={stem}
             onSaved={() => keyring.saved(fingerprint)}
           />

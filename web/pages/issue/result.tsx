@@ -7,7 +7,13 @@ import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Serial } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { certificatesAbove, noChain, useIssuers } from "#web/ui/issuers.ts";
+import {
+  certificatesAbove,
+  certificatesKnown,
+  type Issuers,
+  noChain,
+  useIssuers,
+} from "#web/ui/issuers.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
 import { certificatesIn, pathOf, pemOf } from "#web/x509/paths.ts";
@@ -32,39 +38,30 @@ type Issued = Answers["cert.show"];
 export function Result({ caId, serial, above }: ResultProps) {
   const { reply } = useAsked("cert.show", { id: caId, serial }, ["cert.*"]);
   const issuers = useIssuers(caId);
-  if (reply === undefined || issuers === undefined) {
-    return (
-      <>
-        <Heading name="Certificate" above={above} />
-        <Waiting />
-      </>
-    );
+  if (reply?.kind === "answered" && issuers !== undefined) {
+    return <Shown issued={reply.answer} issuers={issuers} above={above} />;
   }
-  const chain = certificatesAbove(issuers);
-  if (reply.kind !== "answered" || chain === undefined) {
-    return (
-      <>
-        <Heading name="Certificate" above={above} />
-        {chain === undefined && <p>{noChain}</p>}
-        <Outcome reply={reply.kind === "answered" ? issuers.refused : reply} />
-      </>
-    );
-  }
-  return <Shown issued={reply.answer} issuers={chain} above={above} />;
+  return (
+    <>
+      <Heading name="Certificate" above={above} />
+      {reply === undefined || reply.kind === "answered" ? <Waiting /> : <Outcome reply={reply} />}
+    </>
+  );
 }
 
 interface ShownProps {
   readonly issued: Issued;
-  /** DER of the certificates above it, nearest first. */
-  readonly issuers: readonly Uint8Array[];
+  readonly issuers: Issuers;
   readonly above: readonly Above[];
 }
 
+/** Its key and the certificate itself need nobody above it. */
 function Shown({ issued, issuers, above }: ShownProps) {
   const { ca_id, serial, common_name, subject, sans } = issued;
   const kept = useKeyring().find(issued.public_key_fingerprint);
   const [leaf] = certificatesIn(issued.certificate);
-  const path = leaf === undefined ? [] : pathOf(leaf, issuers);
+  const isWhole = certificatesAbove(issuers) !== undefined;
+  const path = leaf === undefined ? [] : pathOf(leaf, certificatesKnown(issuers));
   const stem = fileStem(common_name || sans[0]?.replace(/^[a-zA-Z]+:/, "") || serial);
   return (
     <>
@@ -78,11 +75,17 @@ function Shown({ issued, issuers, above }: ShownProps) {
           <section class="card">
             <h2>Issued</h2>
             <Facts issued={issued} />
-            <Files path={path} stem={stem} />
+            <Files path={path} isWhole={isWhole} stem={stem} />
+            {!isWhole && (
+              <>
+                <p class="quiet small">{noChain}</p>
+                <Outcome reply={issuers.refused} />
+              </>
+            )}
           </section>
           <InstallHints stem={stem} keyHere={kept !== undefined} />
         </div>
-        <ResultKey issued={issued} path={path} stem={stem} />
+        <ResultKey issued={issued} path={path} isWhole={isWhole} stem={stem} />
       </div>
     </>
   );
@@ -120,17 +123,20 @@ function Facts({ issued }: { readonly issued: Issued }) {
 
 interface FilesProps {
   readonly path: readonly Uint8Array[];
+  /** Nothing of the path is missing. */
+  readonly isWhole: boolean;
   readonly stem: string;
 }
 
 /** Without the key, which is in none of them. */
-function Files({ path, stem }: FilesProps) {
+function Files({ path, isWhole, stem }: FilesProps) {
   const [leaf] = path;
   if (leaf === undefined) return null;
   const pem = (certificates: readonly Uint8Array[]) =>
     new Blob([pemOf(certificates)], { type: "application/x-pem-file" });
+  const chain = () => pem(path);
   const files = [
-    ["Certificate and chain, PEM", `${stem}.chain.pem`, () => pem(path)],
+    ["Certificate and chain, PEM", `${stem}.chain.pem`, chain],
     ["Certificate, PEM", `${stem}.pem`, () => pem([leaf])],
     [
       "Certificate, DER",
@@ -146,6 +152,7 @@ function Files({ path, stem }: FilesProps) {
           type="button"
           class="button"
           title={file}
+          disabled={!isWhole && content === chain}
           onClick={() => save(file, content())}
         >
           {name}

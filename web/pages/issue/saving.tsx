@@ -39,12 +39,15 @@ interface SavePkcs12Props {
   readonly privateKey: PageKey;
   /** DER, the leaf first. */
   readonly certificates: readonly Uint8Array[];
+  /** Nothing of the chain is missing. */
+  readonly isWhole: boolean;
   readonly name: string;
   readonly onSaved: () => void;
 }
 
-/** Key, certificate and chain in one file. */
-export function SavePkcs12({ privateKey, certificates, name, onSaved }: SavePkcs12Props) {
+/** Key, certificate and chain in one file, or as much of the chain as there is. */
+export function SavePkcs12(props: SavePkcs12Props) {
+  const { privateKey, certificates, isWhole, name, onSaved } = props;
   const write = async (passphrase: string) => {
     const { pkcs12 } = await keyFileTools();
     save(`${name}.p12`, await pkcs12({ key: privateKey, certificates, name, passphrase }));
@@ -52,8 +55,11 @@ export function SavePkcs12({ privateKey, certificates, name, onSaved }: SavePkcs
   };
   return (
     <SavingForm does={`Save ${name}.p12`} write={write}>
-      Private key, certificate and chain in one file, encrypted with AES-256 under a passphrase that
-      you choose. This is the only copy of the key that leaves the tab.
+      {isWhole
+        ? "Private key, certificate and chain in one file, encrypted"
+        : "Private key and certificate in one file, without the whole chain, encrypted"}{" "}
+      with AES-256 under a passphrase that you choose. This is the only copy of the key that leaves
+      the tab.
     </SavingForm>
   );
 }
