@@ -65,6 +65,36 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     expect(await store.read.tenants.page({ ids: [], text: "air" }, 9)).toMatchObject({ total: 0 });
   });
 
+  test("a name is found in either letter case, whatever its alphabet", async () => {
+    const { store, home } = given();
+    const names = ["ÄRZTE AG", "Die Öffnung", "ОДЕССА", "Οδός", "MESSE Straße", "Çözüm", "北京"];
+    const rows = names.map((name, at) =>
+      make.tenant(`${home}-${at}`, { slug: `slug-${at}-${home}`, name }),
+    );
+    for (const row of rows) await store.atomically((tx) => tx.tenants.insert(row));
+    const ids = rows.map(({ id }) => id);
+    const found = async (text: string) =>
+      (await store.read.tenants.page({ ids, text }, 9)).items.map(({ name }) => name);
+    for (const name of names) {
+      expect(await found(name)).toEqual([name]);
+      expect(await found(name.toLowerCase())).toEqual([name]);
+    }
+    const turkish = make.tenant(`${home}-i`, { slug: `slug-i-${home}`, name: "İŞ" });
+    await store.atomically((tx) => tx.tenants.insert(turkish));
+    ids.push(turkish.id);
+    // Its small letter is two, one of which is a mark.
+    expect(await found("İş")).toEqual(["İŞ"]);
+    expect(await found("ärzte")).toEqual(["ÄRZTE AG"]);
+    expect(await found("ÖFFNUNG")).toEqual(["Die Öffnung"]);
+    expect(await found("Одесса")).toEqual(["ОДЕССА"]);
+    expect(await found("ÄRZTE OHG")).toEqual([]);
+    // A letter with a mark is another than one without.
+    expect(await found("arzte")).toEqual([]);
+    // As many letters as one may look for.
+    const most = String.fromCodePoint(...Array.from({ length: 200 }, (_, at) => 0x400 + at));
+    expect(await found(most)).toEqual([]);
+  });
+
   test("a tenant is changed and removed, and lists hold those asked for, newest first", async () => {
     const { store, home } = given();
     const [first, second] = [

@@ -3,7 +3,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Address, visit } from "#web/address.ts";
 import { type Tenant, useConsole } from "#web/console.ts";
-import { isTenant, tenantsSeen, useFoundTenants } from "#web/ui/tenants.ts";
+import { searching } from "#web/ui/finder.tsx";
+import {
+  type FoundTenants,
+  isSlug,
+  isTenant,
+  tenantsSeen,
+  useFoundTenants,
+} from "#web/ui/tenants.ts";
 import { tenantHref } from "./tenant-href.ts";
 
 /** A menu that the choice, `Esc` and whatever else is pressed close. */
@@ -64,7 +71,18 @@ interface ChoicesProps {
 function Choices({ address, chosen, onChosen }: ChoicesProps) {
   const { tenants, moreTenants } = useConsole();
   const [sought, setSought] = useState("");
-  const { found, total } = useFoundTenants(sought);
+  // The text whose first is to be chosen; its answer may be long in coming.
+  const [meant, setMeant] = useState<string>();
+  const search = useFoundTenants(sought, meant === sought);
+  const { found, settled } = search;
+  const first = firstOf(search, sought);
+  useEffect(() => {
+    if (meant !== sought || !settled) return;
+    setMeant(undefined);
+    if (first === undefined) return;
+    onChosen();
+    visit(tenantHref(address, first.slug));
+  });
   const list = useRef<HTMLUListElement>(null);
   const searched = moreTenants || tenants.length > tenantsSeen;
   return (
@@ -72,13 +90,12 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
       {searched && (
         <TenantSearch
           sought={sought}
-          onSearch={setSought}
-          found={found}
-          total={total}
-          onFirst={(tenant) => {
-            onChosen();
-            visit(tenantHref(address, tenant.slug));
+          onSearch={(text) => {
+            setMeant(undefined);
+            setSought(text);
           }}
+          said={said(search, sought, moreTenants)}
+          onEnter={setMeant}
         />
       )}
       <ul ref={list} aria-label="Tenants" onKeyDown={(event) => step(event, list.current)}>
@@ -122,22 +139,20 @@ const Choice = ({ href, name, current, onChosen }: ChoiceProps) => (
 interface TenantSearchProps {
   readonly sought: string;
   readonly onSearch: (text: string) => void;
-  readonly found: readonly Tenant[];
-  readonly total: number;
-  readonly onFirst: (tenant: Tenant) => void;
+  readonly said: string;
+  /** Chooses the first that this text finds, as soon as it is known. */
+  readonly onEnter: (text: string) => void;
 }
 
-/** Has the focus when the menu opens; the key of a line chooses the first that is found. */
-function TenantSearch({ sought, onSearch, found, total, onFirst }: TenantSearchProps) {
-  const { moreTenants } = useConsole();
-  const [first] = found;
+/** Has the focus when the menu opens. */
+function TenantSearch({ sought, onSearch, said: words, onEnter }: TenantSearchProps) {
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   const pressed = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") step(event, input.current?.closest("div") ?? null);
-    if (event.key !== "Enter" || sought.trim() === "" || first === undefined) return;
+    if (event.key !== "Enter" || event.isComposing || sought.trim() === "") return;
     event.preventDefault();
-    onFirst(first);
+    onEnter(sought);
   };
   return (
     <>
@@ -152,25 +167,24 @@ function TenantSearch({ sought, onSearch, found, total, onFirst }: TenantSearchP
         onKeyDown={pressed}
       />
       <p class="quiet small" role="status">
-        {said({ sought, found: found.length, total, moreTenants })}
+        {words}
       </p>
     </>
   );
 }
 
-interface Said {
-  readonly sought: string;
-  readonly found: number;
-  readonly total: number;
-  readonly moreTenants: boolean;
-}
+/** The one of that slug, else the newest; where the server has refused, no other than that. */
+const firstOf = ({ found, fault }: FoundTenants, sought: string): Tenant | undefined =>
+  found.find(isSlug(sought)) ?? (fault === undefined ? found[0] : undefined);
 
-function said({ sought, found, total, moreTenants }: Said): string {
-  if (sought.trim() !== "") {
-    const rest = total > found ? `, the newest ${found} of them here` : "";
-    return `${total.toLocaleString("en")} found${rest}`;
+function said(search: FoundTenants, sought: string, moreTenants: boolean): string {
+  const { found, total, settled, fault } = search;
+  if (sought.trim() === "") {
+    return moreTenants ? `The newest ${found.length} are here; others are found by name.` : "";
   }
-  return moreTenants ? `The newest ${found} are here; others are found by name.` : "";
+  if (!settled) return searching;
+  const rest = total > found.length ? `, the newest ${found.length} of them here` : "";
+  return fault ?? `${total.toLocaleString("en")} found${rest}`;
 }
 
 /** The arrows go from one choice to the next. */

@@ -1,8 +1,12 @@
 /** Chooses a certificate authority the caller may see: a new one, or one that a search finds. */
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import type { Answers } from "#api/answers.ts";
+import type { Reply } from "#web/api.ts";
+import { useAnsweredQuestion } from "./answered-question.ts";
 import { useAsked } from "./asked.tsx";
 import { casMax } from "./ca-pages.ts";
+import { Finder, foundWords, searching } from "./finder.tsx";
 import type { ControlAttributes } from "./form.tsx";
 import { type Ca, caOf, useNamedCa } from "./named-ca.ts";
 import { shortText } from "./plain.ts";
@@ -38,16 +42,16 @@ interface Besides {
 
 /** The newest by their labels, and whichever is chosen; where there are more, a search. */
 export function CaChoice(props: CaChoiceProps) {
-  const { value, status, tenant, disabled = false, besides = [] } = props;
+  const { value, status, tenant, disabled = false, besides = [], unfit = () => false } = props;
   const [sought, setSought] = useState("");
-  const q = useSettled(sought).trim() || undefined;
-  const { reply } = useAsked("ca.list", { limit: casMax, status, tenant, q }, ["ca.*"]);
+  const { reply, found, more } = useFoundCas(sought, { status, tenant });
   const answer = reply?.kind === "answered" ? reply.answer : undefined;
   const cas = answer?.items ?? [];
   const listed = caOf(cas, value);
   const isKnown = value === "" || besides.some((one) => one.value === value);
   const isAbsent = answer !== undefined && !isKnown && listed === undefined;
   const { ca: absent } = useNamedCa(isAbsent ? value : undefined);
+  const only = found === undefined ? undefined : onlyOf(found);
   return (
     <>
       <Choice
@@ -60,16 +64,56 @@ export function CaChoice(props: CaChoiceProps) {
           setSought("");
         }}
       />
-      {(sought !== "" || answer?.has_more === true) && !disabled && (
-        <CaSearch
+      {(sought !== "" || more) && !disabled && (
+        <Finder
+          label="Find a CA"
+          placeholder="Find a CA by name"
           sought={sought}
           onSearch={setSought}
-          found={q === undefined ? undefined : answer}
+          said={sought.trim() === "" ? newestWords : said(found, listed)}
+          onOnly={only && !unfit(only) ? () => props.onChoose(only.id) : undefined}
         />
       )}
     </>
   );
 }
+
+interface Among {
+  readonly status: string | undefined;
+  readonly tenant: string | undefined;
+}
+
+/** What was answered last, what of that is found by this very text, and whether there are more. */
+function useFoundCas(sought: string, { status, tenant }: Among) {
+  const text = sought.trim();
+  const q = useSettled(sought).trim();
+  const members = { limit: casMax, status, tenant, q: q === "" ? undefined : q };
+  const { reply } = useAsked("ca.list", members, ["ca.*"]);
+  const key = JSON.stringify(members);
+  const isOfText = useAnsweredQuestion(reply, key) === key && q === text;
+  // The search must stay, with the focus that is in it, while what it narrows is asked for again.
+  const more = useRef(false);
+  if (isOfText && q === "" && reply?.kind === "answered") more.current = reply.answer.has_more;
+  return { reply, found: isOfText && q !== "" ? reply : undefined, more: more.current };
+}
+
+type Found = Reply<Answers["ca.list"]>;
+
+/** Surely the one that is looked for. */
+function onlyOf(found: Found): Ca | undefined {
+  return found.kind === "answered" && found.answer.total === 1 ? found.answer.items[0] : undefined;
+}
+
+/** Undefined while the answer has not come. */
+function said(found: Found | undefined, chosen: Ca | undefined): string {
+  if (found?.kind === "refused") return found.refusal.sentence;
+  if (found?.kind !== "answered") return searching;
+  const { total, items } = found.answer;
+  const isChosen = chosen !== undefined && items[0]?.id === chosen.id;
+  return foundWords({ total, here: items.length, isChosen });
+}
+
+const newestWords = `The newest ${casMax} can be chosen; others are found by name.`;
 
 interface ChoiceProps extends CaChoiceProps {
   readonly cas: readonly Ca[];
@@ -108,39 +152,6 @@ function Choice(props: ChoiceProps) {
     </select>
   );
 }
-
-interface CaSearchProps {
-  readonly sought: string;
-  readonly onSearch: (text: string) => void;
-  /** Those that fit; undefined where nothing is looked for. */
-  readonly found: { readonly total: number; readonly has_more: boolean } | undefined;
-}
-
-/** Narrows a choice of CAs that does not have all of them. */
-function CaSearch({ sought, onSearch, found }: CaSearchProps) {
-  return (
-    <>
-      <input
-        type="search"
-        aria-label="Find a CA"
-        placeholder="Find a CA by name"
-        maxLength={200}
-        value={sought}
-        onInput={({ currentTarget }) => onSearch(currentTarget.value)}
-      />
-      <span class="quiet small" role="status">
-        {found === undefined
-          ? `The newest ${casMax} can be chosen; others are found by name.`
-          : foundWords(found)}
-      </span>
-    </>
-  );
-}
-
-const foundWords = ({ total, has_more }: { readonly total: number; readonly has_more: boolean }) =>
-  has_more
-    ? `${total.toLocaleString("en")} found; the newest ${casMax} of them are in the choice. Type more of the name.`
-    : `${total.toLocaleString("en")} found; they are in the choice.`;
 
 /** What a choice says of a CA: superseded and retired ones are not hidden. */
 export const wordsOf = ({ label, status }: Pick<Ca, "label" | "status">): string =>

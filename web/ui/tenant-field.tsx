@@ -4,8 +4,9 @@ import { useState } from "preact/hooks";
 import type { Reply } from "#web/api.ts";
 import { type Tenant, useConsole } from "#web/console.ts";
 import type { Choice } from "./fields.tsx";
+import { Finder, foundWords, searching } from "./finder.tsx";
 import { Field } from "./form.tsx";
-import { isTenant, tenantsSeen, useFoundTenants } from "./tenants.ts";
+import { type FoundTenants, isTenant, tenantsSeen, useFoundTenants } from "./tenants.ts";
 
 interface TenantFieldProps {
   readonly label: string;
@@ -24,10 +25,16 @@ export function TenantField(props: TenantFieldProps) {
   const { tenants, moreTenants } = useConsole();
   const [sought, setSought] = useState("");
   const [picked, setPicked] = useState<Tenant>();
-  const { found, total } = useFoundTenants(sought);
+  const search = useFoundTenants(sought);
+  const { found } = search;
   const named = [...found, ...tenants, ...(picked ? [picked] : [])].find(isTenant(value));
   const isAbsent = named !== undefined && !found.some(isTenant(value));
+  const choose = (chosen: string) => {
+    setPicked(found.find(isTenant(chosen)));
+    onChange(chosen);
+  };
   const choices = [...(isAbsent ? [named] : []), ...found].map(choiceOf);
+  const only = sought.trim() === "" ? undefined : onlyOf(search);
   return (
     <>
       <Field
@@ -41,10 +48,7 @@ export function TenantField(props: TenantFieldProps) {
             {...control}
             required
             value={named?.id ?? value}
-            onChange={({ currentTarget }) => {
-              setPicked(found.find(isTenant(currentTarget.value)));
-              onChange(currentTarget.value);
-            }}
+            onChange={({ currentTarget }) => choose(currentTarget.value)}
           >
             {value === "" && <option value="">Choose a tenant…</option>}
             {[...choices, ...others].map((one) => (
@@ -57,23 +61,38 @@ export function TenantField(props: TenantFieldProps) {
       </Field>
       {(moreTenants || tenants.length > tenantsSeen) && (
         <div class="field">
-          <input
-            type="search"
-            aria-label="Find a tenant"
+          <Finder
+            label="Find a tenant"
             placeholder="Find a tenant by slug or name"
-            maxLength={200}
-            value={sought}
-            onInput={({ currentTarget }) => setSought(currentTarget.value)}
+            sought={sought}
+            onSearch={setSought}
+            said={said(search, { sought, moreTenants, chosen: named })}
+            onOnly={only && (() => choose(only.id))}
           />
-          <p class="quiet small" role="status">
-            {sought.trim() === ""
-              ? moreTenants && `The newest ${found.length} can be chosen; others are found by name.`
-              : `${total.toLocaleString("en")} found; they are in the choice.`}
-          </p>
         </div>
       )}
     </>
   );
+}
+
+/** Surely the one that is looked for. */
+const onlyOf = ({ found, total, settled, fault }: FoundTenants): Tenant | undefined =>
+  settled && fault === undefined && total === 1 ? found[0] : undefined;
+
+interface Sought {
+  readonly sought: string;
+  readonly moreTenants: boolean;
+  readonly chosen: Tenant | undefined;
+}
+
+function said(search: FoundTenants, { sought, moreTenants, chosen }: Sought): string {
+  const { found, total, settled, fault } = search;
+  if (sought.trim() === "") {
+    return moreTenants ? `The newest ${found.length} can be chosen; others are found by name.` : "";
+  }
+  if (!settled) return searching;
+  const isChosen = chosen !== undefined && found[0]?.id === chosen.id;
+  return fault ?? foundWords({ total, here: found.length, isChosen });
 }
 
 const choiceOf = ({ id, name, slug, status }: Tenant): Choice => ({

@@ -303,6 +303,36 @@ export const startsWith = (column: Column, part: string): SQL =>
 export const contains = (column: Column | SQL, part: string): SQL =>
   sql`${column} like ${`%${literal(part.toLowerCase())}%`} escape '!'`;
 
+/**
+ * Text that contains `part` in either letter case. `lower` knows ASCII alone in SQLite, and in some
+ * locales of PostgreSQL, so whatever other letters the part has are made lower one by one.
+ */
+export function containsFolded(column: Column, part: string): SQL {
+  const letters = new Set(part.match(/[^\0-\x7f]/gu));
+  const folded = [...letters].reduce<SQL>(
+    (text, letter) =>
+      spellingsOf(letter).reduce(
+        (within, spelling) => sql`replace(${within}, ${spelling}, ${foldedLetter(letter)})`,
+        text,
+      ),
+    sql`${column}`,
+  );
+  return contains(sql`lower(${folded})`, part.replaceAll(/[^\0-\x7f]/gu, foldedLetter));
+}
+
+/** Single letters that are folded to the same; the capitals of ß are two of another. */
+function spellingsOf(letter: string): readonly string[] {
+  const folded = foldedLetter(letter);
+  const spellings = new Set([letter, letter.toUpperCase(), folded.toUpperCase()]);
+  return [...spellings].filter((one) => one !== folded && [...one].length === 1);
+}
+
+/** By way of its capital, so that the two small sigmas are one letter. */
+const foldedLetter = (letter: string): string => {
+  const capital = letter.toUpperCase();
+  return [...capital].length === 1 ? capital.toLowerCase() : letter.toLowerCase();
+};
+
 /** Text that starts with `part`, letter case included. */
 export const startsWithExactly = (column: Column, part: string): SQL =>
   sql`substr(${column}, 1, ${[...part].length}) = ${part}`;

@@ -1,6 +1,6 @@
 /** Tenants, and what counts against their quotas, in the database. */
 
-import { and, desc, eq, inArray, or, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, or } from "drizzle-orm";
 
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
@@ -17,6 +17,7 @@ import type {
 } from "#domain/tenants/store.ts";
 import {
   contains,
+  containsFolded,
   counted,
   inserter,
   olderThan,
@@ -42,9 +43,7 @@ export function tenantReads(connection: Connection): TenantReads {
       const among = and(
         ids === "platform" ? undefined : inArray(id, [...ids]),
         // Slugs have lower case alone.
-        text === undefined
-          ? undefined
-          : or(contains(slug, text), contains(sql`lower(${name})`, text)),
+        text === undefined ? undefined : or(contains(slug, text), containsFolded(name, text)),
       );
       const found = await db
         .select()
