@@ -64,7 +64,8 @@ interface ChoicesProps {
 function Choices({ address, chosen, onChosen }: ChoicesProps) {
   const { tenants, moreTenants } = useConsole();
   const [sought, setSought] = useState("");
-  const { found, total } = useFoundTenants(sought);
+  const { found: newest, total } = useFoundTenants(sought);
+  const found = newest.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other), "en"));
   const list = useRef<HTMLUListElement>(null);
   const searched = moreTenants || tenants.length > tenantsSeen;
   return (
@@ -94,7 +95,7 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
           <Choice
             key={tenant.id}
             href={tenantHref(address, tenant.slug)}
-            name={tenant.name || tenant.slug}
+            name={nameOf(tenant)}
             current={isTenant(chosen)(tenant)}
             onChosen={onChosen}
           />
@@ -103,6 +104,8 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
     </div>
   );
 }
+
+const nameOf = ({ name, slug }: Tenant): string => name || slug;
 
 interface ChoiceProps {
   readonly href: string;

@@ -25,7 +25,7 @@ export function JobsPart() {
   return (
     <>
       <Heading name="Jobs">
-        <button type="button" class="button plain" onClick={look}>
+        <button type="button" class="button" onClick={look}>
           Look again
         </button>
       </Heading>
