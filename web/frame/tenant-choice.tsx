@@ -74,7 +74,8 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
   // The text whose first is to be chosen; its answer may be long in coming.
   const [meant, setMeant] = useState<string>();
   const search = useFoundTenants(sought, meant === sought);
-  const { found, settled } = search;
+  const { found: newest, settled } = search;
+  const found = newest.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other), "en"));
   const first = firstOf(search, sought);
   useEffect(() => {
     if (meant !== sought || !settled) return;
@@ -111,7 +112,7 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
           <Choice
             key={tenant.id}
             href={tenantHref(address, tenant.slug)}
-            name={tenant.name || tenant.slug}
+            name={nameOf(tenant)}
             current={isTenant(chosen)(tenant)}
             onChosen={onChosen}
           />
@@ -120,6 +121,8 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
     </div>
   );
 }
+
+const nameOf = ({ name, slug }: Tenant): string => name || slug;
 
 interface ChoiceProps {
   readonly href: string;

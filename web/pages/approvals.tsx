@@ -102,7 +102,7 @@ function NoRequests() {
 }
 
 const ShowAll = () => (
-  <a class="button plain" href={hrefOf(["approvals"])}>
+  <a class="button" href={hrefOf(["approvals"])}>
     Show all requests
   </a>
 );

@@ -51,7 +51,7 @@ export function EventsPage({ rest: [seq] }: PageProps) {
                 {isFiltered ? "No event is as the filters say." : "There is no event you may read."}
               </p>
               {isFiltered && (
-                <a class="button plain" href={hrefOf(["events"], { tenant })}>
+                <a class="button" href={hrefOf(["events"], { tenant })}>
                   Show all
                 </a>
               )}

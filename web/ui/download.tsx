@@ -20,11 +20,13 @@ interface DownloadProps {
   /** The address of an operation that gives a document: `addressOf(…)`. */
   readonly path: string;
   readonly file: string;
+  /** Plain in a row of others. */
+  readonly look?: "plain" | "outlined";
   readonly children: string;
 }
 
 /** A button that asks for a document with the caller's credential, and saves it. */
-export function Download({ path, file, children }: DownloadProps) {
+export function Download({ path, file, look = "outlined", children }: DownloadProps) {
   const { credential } = useConsole();
   const [reply, setReply] = useState<Reply<Blob>>();
   const load = async () => {
@@ -34,7 +36,7 @@ export function Download({ path, file, children }: DownloadProps) {
   };
   return (
     <>
-      <button type="button" class="button plain" onClick={() => void load()}>
+      <button type="button" class={`button ${look}`} onClick={() => void load()}>
         {children}
       </button>
       <Outcome reply={reply} />

@@ -14,12 +14,10 @@ interface HeadingProps {
 
 /** One on each page; below the name of a page that has parts, that of the part. */
 export function Heading({ name, above = [], children }: HeadingProps) {
-  useEffect(() => {
-    document.title = `${plainText(name)} · pkid`;
-  }, [name]);
+  useEffect(nameWindow, [name]);
   const Level = useContext(LevelContext);
   return (
-    <div class="heading">
+    <div class="heading" data-page={name}>
       <Level>
         {above.map((place) => (
           <span key={place.href}>
@@ -34,6 +32,17 @@ export function Heading({ name, above = [], children }: HeadingProps) {
       {children && <div class="buttons">{children}</div>}
     </div>
   );
+}
+
+/**
+ * Gives the window the name of the panel that is open, if one is, and of the page. They are read off
+ * the document, where both are at once, whichever of them was drawn last.
+ */
+export function nameWindow(): void {
+  const panel = document.querySelector(".panel > header > h2")?.textContent;
+  const pages = [...document.querySelectorAll<HTMLElement>(".heading[data-page]")];
+  const names = [panel, pages.at(-1)?.dataset.page].filter((name) => name !== undefined);
+  if (names.length > 0) document.title = [...names.map(plainText), "pkid"].join(" · ");
 }
 
 /** What the heading of a page is: the second where the page's own name stands above it. */

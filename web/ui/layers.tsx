@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { nameWindow } from "./heading.tsx";
 import { isFocusLost, isShown } from "./focus.ts";
 
 interface PanelProps {
@@ -19,6 +20,9 @@ export function Panel({ title, closeHref, actions, children }: PanelProps) {
   const id = useId();
   const panel = useRef<HTMLElement>(null);
   const row = useRef<HTMLElement | undefined>(undefined);
+  useEffect(nameWindow);
+  // Its title is in the document until it is taken out of there.
+  useEffect(() => () => void requestAnimationFrame(nameWindow), []);
   useEffect(() => {
     // Remembered while it is drawn: once the panel is closed no row is the current one.
     row.current = document.querySelector<HTMLElement>(currentRow) ?? row.current;

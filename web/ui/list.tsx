@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly wide?: boolean;
   /** Has as many lines as it needs, where others end in dots. */
   readonly wraps?: boolean;
+  /** Has texts without words, which are broken anywhere. */
+  readonly value?: boolean;
 }
 
 export type ListName = {
@@ -34,13 +36,15 @@ interface TableProps<Row> {
   readonly hrefOf?: ((row: Row) => string) | undefined;
   /** The key of the row that is open beside the table. */
   readonly selected?: string | undefined;
+  /** Where there is little room the cells of a row stand below each other. */
+  readonly stacked?: boolean;
 }
 
 /** Rows in the order given. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, keyOf, hrefOf, selected } = props;
+  const { caption, columns, rows, keyOf, hrefOf, selected, stacked = false } = props;
   return (
-    <table>
+    <table class={stacked ? "stacked" : undefined}>
       <caption class="unseen">{caption}</caption>
       <thead>
         <tr>
@@ -56,8 +60,8 @@ export function Table<Row>(props: TableProps<Row>) {
           const key = keyOf(row);
           return (
             <tr key={key} class={key === selected ? "selected" : undefined}>
-              {columns.map(({ name, cell, wide, wraps }, index) => (
-                <td key={name} class={classOf(wide, wraps)}>
+              {columns.map(({ name, cell, wide, wraps, value }, index) => (
+                <td key={name} class={classOf({ wide, wraps, value })}>
                   {index === 0 && hrefOf !== undefined ? (
                     <a
                       class="row"
@@ -79,8 +83,10 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-const classOf = (wide = false, wraps = false): string | undefined =>
-  [...(wide ? ["wide"] : []), ...(wraps ? ["wraps"] : [])].join(" ") || undefined;
+const classOf = (looks: Readonly<Record<string, boolean | undefined>>): string | undefined =>
+  Object.keys(looks)
+    .filter((name) => looks[name] === true)
+    .join(" ") || undefined;
 
 interface ListProps<Name extends ListName> {
   readonly name: Name;

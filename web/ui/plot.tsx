@@ -127,14 +127,7 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
     <figure class="plot">
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}. ${said}`}>
         {[0, 0.5, 1].map((share) => (
-          <line
-            key={share}
-            class="grid"
-            x1={0}
-            x2={width}
-            y1={yOf(share * most, most)}
-            y2={yOf(share * most, most)}
-          />
+          <GridLine key={share} value={share * most} most={most} />
         ))}
         {series.map(({ name, points }, at) =>
           kind === "bars" ? (
@@ -165,6 +158,18 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
   );
 }
 
+/** With its figure before it, and none at the ground: that is nothing. */
+const GridLine = ({ value, most }: { readonly value: number; readonly most: number }) => (
+  <>
+    <line class="grid" x1={left} x2={width} y1={yOf(value, most)} y2={yOf(value, most)} />
+    {value > 0 && (
+      <text class="figure" x={left - 6} y={yOf(value, most) + 4}>
+        {scaled(value)}
+      </text>
+    )}
+  </>
+);
+
 /** Below each bar what it is and how much, where there are few. */
 const Categories = ({ points }: { readonly points: readonly Point[] }) => (
   <figcaption class="categories small">
@@ -182,20 +187,34 @@ interface LineProps {
   readonly at: number;
 }
 
-/** Broken where nothing was measured; a figure between two gaps is a dot. */
+/** Broken where nothing was measured; a figure between two gaps is a point. */
 const Line = ({ points, most, at }: LineProps) => (
   <g>
     {runsOf(points).map((run) => (
-      <polyline
+      <Run
         key={run[0]?.index}
-        class={`series-${at}`}
-        points={[...run, ...run.slice(-1)]
-          .map(({ index, value }) => `${xOf(index, points.length)},${yOf(value, most)}`)
-          .join(" ")}
+        look={`series-${at}`}
+        points={run.map(({ index, value }) => ({
+          x: xOf(index, points.length),
+          y: yOf(value, most),
+        }))}
       />
     ))}
   </g>
 );
+
+interface RunProps {
+  readonly look: string;
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+}
+
+function Run({ look, points }: RunProps) {
+  const [first, second] = points;
+  if (first !== undefined && second === undefined) {
+    return <circle class={look} cx={first.x} cy={first.y} r={2.5} />;
+  }
+  return <polyline class={look} points={points.map(({ x, y }) => `${x},${y}`).join(" ")} />;
+}
 
 interface Measured {
   readonly index: number;
@@ -222,14 +241,14 @@ interface BarsProps {
 }
 
 function Bars({ points, most, at, of }: BarsProps) {
-  const slot = width / Math.max(1, points.length);
+  const slot = (width - left) / Math.max(1, points.length);
   const thick = (slot * 0.8) / of;
   return (
     <g class={`series-${at}`}>
       {points.map(({ name, value = 0 }, index) => (
         <rect
           key={name}
-          x={index * slot + slot * 0.1 + at * thick}
+          x={left + index * slot + slot * 0.1 + at * thick}
           y={yOf(value, most)}
           width={thick}
           height={height - bottom - yOf(value, most)}
@@ -242,7 +261,7 @@ function Bars({ points, most, at, of }: BarsProps) {
 }
 
 const xOf = (index: number, count: number): number =>
-  count < 2 ? 0 : (index / (count - 1)) * width;
+  count < 2 ? left + pointRoom : left + (index / (count - 1)) * (width - left - pointRoom);
 const yOf = (value: number, most: number): number =>
   top + (1 - Math.min(1, value / most)) * (height - top - bottom);
 
@@ -251,9 +270,21 @@ const rounded = (value: number | undefined): string =>
     ? "–"
     : value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 2 : 0 });
 
+/** A figure at the grid has little room: thousands and millions by a letter. */
+const scaled = (value: number): string =>
+  value.toLocaleString("en", {
+    notation: "compact",
+    maximumFractionDigits: value < 10 ? 2 : 1,
+  });
+
 /** More bars than these are told by the first and the last. */
 const namedMax = 6;
 const width = 480;
 const height = 120;
-const top = 4;
+/** For half of a figure. */
+const top = 8;
+/** For the figures at the grid; `.plot .categories` in the style stands below the rest. */
+const left = 48;
+/** For the half of a point that is the last. */
+const pointRoom = 4;
 const bottom = 1;

@@ -45,6 +45,9 @@ const tones: Readonly<Record<string, Tone>> = {
   not_ready: "bad",
 };
 
+/** The wire says `held` of a certificate; people say suspended. */
+export const statusWord = (status: string): string => (status === "held" ? "suspended" : status);
+
 /** The word with the sign of its tone; a word that is not known is plain. */
 export function Status({ word, tone = tones[word] ?? "quiet" }: { word: string; tone?: Tone }) {
   const [sign, name] = signs[tone];

@@ -155,6 +155,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         operation="approval.approve"
         where={where}
         href={hrefWith(address, { dialog: "approve" })}
+        look={lookOf(approval)}
         unless={
           over ??
           (own ? "You made it: somebody else must approve." : undefined) ??
@@ -176,6 +177,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         <Action
           operation="approval.retry"
           href={hrefWith(address, { dialog: "retry" })}
+          look="outlined"
           unless={failure?.retryable ? undefined : "What failed is final."}
         >
           Execute again
@@ -194,7 +196,7 @@ function Issued({ approval: { result } }: { readonly approval: Approval }) {
   const { ca_id, serial } = (result ?? {}) as Partial<Record<"ca_id" | "serial", unknown>>;
   if (typeof ca_id !== "string" || typeof serial !== "string") return null;
   return (
-    <a class="button plain" href={hrefOf(["certificates", ca_id, serial])}>
+    <a class="button" href={hrefOf(["certificates", ca_id, serial])}>
       Open the certificate
     </a>
   );
@@ -252,7 +254,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
         busy={busy}
         reply={reply}
         does={last ? "Approve and execute" : "Approve"}
-        look="danger"
+        look={lookOf(approval)}
         onCancel={onClose}
       >
         <Comment value={comment} onInput={setComment} reply={reply} hint="May be empty." />
@@ -309,7 +311,7 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
         busy={busy}
         reply={reply}
         does="Execute again"
-        look="danger"
+        look={lookOf(approval)}
         onCancel={onClose}
       >
         <Gates operation="approval.retry" />
@@ -317,6 +319,10 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
     </Dialog>
   );
 }
+
+/** What cannot be undone is red, and no key sends it by itself. */
+const lookOf = ({ operation_class }: Approval): "primary" | "danger" =>
+  /revo|retire|delete/.test(operation_class) ? "danger" : "primary";
 
 /** Said again where it is decided: what, and for whom. */
 const What = ({ approval }: Pick<RequestProps, "approval">) => (

@@ -234,7 +234,7 @@ function Signed({ issuer, answer }: SignedProps) {
         </Copy>
         <button
           type="button"
-          class="button plain"
+          class="button"
           onClick={() => save(`${issuer.label}-cross-chain.pem`, file(chain_pem))}
         >
           Download it with its chain

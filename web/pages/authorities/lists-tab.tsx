@@ -135,12 +135,12 @@ function ScopeFiles({ ca: { id, label }, scope: { scope, base, delta } }: ScopeF
   return (
     <span class="buttons">
       {base.available && (
-        <Download path={basePath} file={`${name}.crl`}>
+        <Download look="plain" path={basePath} file={`${name}.crl`}>
           {`CRL of ${scopeWords(scope)}`}
         </Download>
       )}
       {delta.available && (
-        <Download path={deltaPath} file={`${name}-delta.crl`}>
+        <Download look="plain" path={deltaPath} file={`${name}-delta.crl`}>
           {`Delta of ${scopeWords(scope)}`}
         </Download>
       )}

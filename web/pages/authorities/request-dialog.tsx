@@ -130,7 +130,7 @@ export const RequestText = ({ label, pem }: { readonly label: string; readonly p
       </Copy>
       <button
         type="button"
-        class="button plain"
+        class="button"
         onClick={() =>
           save(`${label}.csr.pem`, new Blob([pem], { type: "application/x-pem-file" }))
         }

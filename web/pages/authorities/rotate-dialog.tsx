@@ -170,7 +170,7 @@ function Rotated({ answer }: { readonly answer: Answers["ca.rotate"] }) {
       )}{" "}
       <button
         type="button"
-        class="button plain"
+        class="button"
         onClick={() => save(`${new_ca.label}-bundle.pem`, bundle)}
       >
         Download the bundle of both

@@ -8,7 +8,7 @@ import { Copy, Serial } from "#web/ui/copy.tsx";
 import { type Column, List } from "#web/ui/list.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { plainText } from "#web/ui/plain.ts";
-import { Status } from "#web/ui/status.tsx";
+import { Status, statusWord } from "#web/ui/status.tsx";
 import { Day, Distance } from "#web/ui/time.tsx";
 import { type Authority, type Certificate, nameOf } from "./authorities.ts";
 import { isFiltered, membersIn } from "./filters.tsx";
@@ -73,7 +73,7 @@ export function CertificateStatus({
 }: Pick<Certificate, "status" | "superseded">): ComponentChildren {
   return (
     <>
-      <Status word={status === "held" ? "suspended" : status} />
+      <Status word={statusWord(status)} />
       {superseded && <span class="quiet small"> replaced</span>}
     </>
   );

@@ -11,7 +11,11 @@ export function NoAuthority() {
   return (
     <div class="empty">
       <p>There is no certificate authority yet whose certificates you may see.</p>
-      <Action operation="ca.init_root" href={hrefOf(["authorities"], { tenant: query.tenant })}>
+      <Action
+        operation="ca.init_root"
+        look="outlined"
+        href={hrefOf(["authorities"], { tenant: query.tenant })}
+      >
         Go to the authorities
       </Action>
       <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />

@@ -85,7 +85,7 @@ function Actions({ certificate, ca }: ActionsProps) {
           operation={`cert.${dialog}`}
           where={where}
           href={hrefWith(address, { dialog })}
-          look={dialog === "revoke" ? "danger" : "plain"}
+          look={dialog === "revoke" ? "danger" : "outlined"}
           unless={unless}
         >
           {name}

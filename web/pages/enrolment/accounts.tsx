@@ -215,6 +215,7 @@ function Proof({ authorization }: { readonly authorization: Authorization }) {
       {(status === "valid" || status === "pending") && (
         <Action
           operation="acme.authz.deactivate"
+          look="outlined"
           href={hrefWith(address, { dialog: `authz-${id}` })}
         >
           End

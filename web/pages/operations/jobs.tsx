@@ -5,6 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { ClockPause } from "#web/pages/overview/clock.tsx";
 import { usePolled } from "#web/polled.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
 import { Status } from "#web/ui/status.tsx";
@@ -24,7 +25,7 @@ export function JobsPart() {
   return (
     <>
       <Heading name="Jobs">
-        <button type="button" class="button plain" onClick={look}>
+        <button type="button" class="button" onClick={look}>
           Look again
         </button>
       </Heading>
@@ -61,14 +62,24 @@ export function JobsPart() {
 }
 
 const columns: readonly Column<Job>[] = [
-  { name: "Job", cell: ({ name }) => <span class="mono">{name}</span> },
+  {
+    name: "Job",
+    cell: ({ name }) => (
+      <span class="mono">
+        <Breaking text={name} />
+      </span>
+    ),
+  },
   {
     name: "State",
     cell: ({ late, last_failure, last_success_at }) => (
       <Status {...stateOf(late, last_failure, last_success_at)} />
     ),
   },
-  { name: "Every", cell: ({ every_seconds }) => interval(every_seconds) },
+  {
+    name: "Every",
+    cell: ({ every_seconds }) => <span class="whole">{interval(every_seconds)}</span>,
+  },
   { name: "Last done", cell: ({ last_success_at }) => <Distance at={last_success_at} /> },
   {
     name: "Last failed",

@@ -90,6 +90,7 @@ function Kek() {
         <Action
           operation="kek.rotate"
           href={hrefWith(address, { dialog: "rotate" })}
+          look="outlined"
           unless={reply?.kind === "refused" ? "There is none that could be rotated." : undefined}
         >
           Rotate the KEK {kek?.kek_label}

@@ -22,10 +22,10 @@ export function PublicationPart() {
   return (
     <>
       <Heading name="Publication">
-        <Action operation="ocsp.presign" onClick={() => void presign.send({})}>
+        <Action operation="ocsp.presign" look="outlined" onClick={() => void presign.send({})}>
           Sign OCSP answers ahead
         </Action>
-        <Action operation="publish.run" onClick={() => void publish.send({})}>
+        <Action operation="publish.run" look="outlined" onClick={() => void publish.send({})}>
           Publish a snapshot
         </Action>
       </Heading>
@@ -55,7 +55,11 @@ function NoCa() {
   return (
     <>
       <p>There is no authority yet, so nothing is published.</p>
-      <Action operation="ca.init_root" href={hrefOf(["authorities"], { dialog: "root" })}>
+      <Action
+        operation="ca.init_root"
+        href={hrefOf(["authorities"], { dialog: "root" })}
+        look="primary"
+      >
         Create a root
       </Action>
     </>
@@ -119,6 +123,7 @@ function SignNow({ one: { ca_id, ca_status, tenant_id } }: { readonly one: Publi
       <Action
         operation="crl.publish"
         where={{ caId: ca_id, tenantId: tenant_id }}
+        look="outlined"
         unless={ca_status === "pending" ? "It waits for its certificate." : undefined}
         onClick={() => void send({ id: ca_id })}
       >

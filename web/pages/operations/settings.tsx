@@ -6,6 +6,7 @@ import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Limits } from "./limits.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
@@ -53,6 +54,7 @@ export function SettingsPart() {
               columns={columns}
               rows={shown}
               keyOf={({ path }) => path}
+              stacked
             />
           </div>
           <p class="quiet small">
@@ -66,11 +68,44 @@ export function SettingsPart() {
 }
 
 const columns: readonly Column<Setting>[] = [
-  { name: "Key", cell: ({ path }) => <span class="mono">{path}</span> },
-  { name: "Value", cell: ({ value }) => <span class="mono">{textOf(value)}</span> },
-  { name: "From", cell: ({ origin }) => origin },
+  {
+    name: "Key",
+    cell: ({ path }) => (
+      <span class="mono">
+        <Breaking text={path} />
+      </span>
+    ),
+  },
+  { name: "Value", value: true, cell: ({ value }) => <Shown value={value} /> },
+  { name: "From", cell: ({ origin }) => <Breaking text={origin} /> },
   { name: "Waits", cell: ({ waits }) => waits && <Status word="for a reload" tone="warn" /> },
 ];
 
+/** A list or a record of some length is opened by whoever wants it. */
+function Shown({ value }: { readonly value: unknown }) {
+  const text = textOf(value);
+  if (text.length <= lineMax || typeof value === "string") {
+    return (
+      <span class="mono">
+        <Breaking text={text} />
+      </span>
+    );
+  }
+  return (
+    <details>
+      <summary>{counted(value)}</summary>
+      <pre>{JSON.stringify(value, undefined, 2)}</pre>
+    </details>
+  );
+}
+
+function counted(value: unknown): string {
+  const count = Object.keys(Object(value)).length;
+  const noun = Array.isArray(value) ? ["entry", "entries"] : ["member", "members"];
+  return `${count.toLocaleString("en")} ${noun[count === 1 ? 0 : 1]}`;
+}
+
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : JSON.stringify(value);
+
+const lineMax = 80;

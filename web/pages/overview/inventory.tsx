@@ -3,6 +3,7 @@
 import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { NoPlot, Plot } from "#web/ui/plot.tsx";
+import { statusWord } from "#web/ui/status.tsx";
 
 /** Of the chosen tenant, or of all CAs that the caller may read. */
 export function Inventory() {
@@ -48,9 +49,9 @@ export function Inventory() {
           series={[
             {
               name: "certificates",
-              points: statuses.map((name) => ({
-                name,
-                value: counts.answer[name],
+              points: statuses.map((status) => ({
+                name: statusWord(status),
+                value: counts.answer[status],
               })),
             },
           ]}

@@ -51,7 +51,7 @@ export function GrantsPart() {
       {ca === "" ? (
         <div class="empty">
           <p>Roles reach whole tenants; a grant reaches one CA. Choose the CA first.</p>
-          <a class="button plain" href={hrefOf(["authorities"])}>
+          <a class="button" href={hrefOf(["authorities"])}>
             Which authorities there are
           </a>
           <Copy text="pkid grant list --resource issuing" name="command" />
@@ -81,6 +81,7 @@ function GrantsOn({ ca }: { readonly ca: string }) {
             <Action
               operation="resource.grant"
               where={{ caId: ca }}
+              look="outlined"
               href={hrefWith(address, { dialog: "grant" })}
             >
               Grant a role
@@ -125,6 +126,7 @@ function Revoke({ grant: { id, resource, source } }: { readonly grant: Grant }) 
       operation="resource.revoke"
       where={{ caId: resource.slice("ca/".length) }}
       href={hrefWith(address, { dialog: `revoke-${id}` })}
+      look="outlined"
       unless={source === "config" ? "It stands in the configuration." : undefined}
     >
       Take back
@@ -240,7 +242,7 @@ function Effective({ ca, subject }: { readonly ca: string; readonly subject: str
       >
         <TextField label="Subject" hint="Empty: yourself." value={asked} onChange={setAsked} />
         <div class="buttons">
-          <button type="submit" class="button plain">
+          <button type="submit" class="button">
             Ask
           </button>
         </div>

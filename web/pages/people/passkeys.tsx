@@ -145,7 +145,7 @@ const columns: readonly Column<RowOf<"webauthn.list">>[] = [
 function Remove({ id }: { readonly id: string }) {
   const address = useAddress();
   return (
-    <a class="button plain" href={hrefWith(address, { dialog: `remove-${id}` })}>
+    <a class="button" href={hrefWith(address, { dialog: `remove-${id}` })}>
       Remove
     </a>
   );

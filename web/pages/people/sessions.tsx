@@ -32,7 +32,7 @@ export function SessionsPart() {
         empty={
           <>
             <p>No person is logged in; API tokens and certificates open no session.</p>
-            <a class="button plain" href={hrefOf(["events"], { action: "auth.login" })}>
+            <a class="button" href={hrefOf(["events"], { action: "auth.login" })}>
               Who logged in before
             </a>
             <Copy text="pkid sessions list" name="command" />
@@ -66,7 +66,7 @@ const columns: readonly Column<LiveSession>[] = [
   },
   { name: "By", cell: ({ method }) => method },
   { name: "Address", cell: ({ ip }) => <span class="mono">{ip}</span> },
-  { name: "Browser", wide: true, cell: ({ user_agent }) => user_agent },
+  { name: "Browser", wide: true, wraps: true, cell: ({ user_agent }) => user_agent },
   { name: "Since", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: "Last seen", wide: true, cell: ({ last_seen_at }) => <Distance at={last_seen_at} /> },
   { name: "Until", wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
@@ -78,13 +78,17 @@ function End({ session: { id, current } }: { readonly session: LiveSession }) {
   const { address, logOut } = useConsole();
   if (current) {
     return (
-      <button type="button" class="button plain" onClick={logOut}>
+      <button type="button" class="button" onClick={logOut}>
         Log out here
       </button>
     );
   }
   return (
-    <Action operation="session.end" href={hrefWith(address, { dialog: `end-${id}` })}>
+    <Action
+      operation="session.end"
+      href={hrefWith(address, { dialog: `end-${id}` })}
+      look="outlined"
+    >
       End
     </Action>
   );

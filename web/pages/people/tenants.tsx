@@ -49,7 +49,11 @@ export function TenantsPart({ id }: { readonly id: string | undefined }) {
           empty={
             <>
               <p>You have a role in no tenant. A tenant keeps its own authorities and people.</p>
-              <Action operation="tenant.create" href={hrefWith(address, { dialog: "new" })}>
+              <Action
+                operation="tenant.create"
+                look="outlined"
+                href={hrefWith(address, { dialog: "new" })}
+              >
                 New tenant
               </Action>
               <Copy text="pkid tenant create --slug shop" name="command" />
@@ -104,14 +108,16 @@ function Shown({ tenant, onDone }: { readonly tenant: Tenant; readonly onDone: (
       actions={<Changes suspended={status === "suspended"} />}
     >
       <Status word={status} />
-      <Facts
-        of={{
-          Slug: <span class="mono">{slug}</span>,
-          Id: <Copy text={id} name="id" />,
-          KEK: kek_label,
-          Since: <Time at={created_at} />,
-        }}
-      />
+      <div class="fields">
+        <Facts
+          of={{
+            Slug: <span class="mono">{slug}</span>,
+            Id: <Copy text={id} name="id" />,
+            KEK: kek_label,
+            Since: <Time at={created_at} />,
+          }}
+        />
+      </div>
       <Usage id={id} />
       {open === "quotas" && <QuotasDialog tenant={tenant} onClose={close} onDone={done} />}
       {open === "status" && <StatusDialog tenant={tenant} onClose={close} onDone={done} />}
@@ -138,10 +144,18 @@ function Changes({ suspended }: { readonly suspended: boolean }) {
   const address = useAddress();
   return (
     <>
-      <Action operation="tenant.update" href={hrefWith(address, { dialog: "quotas" })}>
+      <Action
+        operation="tenant.update"
+        href={hrefWith(address, { dialog: "quotas" })}
+        look="outlined"
+      >
         Quotas
       </Action>
-      <Action operation="tenant.status" href={hrefWith(address, { dialog: "status" })}>
+      <Action
+        operation="tenant.status"
+        href={hrefWith(address, { dialog: "status" })}
+        look="outlined"
+      >
         {suspended ? "Let it issue again" : "Suspend"}
       </Action>
       <Action

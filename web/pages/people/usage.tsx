@@ -7,7 +7,7 @@ export function Usage({ id }: { readonly id: string }) {
   return (
     <Asked name="tenant.usage" members={{ id, days: 7 }} live={["cert.*"]}>
       {({ today, active_certs, quotas, total_issued, total_revoked, cas }) => (
-        <section aria-label="Use">
+        <section class="fields" aria-label="Use">
           <Bar name="Issued today" used={today.certs_issued} of={quotas.max_certs_per_day} />
           <Bar name="Valid now" used={active_certs} of={quotas.max_active_certs} />
           <dl>

@@ -6,6 +6,7 @@ import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Gates } from "#web/ui/action.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { TextField } from "#web/ui/fields.tsx";
 import { SendForm, useSend } from "#web/ui/form.tsx";
@@ -62,8 +63,11 @@ export function PlanShown({ ca, order, plan }: PlanShownProps) {
 }
 
 const columns: readonly Column<Sampled>[] = [
-  { name: "Name", cell: ({ common_name, serial }) => common_name || serial },
-  { name: "Profile", cell: ({ profile, known }) => (known ? profile : "unknown here") },
+  { name: "Name", cell: ({ common_name, serial }) => <Breaking text={common_name || serial} /> },
+  {
+    name: "Profile",
+    cell: ({ profile, known }) => <span class="whole">{known ? profile : "unknown here"}</span>,
+  },
   { name: "Expires", cell: ({ not_after }) => <Day at={not_after} /> },
 ];
 
