@@ -76,7 +76,8 @@ function Choices({ address, chosen, onChosen }: ChoicesProps) {
   const search = useFoundTenants(sought, meant === sought);
   const { found: newest, settled } = search;
   const found = newest.toSorted((one, other) => nameOf(one).localeCompare(nameOf(other), "en"));
-  const first = firstOf(search, sought);
+  // As they stand there: Enter takes the one at the top.
+  const first = firstOf({ ...search, found }, sought);
   useEffect(() => {
     if (meant !== sought || !settled) return;
     setMeant(undefined);
