@@ -51,6 +51,10 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await expectTree(page, "approvals-request", "aside");
     await expectAccessible(page);
     await keepPicture(page, "approvals");
+    const copy = panel.getByRole("button", { name: "copy fingerprint" });
+    expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /);
+    await copy.click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^[0-9a-f]{64}$/);
     await panel.getByRole("link", { name: "Approve" }).click();
     await page.getByLabel("Comment").fill("as agreed");
     // Nobody has passkeys here.

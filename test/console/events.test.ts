@@ -126,6 +126,10 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /i);
     await copy.click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(event.serial);
+    const title = await page.getByRole("complementary").getByRole("heading").first().textContent();
+    expect(await page.title()).toBe(`${title} · Events · pkid`);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.title === "Events · pkid");
     await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();

@@ -48,11 +48,14 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     const summary = menu.locator("summary");
     await summary.focus();
     await page.keyboard.press("Enter");
-    const south = menu.getByRole("link", { name: "south" });
-    await south.waitFor();
+    const choices = menu.getByRole("link");
+    await menu.getByRole("link", { name: "south" }).waitFor();
+    const [every, ...names] = await choices.allTextContents();
+    expect(every).toBe("All tenants");
+    expect(names).toEqual(names.toSorted((one, other) => one.localeCompare(other, "en")));
     await page.keyboard.press("Tab");
     await page.keyboard.press("ArrowDown");
-    expect(await focused(south)).toBe(true);
+    expect(await focused(choices.nth(1))).toBe(true);
     await expectAccessible(page);
     await page.keyboard.press("Escape");
     expect(await menu.getAttribute("open")).toBeNull();

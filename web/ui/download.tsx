@@ -1,5 +1,6 @@
 /** Files for the person: documents of the server and what the page itself has made. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { fetched, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
@@ -22,7 +23,7 @@ interface DownloadProps {
   readonly file: string;
   /** Plain in a row of others. */
   readonly look?: "plain" | "outlined";
-  readonly children: string;
+  readonly children: ComponentChildren;
 }
 
 /** A button that asks for a document with the caller's credential, and saves it. */

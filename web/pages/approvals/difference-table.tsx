@@ -6,6 +6,7 @@ import { ask, type Credential, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
 import { isTenant } from "#web/ui/tenants.ts";
+import { Value } from "#web/ui/value.tsx";
 import { changesOf, type Now } from "./difference.ts";
 
 type Approval = Answers["approval.show"];
@@ -35,8 +36,12 @@ export function Difference({ approval }: DifferenceProps) {
           {changes.map(({ what, before, after }) => (
             <tr key={what}>
               <th scope="row">{what}</th>
-              <td class="quiet">{before}</td>
-              <td>{after}</td>
+              <td class="quiet">
+                <Value text={before} />
+              </td>
+              <td>
+                <Value text={after} />
+              </td>
             </tr>
           ))}
         </tbody>

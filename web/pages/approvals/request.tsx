@@ -7,7 +7,8 @@ import { addressOf } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { Action, Gates } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
-import { Copy } from "#web/ui/copy.tsx";
+import { Breaking } from "#web/ui/breaking.tsx";
+import { Fingerprint } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
@@ -18,6 +19,7 @@ import { ApiTokenSecret } from "./api-token-secret.tsx";
 import { cameOf } from "./came.ts";
 import { Details } from "./details.tsx";
 import { Difference } from "./difference-table.tsx";
+import { lookOf } from "./look.ts";
 import { targetOf } from "./target.ts";
 import { whyOf } from "./why.ts";
 
@@ -57,7 +59,7 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
   const { id, status, failure, result } = approval;
   return (
     <Panel
-      title={titleOf(approval)}
+      title={<Breaking text={titleOf(approval)} />}
       closeHref={closeHref}
       actions={<Decisions approval={approval} />}
     >
@@ -110,7 +112,7 @@ function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
       <dt>Concerns</dt>
       <dd>
         {plainText(approval.resource_name)}
-        {target !== undefined && `: ${plainText(target)}`}
+        {target !== undefined && <Breaking text={`: ${plainText(target)}`} />}
       </dd>
       <dt>Why</dt>
       <dd>
@@ -119,7 +121,7 @@ function RequestFacts({ approval }: Pick<RequestProps, "approval">) {
       <Came approval={approval} />
       <dt>Fingerprint</dt>
       <dd>
-        <Copy text={fingerprint} name="fingerprint" />
+        <Fingerprint text={fingerprint} />
       </dd>
     </dl>
   );
@@ -155,7 +157,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         operation="approval.approve"
         where={where}
         href={hrefWith(address, { dialog: "approve" })}
-        look={lookOf(approval)}
+        look={lookOf(approval.operation_class)}
         unless={
           over ??
           (own ? "You made it: somebody else must approve." : undefined) ??
@@ -254,7 +256,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
         busy={busy}
         reply={reply}
         does={last ? "Approve and execute" : "Approve"}
-        look={lookOf(approval)}
+        look={lookOf(approval.operation_class)}
         onCancel={onClose}
       >
         <Comment value={comment} onInput={setComment} reply={reply} hint="May be empty." />
@@ -311,7 +313,7 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
         busy={busy}
         reply={reply}
         does="Execute again"
-        look={lookOf(approval)}
+        look={lookOf(approval.operation_class)}
         onCancel={onClose}
       >
         <Gates operation="approval.retry" />
@@ -319,10 +321,6 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
     </Dialog>
   );
 }
-
-/** What cannot be undone is red, and no key sends it by itself. */
-const lookOf = ({ operation_class }: Approval): "primary" | "danger" =>
-  /revo|retire|delete/.test(operation_class) ? "danger" : "primary";
 
 /** Said again where it is decided: what, and for whom. */
 const What = ({ approval }: Pick<RequestProps, "approval">) => (

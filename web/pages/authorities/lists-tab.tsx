@@ -88,12 +88,12 @@ const publishedWords = ({ scopes }: Answers["crl.publish"]): string =>
 const columnsOf = (ca: Ca): readonly Column<Scope>[] => [
   { name: "List", cell: ({ scope }) => scopeWords(scope) },
   { name: "State", cell: ({ base }) => <ListState list={base} /> },
-  { name: "Number", cell: ({ base }) => base.number ?? "–" },
-  { name: "Signed", cell: ({ base }) => <Distance at={signedAt(base)} /> },
+  { name: "Number", wide: true, cell: ({ base }) => base.number ?? "–" },
+  { name: "Signed", wide: true, cell: ({ base }) => <Distance at={signedAt(base)} /> },
   { name: "Valid from", cell: ({ base }) => <Time at={base.this_update} />, wide: true },
   { name: "Next by", cell: ({ base }) => <Time at={base.next_update} /> },
-  { name: "Entries", cell: ({ base }) => base.revoked_count.toLocaleString("en") },
-  { name: "Delta", cell: ({ delta }) => <DeltaWords delta={delta} /> },
+  { name: "Entries", wide: true, cell: ({ base }) => base.revoked_count.toLocaleString("en") },
+  { name: "Delta", wide: true, cell: ({ delta }) => <DeltaWords delta={delta} /> },
   { name: "Files", cell: (scope) => <ScopeFiles ca={ca} scope={scope} /> },
 ];
 
@@ -136,12 +136,14 @@ function ScopeFiles({ ca: { id, label }, scope: { scope, base, delta } }: ScopeF
     <span class="buttons">
       {base.available && (
         <Download look="plain" path={basePath} file={`${name}.crl`}>
-          {`CRL of ${scopeWords(scope)}`}
+          CRL
+          <span class="unseen"> of {scopeWords(scope)}</span>
         </Download>
       )}
       {delta.available && (
         <Download look="plain" path={deltaPath} file={`${name}-delta.crl`}>
-          {`Delta of ${scopeWords(scope)}`}
+          Delta
+          <span class="unseen"> of {scopeWords(scope)}</span>
         </Download>
       )}
     </span>

@@ -4,6 +4,7 @@ import { hrefOf } from "#web/address.ts";
 import { useAddress, useLive } from "#web/console.ts";
 import { useRight } from "#web/rights.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { EventDetail } from "#web/ui/event-detail.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
@@ -34,7 +35,11 @@ export function CertificateEvents({ certificate }: { readonly certificate: Certi
               <Status word={event.result} /> <Time at={event.timestamp} />
             </div>
             <div class="small">{plainText(event.actor_name ?? event.actor)}</div>
-            {event.detail !== undefined && <div class="quiet small">{plainText(event.detail)}</div>}
+            {event.detail !== undefined && (
+              <div class="small">
+                <EventDetail text={event.detail} serial={serial} />
+              </div>
+            )}
           </li>
         ))}
       </ol>

@@ -6,6 +6,7 @@ import { useAddress } from "#web/console.ts";
 import type { FeedEvent } from "#web/feed.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy, Fingerprint, Serial } from "#web/ui/copy.tsx";
+import { EventDetail } from "#web/ui/event-detail.tsx";
 import { Panel } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
@@ -75,7 +76,7 @@ function Shown({ event, before, after, closeHref }: ShownProps) {
           </>
         )}
       </dl>
-      {event.detail && <Detail text={event.detail} />}
+      {event.detail && <EventDetail text={event.detail} serial={event.serial} />}
       <Chain event={event} before={before} after={after} />
       <details>
         <summary>The text that is hashed</summary>
@@ -133,28 +134,6 @@ function On({ event: { ca_id, serial, target, target_name, action } }: Pick<Show
       )}
     </>
   );
-}
-
-/** The pairs of the detail; a value in quotes is a JSON text. */
-function Detail({ text }: { readonly text: string }) {
-  const pairs = [...text.matchAll(/([a-z0-9_]+)=("(?:[^"\\]|\\.)*"|\S*)/g)];
-  return (
-    <dl>
-      {pairs.map(([, name = "", value = ""]) => (
-        <Member key={name} name={name.replaceAll("_", " ")} value={plain(value)} />
-      ))}
-    </dl>
-  );
-}
-
-function plain(value: string): string {
-  try {
-    const text: unknown = value.startsWith('"') ? JSON.parse(value) : value;
-    return String(text);
-  } catch {
-    // A text that only looks quoted is shown as it stands.
-    return value;
-  }
 }
 
 /** The hash is computed here, from what is shown, and held against what is stored. */

@@ -35,10 +35,7 @@ export function InstallHints({ stem, keyHere }: InstallHintsProps) {
         <div key={say} class="step">
           <p>{say}</p>
           <div class="pre">
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keys scroll what has the focus. */}
-            <pre class="unbroken" tabIndex={0}>
-              {lines}
-            </pre>
+            <pre>{lines}</pre>
             <Copy text={lines} name={`lines: ${say}`}>
               Copy
             </Copy>
@@ -65,11 +62,13 @@ const keyThere = (stem: string, keyHere: boolean): Step =>
     ? {
         say: "Take the key out of the PKCS#12, readable by root alone",
         lines: `umask 077
-openssl pkcs12 -in ${stem}.p12 -nocerts -nodes -out /etc/ssl/private/${stem}.key`,
+openssl pkcs12 -in ${stem}.p12 -nocerts -nodes \\
+  -out /etc/ssl/private/${stem}.key`,
       }
     : {
         say: "Put the key that your request was made with where root alone reads it",
-        lines: `install -m 600 ${stem}.key /etc/ssl/private/${stem}.key`,
+        lines: `install -m 600 ${stem}.key \\
+  /etc/ssl/private/${stem}.key`,
       };
 
 const joined = (stem: string, keyHere: boolean): readonly Step[] =>
@@ -78,14 +77,16 @@ const joined = (stem: string, keyHere: boolean): readonly Step[] =>
     : [
         {
           say: "Join certificate and chain with the key that your request was made with",
-          lines: `openssl pkcs12 -export -inkey ${stem}.key -in ${stem}.chain.pem \\
+          lines: `openssl pkcs12 -export \\
+  -inkey ${stem}.key -in ${stem}.chain.pem \\
   -name ${stem} -out ${stem}.p12`,
         },
       ];
 
 const chainThere = (stem: string): Step => ({
   say: "Put certificate and chain beside it",
-  lines: `install -m 644 ${stem}.chain.pem /etc/ssl/certs/${stem}.chain.pem`,
+  lines: `install -m 644 ${stem}.chain.pem \\
+  /etc/ssl/certs/${stem}.chain.pem`,
 });
 
 const hints: readonly Hint[] = [
@@ -131,7 +132,8 @@ SSLCertificateKeyFile /etc/ssl/private/${stem}.key`,
       },
       {
         say: "For IIS, bind it to the site by its thumbprint",
-        lines: `New-WebBinding -Name "Default Web Site" -Protocol https -Port 443
+        lines: `New-WebBinding -Name "Default Web Site" \`
+  -Protocol https -Port 443
 (Get-WebBinding -Protocol https).AddSslCertificate("<thumbprint>", "My")`,
       },
     ],
@@ -143,11 +145,13 @@ SSLCertificateKeyFile /etc/ssl/private/${stem}.key`,
       ...joined(stem, keyHere),
       {
         say: "Java reads the PKCS#12 as a key store; see what is in it",
-        lines: `keytool -list -v -storetype PKCS12 -keystore ${stem}.p12`,
+        lines: `keytool -list -v -storetype PKCS12 \\
+  -keystore ${stem}.p12`,
       },
       {
         say: "Or copy it into a key store that exists",
-        lines: `keytool -importkeystore -srcstoretype PKCS12 -srckeystore ${stem}.p12 \\
+        lines: `keytool -importkeystore -srcstoretype PKCS12 \\
+  -srckeystore ${stem}.p12 \\
   -destkeystore keystore.p12`,
       },
       {
@@ -165,13 +169,16 @@ SSLCertificateKeyFile /etc/ssl/private/${stem}.key`,
       ...joined(stem, keyHere),
       {
         say: "Import the PKCS#12 into the key chain of the system",
-        lines: `sudo security import ${stem}.p12 -f pkcs12 -k /Library/Keychains/System.keychain`,
+        lines: `sudo security import ${stem}.p12 -f pkcs12 \\
+  -k /Library/Keychains/System.keychain`,
       },
       {
         say: "If a macOS refuses it as too new, give it the old form, and delete that at once",
         lines: `openssl pkcs12 -in ${stem}.p12 -nodes -out ${stem}.tmp
-openssl pkcs12 -export -legacy -in ${stem}.tmp -out ${stem}-old.p12 && rm ${stem}.tmp
-sudo security import ${stem}-old.p12 -f pkcs12 -k /Library/Keychains/System.keychain
+openssl pkcs12 -export -legacy -in ${stem}.tmp \\
+  -out ${stem}-old.p12 && rm ${stem}.tmp
+sudo security import ${stem}-old.p12 -f pkcs12 \\
+  -k /Library/Keychains/System.keychain
 rm ${stem}-old.p12`,
       },
     ],

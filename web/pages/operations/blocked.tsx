@@ -12,6 +12,7 @@ import { Heading } from "#web/ui/heading.tsx";
 import { Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
 import { Time } from "#web/ui/time.tsx";
+import { WithSerials } from "#web/ui/value.tsx";
 import { BlockDialog } from "./block-dialog.tsx";
 
 type BlockedKey = RowOf<"blocked_key.list">;
@@ -71,7 +72,7 @@ const columns: readonly Column<BlockedKey>[] = [
     name: "Key",
     cell: ({ public_key_fingerprint: text }) => <span class="mono">{text.slice(0, 19)}…</span>,
   },
-  { name: "Why", cell: ({ reason }) => reason },
+  { name: "Why", wraps: true, cell: ({ reason }) => <WithSerials text={reason} short /> },
   { name: "By", wide: true, cell: ({ created_by }) => created_by },
   { name: "Since", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: "Comes from", wide: true, cell: ({ source }) => source.replaceAll("_", " ") },
@@ -146,7 +147,7 @@ function Shown({ row, closeHref }: ShownProps) {
       <Facts
         of={{
           Key: <Fingerprint text={public_key_fingerprint} />,
-          Why: reason,
+          Why: <WithSerials text={reason} />,
           By: created_by,
           Since: <Time at={created_at} />,
           "Comes from": source.replaceAll("_", " "),

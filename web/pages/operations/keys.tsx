@@ -199,6 +199,7 @@ const columns: readonly Column<RowOf<"inventory.keys">>[] = [
   {
     name: "Fingerprint",
     wide: true,
+    wraps: true,
     cell: ({ public_key_fingerprint: text }) => text && <Fingerprint text={text} />,
   },
 ];

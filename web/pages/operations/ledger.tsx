@@ -41,7 +41,7 @@ export function LedgerPart() {
 const columns: readonly Column<RowOf<"hsm.audit_log">>[] = [
   { name: "Number", cell: ({ number }) => <span class="mono">{number}</span> },
   { name: "When", cell: ({ timestamp }) => <Time at={timestamp} /> },
-  { name: "Kind", cell: ({ kind }) => kind },
+  { name: "Kind", wide: true, cell: ({ kind }) => kind },
   { name: "For", cell: ({ purpose, operation }) => purpose?.replaceAll("_", " ") ?? operation },
   { name: "Result", cell: ({ result }) => result && <Status word={result} /> },
   { name: "Key", wide: true, cell: ({ key_label }) => key_label },

@@ -66,12 +66,31 @@ const columns: readonly Column<LiveSession>[] = [
   },
   { name: "By", cell: ({ method }) => method },
   { name: "Address", cell: ({ ip }) => <span class="mono">{ip}</span> },
-  { name: "Browser", wide: true, wraps: true, cell: ({ user_agent }) => user_agent },
+  {
+    name: "Browser",
+    wide: true,
+    cell: ({ user_agent }) => <span title={user_agent}>{browserOf(user_agent)}</span>,
+  },
   { name: "Since", wide: true, cell: ({ created_at }) => <Time at={created_at} /> },
   { name: "Last seen", wide: true, cell: ({ last_seen_at }) => <Distance at={last_seen_at} /> },
-  { name: "Until", wide: true, cell: ({ expires_at }) => <Time at={expires_at} /> },
+  { name: "Until", wide: true, cell: ({ expires_at }) => <Distance at={expires_at} /> },
   { name: "End", cell: (session) => <End session={session} /> },
 ];
+
+/** The product that a browser is known by and its system; what is neither is shown as it came. */
+function browserOf(userAgent: string): string {
+  const product = products.find((name) => userAgent.includes(`${name}/`));
+  if (product === undefined) return userAgent;
+  const version = userAgent.split(`${product}/`)[1]?.match(/^\d+/)?.[0] ?? "";
+  const system = systems.find((name) => userAgent.includes(name)) ?? "";
+  const known = product === "Version" ? "Safari" : product === "Edg" ? "Edge" : product;
+  return `${known} ${version} ${system}`.trim();
+}
+
+/** Each names those behind it as well, to be taken for them. */
+const products = ["Edg", "OPR", "Firefox", "Chrome", "Version"] as const;
+/** A telephone of one says that it is like another. */
+const systems = ["Android", "iPhone", "iPad", "Windows", "Macintosh", "Linux"] as const;
 
 /** One's own is ended by logging out, which also forgets it in the browser. */
 function End({ session: { id, current } }: { readonly session: LiveSession }) {
