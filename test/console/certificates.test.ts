@@ -289,7 +289,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await page.waitForURL((url) => url.searchParams.get("certificate_sha256") === digest);
     await row(page, "digest.example.test").waitFor();
     await page.getByText("1 found in 2 CAs.").waitFor();
-    await page.getByText(`--certificate-sha256 ${digest}`).waitFor();
+    await page.getByText("pkid cert list --help").waitFor();
     await expectAccessible(page);
     // Of a key that digest is of no certificate.
     const spki = x509.publicKey.export({ type: "spki", format: "der" });
