@@ -35,8 +35,8 @@ export function Heading({ name, above = [], children }: HeadingProps) {
 }
 
 /**
- * Gives the window the name of the panel that is open, if one is, and of the page. They are read off
- * the document, where both are at once, whichever of them was drawn last.
+ * Gives the window the name of the panel that is open, if one is, and of the page. They are read
+ * off the document, where both are at once, whichever of them was drawn last.
  */
 export function nameWindow(): void {
   const panel = document.querySelector(".panel > header > h2")?.textContent;

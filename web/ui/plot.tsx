@@ -282,7 +282,7 @@ const namedMax = 6;
 const width = 480;
 const height = 120;
 /** For half of a figure. */
-const top = 8;
+const top = 14;
 /** For the figures at the grid; `.plot .categories` in the style stands below the rest. */
 const left = 48;
 /** For the half of a point that is the last. */
