@@ -92,7 +92,7 @@ function Kek() {
           href={hrefWith(address, { dialog: "rotate" })}
           unless={reply?.kind === "refused" ? "There is none that could be rotated." : undefined}
         >
-          Rotate the KEK {kek?.kek_label}
+          {["Rotate the KEK", kek?.kek_label].join(" ").trim()}
         </Action>
       </div>
       {open === "rotate" && kek !== undefined && (
