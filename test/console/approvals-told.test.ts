@@ -70,8 +70,12 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     await page.goto(`${world.origin}/console/approvals/${id}?dialog=approve`);
     await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
     await expectAccessible(page);
+    const approve = dialog.getByRole("button", { name: /^Approve/ });
+    expect(await approve.isDisabled()).toBe(true);
+    await dialog.getByText("You made it: somebody else must approve.").waitFor();
     await page.goto(`${world.origin}/console/approvals/${id}?dialog=retry`);
-    await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
+    await page.getByText("It is pending: only what has failed is executed again.").waitFor();
+    expect(await dialog.count()).toBe(0);
     await decide(id, "reject");
     expect(complaints).toEqual([]);
     await close();
@@ -139,16 +143,24 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
 });
 
 describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
-  test("says beside Approvals how many wait, and nothing where none does", async () => {
-    const { page, complaints, close } = await world.root("/console/");
+  test("says beside Approvals how many wait for the caller, and nothing where none does", async () => {
+    const other = await world.instance.token(["admin"], { scope: "platform" });
+    const { page, complaints, close } = await world.bearer(other, "/console/");
     await page.getByRole("status").filter({ hasText: "live" }).waitFor();
     const link = sideBar(page).getByRole("link", { name: /^Approvals/ });
-    await page.getByRole("link", { name: "0 waiting for approval" }).waitFor();
+    await page.getByRole("link", { name: "0 waiting for your approval" }).waitFor();
     expect(await link.textContent()).toBe("Approvals");
     const ids = [await bulk(), await rotation("counted")];
     const two = sideBar(page).getByRole("link", { name: "Approvals 2 pending", exact: true });
     await two.waitFor();
+    await page.getByRole("link", { name: "2 wait for your approval." }).waitFor();
     await expectAccessible(page);
+    const maker = await world.root("/console/");
+    await maker.page.getByText(/^Needs you$/).waitFor();
+    await maker.quiet();
+    await maker.page.getByRole("link", { name: "0 waiting for your approval" }).waitFor();
+    expect(await maker.page.getByText("wait for your approval.").count()).toBe(0);
+    await maker.close();
     for (const id of ids) await decide(id, "reject");
     await sideBar(page).getByRole("link", { name: "Approvals", exact: true }).waitFor();
     expect(complaints).toEqual([]);

@@ -142,7 +142,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await page.getByRole("button", { name: "POST it" }).click();
     await page.getByRole("status").getByText("202").waitFor();
     await page.locator("pre").getByText("pending_approval").waitFor();
-    await page.getByRole("link", { name: /waiting for approval/ }).click();
+    await page.getByRole("link", { name: /waiting for your approval/ }).click();
     await page.getByRole("link", { name: /tried/ }).waitFor();
     expect(complaints).toEqual([]);
     await close();

@@ -81,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await dialog(page).getByRole("link", { name: "Open example-issuing" }).click();
     await page.getByRole("heading", { name: "example-issuing" }).waitFor();
     await page.getByText("below example-root").waitFor();
-    await page.getByText("None.").waitFor();
+    await page.getByText("There is none yet.").waitFor();
     const issued = page.getByRole("region", { name: "Issued" });
     await issued.getByRole("link", { name: "0", exact: true }).nth(3).waitFor();
     await expectTree(page, "authorities-facts");

@@ -45,12 +45,11 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
   }, 45_000);
 
   test("reads what a refusal of the server would have needed", async () => {
-    const secret = await world.instance.token(["auditor"], { scope: "platform" });
-    const address = "/console/enrolment/credentials";
-    const { page, complaints, close } = await world.bearer(secret, address);
+    const secret = await world.instance.token(["approver"], { scope: "platform" });
+    const { page, complaints, close } = await world.bearer(secret, "/console/events");
     const alert = page.getByRole("alert").first();
     await alert.waitFor();
-    expect(await alert.textContent()).toContain("You may not do this. Needs ca:manage.");
+    expect(await alert.textContent()).toContain("You may not do this. Needs audit:read.");
     expect(complaints).toEqual([]);
     await close();
   }, 45_000);

@@ -32,7 +32,7 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     await page.keyboard.press("g");
     await page.keyboard.press("c");
     await page.waitForURL("**/console/authorities?tenant=north");
-    await page.getByRole("link", { name: "waiting for approval" }).click();
+    await page.getByRole("link", { name: "waiting for your approval" }).click();
     await page.waitForURL("**/console/approvals?tenant=north");
     await page.getByRole("link", { name: "pkid", exact: true }).click();
     await page.waitForURL("**/console/?tenant=north");

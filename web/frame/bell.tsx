@@ -1,25 +1,26 @@
-/** How many requests wait for approval; moves with the feed. */
+/** How many requests wait for the caller's approval; moves with the feed. */
 
 import { hrefOf } from "#web/address.ts";
-import { useAddress } from "#web/console.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAddress, useConsole } from "#web/console.ts";
+import { countWords, decidableIn, usePending } from "#web/decidable.ts";
 
-/** Those of the tenant that is chosen; 0 until it is known. */
-export function useWaiting(): number {
-  const { tenant } = useAddress().query;
-  const members = { status: "pending", tenant, limit: 1 };
-  const { reply } = useAsked("approval.list", members, approvalActions);
-  return reply?.kind === "answered" ? reply.answer.total : 0;
+/** Those of the tenant that is chosen, in words; 0 until it is known. */
+export function useWaiting(): string {
+  const known = useConsole();
+  const { reply } = usePending(approvalActions);
+  if (reply?.kind !== "answered") return "0";
+  const { items, has_more } = reply.answer;
+  return countWords(decidableIn(known, items).length, !has_more);
 }
 
 /** Leads to the inbox, of the tenant that is chosen. */
-export function Bell({ waiting }: { readonly waiting: number }) {
+export function Bell({ waiting }: { readonly waiting: string }) {
   const { tenant } = useAddress().query;
   return (
     <a
       class="button plain"
       href={hrefOf(["approvals"], { tenant })}
-      aria-label={`${waiting} waiting for approval`}
+      aria-label={`${waiting} waiting for your approval`}
     >
       <span aria-hidden="true">⚑</span> {waiting}
     </a>

@@ -88,7 +88,7 @@ function Around({ known }: AroundProps) {
 }
 
 interface TopBarProps extends AroundProps {
-  readonly waiting: number;
+  readonly waiting: string;
 }
 
 function TopBar({ known: { caller, tenants, address, logOut }, waiting }: TopBarProps) {
@@ -143,8 +143,8 @@ const liveWords = {
 interface SideBarProps {
   readonly current: PageRow | undefined;
   readonly tenant: string | undefined;
-  /** Requests for approval. */
-  readonly waiting: number;
+  /** Requests that the caller may decide on. */
+  readonly waiting: string;
 }
 
 function SideBar({ current, tenant, waiting }: SideBarProps) {
@@ -164,10 +164,10 @@ function SideBar({ current, tenant, waiting }: SideBarProps) {
           aria-current={current?.segment === segment ? "page" : undefined}
         >
           {name}
-          {segment === "approvals" && waiting > 0 && (
+          {segment === "approvals" && waiting !== "0" && (
             <>
               {" "}
-              <span class="count">{waiting.toLocaleString("en")}</span>
+              <span class="count">{waiting}</span>
               <span class="unseen"> pending</span>
             </>
           )}

@@ -8,6 +8,7 @@ import { cameOf } from "#web/pages/approvals/came.ts";
 import { RequestPanel } from "#web/pages/approvals/request.tsx";
 import { targetOf } from "#web/pages/approvals/target.ts";
 import type { PageProps } from "#web/page.ts";
+import { Copy } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
 import { Heading } from "#web/ui/heading.tsx";
@@ -82,6 +83,7 @@ function NoRequests() {
       <>
         <p>Nothing waits for you or anybody else.</p>
         <ShowAll />
+        <Copy text="pkid approvals list --status pending" name="command" />
       </>
     );
   }
@@ -89,7 +91,8 @@ function NoRequests() {
     return (
       <>
         <p>{mine === undefined ? "No request was ever made." : "You have asked for nothing."}</p>
-        {mine !== undefined && <ShowAll />}
+        {mine === undefined ? <WhatTakesTwo /> : <ShowAll />}
+        <Copy text="pkid approvals list" name="command" />
       </>
     );
   }
@@ -97,9 +100,19 @@ function NoRequests() {
     <>
       <p>No request is as the filters say.</p>
       <ShowAll />
+      <Copy text="pkid approvals list" name="command" />
     </>
   );
 }
+
+const WhatTakesTwo = () => (
+  <a
+    class="button plain"
+    href={hrefOf(["operations", "settings"], { defaults: true, q: "approvals." })}
+  >
+    See what takes two here
+  </a>
+);
 
 const ShowAll = () => (
   <a class="button" href={hrefOf(["approvals"])}>

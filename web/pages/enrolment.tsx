@@ -1,5 +1,6 @@
 /** How devices come to certificates by themselves: directories, credentials, accounts, orders. */
 
+import { hrefOf } from "#web/address.ts";
 import { AccountsPart } from "#web/pages/enrolment/accounts.tsx";
 import { CredentialsPart } from "#web/pages/enrolment/credentials.tsx";
 import { DirectoriesPart } from "#web/pages/enrolment/directories.tsx";
@@ -43,7 +44,13 @@ function AllOff() {
           It is switched on by <code>acme.enabled</code> and <code>acme.ca_label</code> in the
           configuration.
         </p>
-        <Copy text="pkid config reference acme" name="command" />
+        <a
+          class="button plain"
+          href={hrefOf(["operations", "settings"], { defaults: true, q: "acme." })}
+        >
+          See how it is configured
+        </a>
+        <Copy text="pkid config reference" name="command" />
       </div>
     </>
   );

@@ -3,8 +3,9 @@
 import { hrefOf, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Selection } from "#web/pages/revoke/selection.tsx";
-import { Outcome, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useNamedCa } from "#web/ui/named-ca.ts";
@@ -33,11 +34,29 @@ export function RevokePage() {
       <Outcome reply={refused} />
       {found !== undefined && <Selection key={found.id} ca={found} operationId={op} />}
       {ca !== "" && found === undefined && refused === undefined && <Waiting />}
-      {ca === "" && (
-        <div class="empty">
-          <p>Choose the CA whose certificates are to be revoked. Nothing is changed by looking.</p>
-        </div>
-      )}
+      {ca === "" && <Unchosen />}
     </>
+  );
+}
+
+/** What to do first: choose a CA, or make one where there is none. */
+function Unchosen() {
+  const { reply } = useAsked("ca.list", { limit: 1 }, ["ca.*"]);
+  if (reply?.kind === "answered" && reply.answer.total === 0) {
+    return (
+      <div class="empty">
+        <p>There is no certificate authority that you may see, so there is nothing to revoke.</p>
+        <a class="button plain" href={hrefOf(["authorities"])}>
+          Go to the authorities
+        </a>
+        <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />
+      </div>
+    );
+  }
+  return (
+    <div class="empty">
+      <p>Choose the CA whose certificates are to be revoked. Nothing is changed by looking.</p>
+      <Copy text="pkid revoke bulk --ca issuing --profile server --dry-run" name="command" />
+    </div>
   );
 }

@@ -17,14 +17,27 @@ interface ActionProps {
   readonly look?: "plain" | "outlined" | "primary" | "danger";
   /** Said when the state of the thing itself forbids it: "is revoked already". */
   readonly unless?: string | undefined;
+  /** It is under way, as its words say. */
+  readonly busy?: boolean;
   readonly children: ComponentChildren;
 }
 
 /** A button, or a link that looks like one; disabled with its reason beside it. */
 export function Action(props: ActionProps) {
-  const { operation, where = {}, href, onClick, look = "plain", unless, children } = props;
+  const {
+    operation,
+    where = {},
+    href,
+    onClick,
+    look = "plain",
+    unless,
+    busy = false,
+    children,
+  } = props;
   const may = useRight(operation, where);
-  const right: Right = unless === undefined ? may : { allowed: false, reason: unless };
+  // Whoever has no right is told that first: of the state they may know nothing.
+  const barred = may.allowed && unless !== undefined;
+  const right: Right = barred ? { allowed: false, reason: unless } : may;
   const reasonId = useId();
   if (!right.allowed) {
     return (
@@ -46,7 +59,7 @@ export function Action(props: ActionProps) {
     );
   }
   return (
-    <button type="button" class={`button ${look}`} onClick={onClick}>
+    <button type="button" class={`button ${look}`} disabled={busy} onClick={onClick}>
       {children}
     </button>
   );

@@ -2,13 +2,17 @@
 
 import type { ComponentChildren } from "preact";
 import type { Answers, Questions } from "#api/answers.ts";
-import { Gates } from "./action.tsx";
-import { SendForm, useSend } from "./form.tsx";
+import type { Where } from "#web/rights.ts";
+import { useSend } from "./form.tsx";
+import { GuardedForm } from "./guarded-form.tsx";
 import { Dialog } from "./layers.tsx";
 
 interface ConfirmProps<Name extends keyof Answers> {
   readonly operation: Name;
   readonly members: Questions[Name];
+  readonly where?: Where | undefined;
+  /** Said when the state of the thing itself forbids it. */
+  readonly unless?: string | undefined;
   readonly title: string;
   /** The words of the button: "Revoke deploy-bot". */
   readonly does: string;
@@ -20,7 +24,7 @@ interface ConfirmProps<Name extends keyof Answers> {
 
 /** For what destroys or takes away: nothing is its default. */
 export function Confirm<Name extends keyof Answers>(props: ConfirmProps<Name>) {
-  const { operation, members, title, does, onClose, onDone, children } = props;
+  const { operation, members, where, unless, title, does, onClose, onDone, children } = props;
   const { send, busy, reply } = useSend(operation);
   const act = async () => {
     const answer = await send(members);
@@ -28,8 +32,11 @@ export function Confirm<Name extends keyof Answers>(props: ConfirmProps<Name>) {
   };
   return (
     <Dialog title={title} onClose={onClose}>
-      <SendForm
-        onSend={() => void act()}
+      <GuardedForm
+        operation={operation}
+        where={where}
+        unless={unless}
+        onSend={act}
         busy={busy}
         reply={reply}
         does={does}
@@ -37,8 +44,7 @@ export function Confirm<Name extends keyof Answers>(props: ConfirmProps<Name>) {
         onCancel={onClose}
       >
         {children}
-        <Gates operation={operation} />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

@@ -89,6 +89,11 @@ interface SendFormProps {
   /** The words of the button: what it does. */
   readonly does: string;
   readonly look?: "primary" | "danger";
+  /** Why it may not be sent, said above the fields. */
+  readonly withheld?: string | undefined;
+  /** What is to be done before it can be sent, said beside the button. */
+  readonly missing?: string | undefined;
+  /** Where the form says by itself why. */
   readonly disabled?: boolean;
   readonly onCancel?: (() => void) | undefined;
   readonly children?: ComponentChildren;
@@ -96,7 +101,11 @@ interface SendFormProps {
 
 /** A form with its outcome above the buttons. What destroys is never the default of a key. */
 export function SendForm(props: SendFormProps) {
-  const { onSend, busy, reply, does, look = "primary", disabled = false, onCancel } = props;
+  const { onSend, busy, reply, does, look = "primary", onCancel } = props;
+  const { withheld, missing, disabled: saysWhy = false } = props;
+  const reason = withheld ?? missing;
+  const disabled = saysWhy || reason !== undefined;
+  const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const members = useMemo(() => new Set<string>(), []);
   const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
@@ -110,8 +119,21 @@ export function SendForm(props: SendFormProps) {
   };
   return (
     <form onSubmit={submit} aria-busy={busy}>
+      {withheld !== undefined && (
+        <p id={id} class="notice warn" role="status">
+          <span>
+            <span aria-hidden="true">◐ </span>
+            {withheld}
+          </span>
+        </p>
+      )}
       <MembersContext.Provider value={members}>{props.children}</MembersContext.Provider>
       <Outcome reply={reply} atField={isAtField} />
+      {withheld === undefined && missing !== undefined && (
+        <p id={id} class="reason">
+          {missing}
+        </p>
+      )}
       <div class="buttons">
         {onCancel && (
           <button type="button" class="button plain" onClick={onCancel}>
@@ -123,6 +145,7 @@ export function SendForm(props: SendFormProps) {
           type={look === "danger" ? "button" : "submit"}
           class={`button ${look}`}
           disabled={busy || disabled}
+          aria-describedby={reason === undefined ? undefined : id}
           onClick={look === "danger" ? onSend : undefined}
         >
           {busy ? "Working…" : does}

@@ -5,12 +5,14 @@ import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { addressOf } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
-import { Action, Gates } from "#web/ui/action.tsx";
-import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { whyNotApproved } from "#web/decidable.ts";
+import { Action } from "#web/ui/action.tsx";
+import { Outcome, useAsked, Waiting, Withheld } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Field, useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
 import { Status } from "#web/ui/status.tsx";
@@ -89,7 +91,12 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
       <Transcript approval={approval} />
       {open === "approve" && <Approve approval={approval} onClose={close} onDone={done} />}
       {open === "reject" && <Reject approval={approval} onClose={close} onDone={done} />}
-      {open === "retry" && <Retry approval={approval} onClose={close} onDone={done} />}
+      {open === "retry" && status !== "failed" && (
+        <Withheld>It is {status}: only what has failed is executed again.</Withheld>
+      )}
+      {open === "retry" && status === "failed" && (
+        <Retry approval={approval} onClose={close} onDone={done} />
+      )}
       <Download path={addressOf("approval.transcript", { id })} file={`${id}.json`}>
         Signed transcript
       </Download>
@@ -146,11 +153,9 @@ function Came({ approval }: Pick<RequestProps, "approval">) {
 function Decisions({ approval }: { readonly approval: Approval }) {
   const { caller } = useConsole();
   const address = useAddress();
-  const { status, tenant_id, requested_by, failure } = approval;
+  const { status, tenant_id, requested_by } = approval;
   const own = requested_by === caller.sub;
-  const over = status === "pending" ? undefined : `It is ${status}.`;
   const where = { tenantId: tenant_id };
-  const decided = approval.decisions.some(({ approver }) => approver === caller.sub);
   return (
     <>
       <Action
@@ -158,11 +163,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         where={where}
         href={hrefWith(address, { dialog: "approve" })}
         look={lookOf(approval.operation_class)}
-        unless={
-          over ??
-          (own ? "You made it: somebody else must approve." : undefined) ??
-          (decided ? "You have decided it." : undefined)
-        }
+        unless={whyNotApproved({ caller }, approval)}
       >
         Approve
       </Action>
@@ -171,7 +172,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         where={where}
         href={hrefWith(address, { dialog: "reject" })}
         look="danger"
-        unless={over}
+        unless={whyNotRejected(approval)}
       >
         {own ? "Withdraw" : "Reject"}
       </Action>
@@ -180,7 +181,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
           operation="approval.retry"
           href={hrefWith(address, { dialog: "retry" })}
           look="outlined"
-          unless={failure?.retryable ? undefined : "What failed is final."}
+          unless={whyNotRetried(approval)}
         >
           Execute again
         </Action>
@@ -191,6 +192,12 @@ function Decisions({ approval }: { readonly approval: Approval }) {
     </>
   );
 }
+
+const whyNotRejected = ({ status }: Approval): string | undefined =>
+  status === "pending" ? undefined : `It is ${status}.`;
+
+const whyNotRetried = ({ failure }: Approval): string | undefined =>
+  failure?.retryable ? undefined : "What failed is final.";
 
 /** Leads to the certificate that came of it. */
 function Issued({ approval: { result } }: { readonly approval: Approval }) {
@@ -237,6 +244,7 @@ interface DecisionProps {
 }
 
 function Approve({ approval, onClose, onDone }: DecisionProps) {
+  const { caller } = useConsole();
   const { send, busy, reply } = useSend("approval.approve");
   const [comment, setComment] = useState("");
   const last = approval.approvals_count + 1 >= approval.required_approvals;
@@ -251,8 +259,11 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
           ? "Yours is the last approval it needs: it is executed at once, in its maker's name."
           : "Others must approve it too."}
       </p>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="approval.approve"
+        where={{ tenantId: approval.tenant_id }}
+        unless={whyNotApproved({ caller }, approval)}
+        onSend={submit}
         busy={busy}
         reply={reply}
         does={last ? "Approve and execute" : "Approve"}
@@ -260,8 +271,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
         onCancel={onClose}
       >
         <Comment value={comment} onInput={setComment} reply={reply} hint="May be empty." />
-        <Gates operation="approval.approve" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }
@@ -280,13 +290,16 @@ function Reject({ approval, onClose, onDone }: DecisionProps) {
     <Dialog title={`${does}: ${titleOf(approval)}`} onClose={onClose}>
       <What approval={approval} />
       <p>One rejection ends it for good; whoever still wants it asks anew.</p>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation={own ? "approval.reject" : "approval.approve"}
+        where={{ tenantId: approval.tenant_id }}
+        unless={whyNotRejected(approval)}
+        onSend={submit}
         busy={busy}
         reply={reply}
         does={does}
         look="danger"
-        disabled={comment.trim() === ""}
+        missing={comment.trim() === "" ? "Say why first." : undefined}
         onCancel={onClose}
       >
         <Comment
@@ -295,7 +308,7 @@ function Reject({ approval, onClose, onDone }: DecisionProps) {
           reply={reply}
           hint="Why: its maker reads it."
         />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }
@@ -308,16 +321,16 @@ function Retry({ approval, onClose, onDone }: DecisionProps) {
   return (
     <Dialog title={`Execute again: ${titleOf(approval)}`} onClose={onClose}>
       <What approval={approval} />
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="approval.retry"
+        unless={whyNotRetried(approval)}
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Execute again"
         look={lookOf(approval.operation_class)}
         onCancel={onClose}
-      >
-        <Gates operation="approval.retry" />
-      </SendForm>
+      />
     </Dialog>
   );
 }

@@ -2,9 +2,9 @@
 
 import type { Reply } from "#web/api.ts";
 import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { ChoiceField, TextField } from "#web/ui/fields.tsx";
-import { GuardedForm } from "./guarded-form.tsx";
 import type { Ca } from "./ca.ts";
 import { caMembers, emptyCa, type TypedCa } from "./ca-form.ts";
 import {

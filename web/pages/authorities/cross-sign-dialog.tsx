@@ -9,11 +9,11 @@ import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { save } from "#web/ui/download.tsx";
 import { Field, useSend } from "#web/ui/form.tsx";
 import { isWithheld, sendable } from "#web/ui/given.ts";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Day } from "#web/ui/time.tsx";
 import { TextField } from "#web/ui/fields.tsx";
-import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { countOf, filled } from "./members.ts";
@@ -65,9 +65,11 @@ export function CrossSignDialog({ issuer, onClose, onMade }: CrossSignDialogProp
         operation="ca.cross_sign"
         where={{ caId: issuer.id, tenantId: issuer.tenant_id }}
         onSend={send}
-        incomplete={
+        missing={
           (source === "certificate" && isWithheld(typed.certificate, "certificate")) ||
           (source === "csr" && isWithheld(typed.request, "request"))
+            ? "Mend first what is marked."
+            : undefined
         }
         busy={sending.busy}
         reply={reply}

@@ -2,9 +2,9 @@
 
 import { hrefOf, visit } from "#web/address.ts";
 import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { CheckField, TextField } from "#web/ui/fields.tsx";
-import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, holderWord } from "./ca.ts";
 import { useWhyNotDeleted } from "./deletable.ts";
 import { explained } from "./refusals.ts";
@@ -32,7 +32,9 @@ export function DeleteDialog({ ca, onClose }: DeleteDialogProps) {
         operation="ca.delete"
         where={{ caId: ca.id, tenantId: ca.tenant_id }}
         unless={whyNot}
-        incomplete={typed.destroyKey && typed.confirmed !== ca.label}
+        missing={
+          typed.destroyKey && typed.confirmed !== ca.label ? `Type ${ca.label} first.` : undefined
+        }
         onSend={send}
         busy={sending.busy}
         reply={explained(sending.reply)}

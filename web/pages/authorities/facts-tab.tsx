@@ -17,6 +17,7 @@ import {
   certificatesHref,
   grantsHref,
   holderWord,
+  inactiveReason,
   isExternal,
   keyWords,
   roleWord,
@@ -160,9 +161,30 @@ function Below({ ca }: { readonly ca: Ca }) {
         keyOf={({ id }) => id}
         hrefOf={({ id }) => caHref(id)}
         live={caActions}
-        empty={<p>None.</p>}
+        empty={<NoneBelow ca={ca} />}
       />
     </section>
+  );
+}
+
+function NoneBelow({ ca }: { readonly ca: Ca }) {
+  const address = useAddress();
+  return (
+    <>
+      <p>There is none yet. Leaves are better signed by a CA below a root than by the root.</p>
+      <Action
+        operation="ca.issue_intermediate"
+        where={{ caId: ca.id, tenantId: ca.tenant_id }}
+        href={hrefWith(address, { dialog: "intermediate" })}
+        unless={inactiveReason(ca)}
+      >
+        Issue the first
+      </Action>
+      <Copy
+        text={`pkid ca issue-intermediate --parent ${ca.label} --label issuing --cn 'Example Issuing'`}
+        name="command"
+      />
+    </>
   );
 }
 

@@ -4,9 +4,9 @@ import type { Answers } from "#api/answers.ts";
 import type { Reply } from "#web/api.ts";
 import { useSend } from "#web/ui/form.tsx";
 import { isWithheld, sendable } from "#web/ui/given.ts";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
-import { GuardedForm } from "./guarded-form.tsx";
 import type { Ca } from "./ca.ts";
 import { Made } from "./made.tsx";
 import { explained, failedChecks } from "./refusals.ts";
@@ -52,8 +52,10 @@ export function ImportDialog({ ca, onClose, onMade }: ImportDialogProps) {
         operation="ca.import_cert"
         where={{ caId: ca.id, tenantId: ca.tenant_id }}
         onSend={send}
-        incomplete={
+        missing={
           isWithheld(typed.certificate, "certificate") || isWithheld(typed.chain, "certificates")
+            ? "Mend first what is marked."
+            : undefined
         }
         busy={sending.busy}
         reply={reply}

@@ -5,10 +5,10 @@ import type { Answers } from "#api/answers.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { Asked } from "#web/ui/asked.tsx";
 import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Day } from "#web/ui/time.tsx";
 import { CheckField, ChoiceField, TextField } from "#web/ui/fields.tsx";
-import { GuardedForm } from "./guarded-form.tsx";
 import { type Ca, caHref, certificatesHref } from "./ca.ts";
 import { counted, ofCas, useDependants } from "./dependants.ts";
 import { explained } from "./refusals.ts";
@@ -81,7 +81,7 @@ function Retiring({ old, rotation, onClose, onRetired }: RetiringProps) {
     <GuardedForm
       operation="ca.retire"
       where={{ caId: old.id, tenantId: old.tenant_id }}
-      incomplete={outstanding > 0 && !forced}
+      missing={outstanding > 0 && !forced ? unforced(typed.force, old.label) : undefined}
       onSend={send}
       busy={sending.busy}
       reply={reply}
@@ -120,6 +120,9 @@ function Retiring({ old, rotation, onClose, onRetired }: RetiringProps) {
     </GuardedForm>
   );
 }
+
+const unforced = (force: boolean, label: string): string =>
+  force ? `Type ${label} first.` : "Say first that it is retired all the same.";
 
 function Consequence({
   old,

@@ -2,7 +2,6 @@
 
 import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import { Action } from "#web/ui/action.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 
 /** In the place of a list. */
@@ -11,13 +10,9 @@ export function NoAuthority() {
   return (
     <div class="empty">
       <p>There is no certificate authority yet whose certificates you may see.</p>
-      <Action
-        operation="ca.init_root"
-        look="outlined"
-        href={hrefOf(["authorities"], { tenant: query.tenant })}
-      >
+      <a class="button" href={hrefOf(["authorities"], { tenant: query.tenant })}>
         Go to the authorities
-      </Action>
+      </a>
       <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />
     </div>
   );

@@ -1,9 +1,10 @@
 /** The HTTP interface as the server describes it, each operation to try out as who one is. */
 
 import { useEffect, useState } from "preact/hooks";
-import { hrefOf, hrefWith } from "#web/address.ts";
+import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { fetched, pathOf, type Reply, replied } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
+import { isSecretText } from "#web/secret-text.ts";
 import { Outcome, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type DescribedOperation, operationsIn, type Parameter } from "./openapi.ts";
@@ -16,13 +17,13 @@ interface InterfacePartProps {
 
 export function InterfacePart({ name }: InterfacePartProps) {
   const { reply, again } = useDescription();
-  const [sought, setSought] = useState("");
   const address = useAddress();
+  const { q = "" } = address.query;
   if (reply === undefined) return <Waiting />;
   if (reply.kind !== "answered") return <NotCome reply={reply} again={again} />;
   const described = reply.answer;
   const chosen = described.find((one) => one.name === name);
-  const words = sought.trim().toLowerCase();
+  const words = q.trim().toLowerCase();
   const shown = described.filter(({ name, path, summary }) =>
     `${name} ${path} ${summary}`.toLowerCase().includes(words),
   );
@@ -33,8 +34,11 @@ export function InterfacePart({ name }: InterfacePartProps) {
           type="search"
           aria-label="Operations that contain"
           placeholder="Search operations"
-          value={sought}
-          onInput={({ currentTarget }) => setSought(currentTarget.value)}
+          value={q}
+          onInput={({ currentTarget: { value } }) => {
+            // An address is kept by browsers and proxies.
+            if (!isSecretText(value)) visit(hrefWith(address, { q: value }), { replace: true });
+          }}
         />
       </Heading>
       <div class="manual">
@@ -42,7 +46,7 @@ export function InterfacePart({ name }: InterfacePartProps) {
           {shown.map(({ name: one, method, path }) => (
             <a
               key={one}
-              href={hrefOf(["manual", "interface", one])}
+              href={hrefOf(["manual", "interface", one], { q })}
               aria-current={one === name ? "page" : undefined}
             >
               <span class="mono small">{method}</span> {path}
@@ -57,7 +61,7 @@ export function InterfacePart({ name }: InterfacePartProps) {
             and for reading at <a href={pathOf("openapi.page")}>{pathOf("openapi.page")}</a>.
           </p>
         ) : (
-          <article key={hrefWith(address, {})}>
+          <article key={chosen.name}>
             <Shown operation={chosen} />
           </article>
         )}

@@ -109,6 +109,8 @@ function AccountPanel({ id }: { readonly id: string }) {
         <Confirm
           operation="acme.account.deactivate"
           members={{ id }}
+          where={{ tenantId: row.tenant_id }}
+          unless={whyNotDeactivated(row)}
           title="Deactivate this account"
           does="Deactivate the account"
           onClose={close}
@@ -135,12 +137,15 @@ function Deactivate({ row }: { readonly row: Account }) {
       where={{ tenantId: row.tenant_id }}
       href={hrefWith(address, { dialog: "deactivate" })}
       look="danger"
-      unless={row.status === "valid" ? undefined : `It is ${row.status}.`}
+      unless={whyNotDeactivated(row)}
     >
       Deactivate
     </Action>
   );
 }
+
+const whyNotDeactivated = ({ status }: Account): string | undefined =>
+  status === "valid" ? undefined : `It is ${status}.`;
 
 function AccountFacts({ row }: { readonly row: Account }) {
   const { eab_id } = row;

@@ -4,14 +4,15 @@ import { useState } from "preact/hooks";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
-import { Action, Gates } from "#web/ui/action.tsx";
+import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { CheckField, ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -127,6 +128,8 @@ function CredentialPanel({ id }: { readonly id: string }) {
         <Confirm
           operation="acme.eab.revoke"
           members={{ id }}
+          where={{ tenantId: row.tenant_id }}
+          unless={whyNotRevoked(row)}
           title={`Revoke ${row.name}`}
           does={`Revoke ${row.name}`}
           onClose={close}
@@ -147,18 +150,22 @@ function CredentialPanel({ id }: { readonly id: string }) {
 
 function Revoke({ row }: { readonly row: Credential }) {
   const address = useAddress();
-  const fromFile = row.source === "config" ? "It stands in the configuration." : undefined;
   return (
     <Action
       operation="acme.eab.revoke"
       where={{ tenantId: row.tenant_id }}
       href={hrefWith(address, { dialog: "revoke" })}
       look="danger"
-      unless={row.status === "revoked" ? "It is revoked." : fromFile}
+      unless={whyNotRevoked(row)}
     >
       Revoke
     </Action>
   );
+}
+
+function whyNotRevoked({ status, source }: Credential): string | undefined {
+  if (status === "revoked") return "It is revoked.";
+  return source === "config" ? "It stands in the configuration." : undefined;
 }
 
 const CredentialFacts = ({ row }: { readonly row: Credential }) => (
@@ -223,13 +230,14 @@ function NewCredential({ directories, onClose }: NewCredentialProps) {
   if (reply?.kind === "answered") return null;
   return (
     <Dialog title="New credential" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="acme.eab.create"
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Make the credential"
         onCancel={onClose}
-        disabled={said.name === ""}
+        missing={said.name === "" ? "Type a name first." : undefined}
       >
         <ChoiceField
           label="Directory"
@@ -244,8 +252,7 @@ function NewCredential({ directories, onClose }: NewCredentialProps) {
           reply={reply}
           onChange={(part) => setSaid({ ...said, ...part })}
         />
-        <Gates operation="acme.eab.create" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

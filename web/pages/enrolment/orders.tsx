@@ -122,6 +122,8 @@ function OrderPanel({ id }: { readonly id: string }) {
         <Confirm
           operation="acme.order.deactivate"
           members={{ id }}
+          where={{ tenantId: row.tenant_id }}
+          unless={whyNotEnded(row)}
           title="End this order"
           does="End the order"
           onClose={close}
@@ -139,19 +141,21 @@ function OrderPanel({ id }: { readonly id: string }) {
 
 function End({ row }: { readonly row: Order }) {
   const address = useAddress();
-  const isOpen = row.status === "pending" || row.status === "ready";
   return (
     <Action
       operation="acme.order.deactivate"
       where={{ tenantId: row.tenant_id }}
       href={hrefWith(address, { dialog: "end" })}
       look="danger"
-      unless={isOpen ? undefined : `It is ${row.status}.`}
+      unless={whyNotEnded(row)}
     >
       End
     </Action>
   );
 }
+
+const whyNotEnded = ({ status }: Order): string | undefined =>
+  status === "pending" || status === "ready" ? undefined : `It is ${status}.`;
 
 function OrderFacts({ row }: { readonly row: Order }) {
   const certificate = (serial: string) => hrefOf(["certificates", row.ca_id, serial]);

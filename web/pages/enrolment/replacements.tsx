@@ -66,14 +66,13 @@ function Shown({ plan, onChange }: { readonly plan: Plan; readonly onChange: () 
   const address = useAddress();
   const { open, close } = useDialog();
   const isOpen = plan.status === "running" || plan.status === "planning";
+  const guard = {
+    operation: "acme.replace.cancel",
+    where: { caId: plan.ca_id, tenantId: plan.tenant_id },
+    unless: isOpen ? undefined : `It is ${plan.status}.`,
+  } as const;
   const callOff = (
-    <Action
-      operation="acme.replace.cancel"
-      where={{ caId: plan.ca_id, tenantId: plan.tenant_id }}
-      href={hrefWith(address, { dialog: "cancel" })}
-      look="danger"
-      unless={isOpen ? undefined : `It is ${plan.status}.`}
-    >
+    <Action {...guard} href={hrefWith(address, { dialog: "cancel" })} look="danger">
       Call off
     </Action>
   );
@@ -87,7 +86,7 @@ function Shown({ plan, onChange }: { readonly plan: Plan; readonly onChange: () 
       <Progress plan={plan} />
       {open === "cancel" && (
         <Confirm
-          operation="acme.replace.cancel"
+          {...guard}
           members={{ id: plan.id }}
           title="Call the replacement off"
           does="Call it off"

@@ -5,7 +5,8 @@ import { addressOf, fetched, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
 import { behind, eventMembers } from "./members.ts";
 import { save } from "#web/ui/download.tsx";
-import { Field, SendForm } from "#web/ui/form.tsx";
+import { Field } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 
 interface ExportDialogProps {
@@ -34,8 +35,9 @@ export function ExportDialog({ query, onClose }: ExportDialogProps) {
   };
   return (
     <Dialog title="Export events" onClose={onClose}>
-      <SendForm
-        onSend={() => void load()}
+      <GuardedForm
+        operation="event.export"
+        onSend={load}
         busy={busy}
         reply={reply}
         does="Export"
@@ -62,7 +64,7 @@ export function ExportDialog({ query, onClose }: ExportDialogProps) {
             leave: a chain with gaps could not be verified.
           </p>
         )}
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

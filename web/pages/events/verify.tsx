@@ -2,8 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
+import { useRight } from "#web/rights.ts";
 import { useSend } from "#web/ui/form.tsx";
-import { Outcome, useAsked } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Withheld } from "#web/ui/asked.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
@@ -14,7 +15,10 @@ export function VerifyDialog({ onClose }: { readonly onClose: () => void }) {
   const newest = useAsked("event.list", { limit: 1 });
   const total = newest.reply?.kind === "answered" ? newest.reply.answer.total : undefined;
   const seconds = useSeconds(busy);
-  useEffect(() => void send({}), []);
+  const right = useRight("event.verify");
+  useEffect(() => {
+    if (right.allowed) void send({});
+  }, []);
   const broken = reply?.kind === "refused" ? reply.refusal.facts.broken_at_seq : undefined;
   return (
     <Dialog title="Verify the audit chain" onClose={onClose}>
@@ -43,6 +47,7 @@ export function VerifyDialog({ onClose }: { readonly onClose: () => void }) {
           </dl>
         </>
       )}
+      {!right.allowed && <Withheld>{right.reason}</Withheld>}
       <Outcome reply={reply} />
       {typeof broken === "number" && (
         <p>

@@ -1,12 +1,13 @@
 /** Who signs and as what: the CA, the profile with its rules, and how long it lives. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { hrefWith, type QueryChange, visit } from "#web/address.ts";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { hrefOf, hrefWith, type QueryChange, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { type Ca, type NamedCa, useNamedCa } from "#web/ui/named-ca.ts";
 import { shortText } from "#web/ui/plain.ts";
@@ -117,17 +118,20 @@ interface UnchosenProps {
 
 /** The address names what cannot be used: nothing is chosen in its place, and nothing is sent. */
 function Unchosen({ named, profile, known }: UnchosenProps) {
+  const reasonId = useId();
   return (
     <form onSubmit={(event) => event.preventDefault()}>
       <Outcome reply={named.refused} />
       <CaField ca={named.ca} known={known} reply={undefined} />
       <ProfileField profile={profile} known={known} reply={undefined} />
       <div class="buttons">
-        <button type="submit" class="button primary" disabled>
+        <button type="submit" class="button primary" disabled aria-describedby={reasonId}>
           Issue
         </button>
       </div>
-      <p class="reason">Choose what this address names and cannot be used.</p>
+      <p id={reasonId} class="reason">
+        Choose what this address names and cannot be used.
+      </p>
     </form>
   );
 }
@@ -275,13 +279,14 @@ function useChange(): (members: QueryChange) => void {
 }
 
 function NoCa() {
+  const { query } = useAddress();
   return (
     <div class="empty">
       <p>No certificate authority that you can see is active, so there is nothing to issue with.</p>
-      <a class="button primary" href="/console/authorities">
+      <a class="button primary" href={hrefOf(["authorities"], { tenant: query.tenant })}>
         Go to the authorities
       </a>
-      <code>pkid ca init-root --help</code>
+      <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />
     </div>
   );
 }

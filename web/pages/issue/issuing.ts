@@ -106,7 +106,7 @@ interface Readiness {
 
 function unreadyBecause({ here, given, typing, made }: Readiness): string | undefined {
   if (typing?.ok === false && typing.fault !== "") return "Mend the name that is being typed.";
-  if (!given) return here ? "Needs a name." : "Needs a request.";
+  if (!given) return here ? "Type a name first." : "Paste a request first.";
   return here && !made ? "The key is being made." : undefined;
 }
 

@@ -45,7 +45,7 @@ function SingleForm({ choice, known, typed, onTyped }: SingleFormProps) {
         busy={issue.busy}
         reply={issue.reply}
         does={parks ? "Ask for approval" : "Issue"}
-        disabled={reason !== undefined}
+        missing={reason}
       >
         <ChoiceFields choice={choice} known={known} reply={reply} />
         <From here={here} algorithm={choice.profile.algorithm} />
@@ -66,7 +66,6 @@ function SingleForm({ choice, known, typed, onTyped }: SingleFormProps) {
         )}
         {parks && <TakesTwo made={here ? making.made : undefined} />}
         <Refusing reply={issue.reply} />
-        {reason !== undefined && <p class="reason">{reason}</p>}
       </SendForm>
       <Preview
         reply={preview.reply}

@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { Gates } from "#web/ui/action.tsx";
 import { TextField } from "#web/ui/fields.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Field, useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { hrefOf } from "#web/address.ts";
 import { namedKey } from "./named-key.ts";
@@ -33,13 +33,14 @@ export function BlockDialog({ onClose }: { readonly onClose: () => void }) {
   if (reply?.kind === "answered") return <Blocked blocked={reply.answer} onClose={onClose} />;
   return (
     <Dialog title="Block a key" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="key.block"
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Block the key"
         look="danger"
-        disabled={key.trim() === "" || reason.trim() === ""}
+        missing={missingOf(key, reason)}
         onCancel={onClose}
       >
         <p>
@@ -56,10 +57,14 @@ export function BlockDialog({ onClose }: { readonly onClose: () => void }) {
           value={reason}
           onChange={setReason}
         />
-        <Gates operation="key.block" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
+}
+
+function missingOf(key: string, reason: string): string | undefined {
+  if (key.trim() === "") return "Name the key first.";
+  return reason.trim() === "" ? "Say why first." : undefined;
 }
 
 interface KeyFieldsProps {

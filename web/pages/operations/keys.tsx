@@ -93,7 +93,7 @@ function Kek() {
           look="outlined"
           unless={reply?.kind === "refused" ? "There is none that could be rotated." : undefined}
         >
-          Rotate the KEK {kek?.kek_label}
+          {["Rotate the KEK", kek?.kek_label].join(" ").trim()}
         </Action>
       </div>
       {open === "rotate" && kek !== undefined && (

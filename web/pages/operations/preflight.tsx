@@ -1,7 +1,10 @@
 /** Checks the instance, its host and what it depends on, and says what to do about it. */
 
-import { useState } from "preact/hooks";
+import { hrefWith, visit } from "#web/address.ts";
+import { useAddress } from "#web/console.ts";
 import { usePolled } from "#web/polled.ts";
+import { useRight } from "#web/rights.ts";
+import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, Table } from "#web/ui/list.tsx";
@@ -15,10 +18,12 @@ type Check = Report["checks"][number];
 
 /**
  * Runs when it is opened, without the network, and again when told to; every minute while it is
- * shown, unless it looks outside.
+ * shown, unless it looks outside: `outside=true` in the address.
  */
 export function PreflightPart() {
-  const [network, setNetwork] = useState(false);
+  const address = useAddress();
+  const network = address.query.outside === "true";
+  const { allowed } = useRight("preflight.run");
   const { reply, busy, refresh } = useAsked("preflight.run", { network, timeout_seconds: 25 });
   usePolled(() => {
     if (!network && !busy) refresh();
@@ -31,13 +36,16 @@ export function PreflightPart() {
           <input
             type="checkbox"
             checked={network}
-            onChange={({ currentTarget }) => setNetwork(currentTarget.checked)}
+            disabled={!allowed}
+            onChange={({ currentTarget: { checked } }) =>
+              visit(hrefWith(address, { outside: checked || undefined }), { replace: true })
+            }
           />
           look outside too
         </label>
-        <button type="button" class="button primary" disabled={busy} onClick={refresh}>
+        <Action operation="preflight.run" look="primary" busy={busy} onClick={refresh}>
           {busy ? "Checking…" : "Check again"}
-        </button>
+        </Action>
       </Heading>
       {reply === undefined && <Waiting />}
       <Outcome reply={reply} />

@@ -5,6 +5,7 @@ import { hrefOf } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome } from "#web/ui/asked.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { useSend } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -62,6 +63,7 @@ function NoCa() {
       >
         Create a root
       </Action>
+      <Copy text="pkid ca init-root --label root --cn 'Example Root'" name="command" />
     </>
   );
 }

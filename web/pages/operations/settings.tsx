@@ -1,9 +1,9 @@
 /** The configuration in force, where each value comes from, and what waits for a reload. */
 
-import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { isSecretText } from "#web/secret-text.ts";
 import { Limits } from "./limits.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
@@ -14,14 +14,14 @@ import { Status } from "#web/ui/status.tsx";
 
 type Setting = Answers["config.show"]["settings"][number];
 
-/** `defaults=true` in the address shows what nobody set as well. */
+/** `defaults=true` in the address shows what nobody set as well; `q` is part of a key. */
 export function SettingsPart() {
   const address = useAddress();
   const defaults = address.query.defaults === "true";
-  const [sought, setSought] = useState("");
+  const { q = "" } = address.query;
   const { reply } = useAsked("config.show", { defaults }, ["config.*"]);
   const settings = reply?.kind === "answered" ? reply.answer.settings : [];
-  const shown = settings.filter(({ path }) => path.includes(sought.trim()));
+  const shown = settings.filter(({ path }) => path.includes(q.trim()));
   return (
     <>
       <Heading name="Configuration">
@@ -39,8 +39,11 @@ export function SettingsPart() {
           type="search"
           aria-label="Keys that contain"
           placeholder="Key"
-          value={sought}
-          onInput={({ currentTarget }) => setSought(currentTarget.value)}
+          value={q}
+          onInput={({ currentTarget: { value } }) => {
+            // An address is kept by browsers and proxies.
+            if (!isSecretText(value)) visit(hrefWith(address, { q: value }), { replace: true });
+          }}
         />
       </Heading>
       <Limits />

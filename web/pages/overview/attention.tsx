@@ -14,6 +14,7 @@ import {
   notReady,
   waiting,
 } from "./matters.ts";
+import { usePending } from "#web/decidable.ts";
 import { usePolled } from "#web/polled.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { Action } from "#web/ui/action.tsx";
@@ -116,7 +117,7 @@ function useMatters() {
   const console = useConsole();
   const { tenant } = console.address.query;
   const published = useAsked("crl.list", { tenant, limit: casMax }, ["ca.*", "crl.*"]).reply;
-  const approvals = useAsked("approval.list", { status: "pending", tenant, limit: 1 }, ["*"]);
+  const approvals = usePending(["*"]);
   const expiring = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]);
   const ready = useAsked("health.ready", {});
   const jobs = useAsked("job.list", asked(console, "job.list", {}), ["monitor.clock_accept"]);
@@ -135,14 +136,14 @@ function useMatters() {
       ...notReady(ready.reply),
       ...failingJobs(jobs.reply),
       ...(answer?.items ?? []).flatMap(endingPublished),
-      ...waiting(approvals.reply, tenant),
+      ...waiting(console, approvals.reply),
       ...urgent,
       // What ends soon is told already, by its number.
       ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),
     ],
     parts: [
       { of: "CRLs and responders", reply: published },
-      { of: "approvals", reply: approvals.reply },
+      ...(may(console, "approval.approve") ? [{ of: "approvals", reply: approvals.reply }] : []),
       { of: "expiry", reply: expiring.reply },
       { of: "components", reply: ready.reply },
       ...(may(console, "job.list") ? [{ of: "jobs", reply: jobs.reply }] : []),
@@ -153,7 +154,7 @@ function useMatters() {
   };
 }
 
-const may = (console: Console, name: "job.list" | "preflight.run"): boolean =>
+const may = (console: Console, name: "job.list" | "preflight.run" | "approval.approve"): boolean =>
   rightByRoles(console, name).allowed;
 
 /** The members, or undefined so that nothing is asked that would be refused. */

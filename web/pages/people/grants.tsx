@@ -4,14 +4,15 @@ import { useState } from "preact/hooks";
 import { grantRoles } from "#core/access/roles.ts";
 import { hrefOf, hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import { Action, Gates } from "#web/ui/action.tsx";
-import { Asked } from "#web/ui/asked.tsx";
+import { Action } from "#web/ui/action.tsx";
+import { Asked, useAsked } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, useDialog } from "#web/ui/layers.tsx";
 import { type Column, type RowOf, Table } from "#web/ui/list.tsx";
@@ -127,12 +128,15 @@ function Revoke({ grant: { id, resource, source } }: { readonly grant: Grant }) 
       where={{ caId: resource.slice("ca/".length) }}
       href={hrefWith(address, { dialog: `revoke-${id}` })}
       look="outlined"
-      unless={source === "config" ? "It stands in the configuration." : undefined}
+      unless={whyKept(source)}
     >
       Take back
     </Action>
   );
 }
+
+const whyKept = (source: Grant["source"]): string | undefined =>
+  source === "config" ? "It stands in the configuration." : undefined;
 
 interface OnCaProps {
   readonly ca: string;
@@ -141,26 +145,25 @@ interface OnCaProps {
 }
 
 function TakeBack({ ca, id, onClose, onDone }: OnCaProps & { readonly id: string }) {
+  const { reply } = useAsked("grant.list", { resource: `ca/${ca}` });
+  // Why there is no answer is said where the list would be.
+  if (reply?.kind !== "answered") return null;
+  const grant = reply.answer.items.find((one) => one.id === id);
+  if (grant === undefined) return null;
+  const { resource, entity_type, entity_id, role, scope, source } = grant;
   return (
-    <Asked name="grant.list" members={{ resource: `ca/${ca}` }}>
-      {({ items }) => {
-        const grant = items.find((one) => one.id === id);
-        if (grant === undefined) return null;
-        const { resource, entity_type, entity_id, role, scope } = grant;
-        return (
-          <Confirm
-            operation="resource.revoke"
-            members={{ resource, entity_type, entity_id, role, scope }}
-            title={`Take ${role} back from ${entity_id}`}
-            does={`Take ${role} back`}
-            onClose={onClose}
-            onDone={onDone}
-          >
-            <p>From the next request on only roles and other grants count for {entity_id}.</p>
-          </Confirm>
-        );
-      }}
-    </Asked>
+    <Confirm
+      operation="resource.revoke"
+      members={{ resource, entity_type, entity_id, role, scope }}
+      where={{ caId: resource.slice("ca/".length) }}
+      unless={whyKept(source)}
+      title={`Take ${role} back from ${entity_id}`}
+      does={`Take ${role} back`}
+      onClose={onClose}
+      onDone={onDone}
+    >
+      <p>From the next request on only roles and other grants count for {entity_id}.</p>
+    </Confirm>
   );
 }
 
@@ -175,13 +178,15 @@ function NewGrant({ ca, onClose, onDone }: OnCaProps) {
   };
   return (
     <Dialog title="Grant rights on this CA" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="resource.grant"
+        where={{ caId: ca }}
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Grant"
         onCancel={onClose}
-        disabled={said.who === ""}
+        missing={said.who === "" ? "Type a subject or group first." : undefined}
       >
         <ChoiceField
           label="To a"
@@ -216,8 +221,7 @@ function NewGrant({ ca, onClose, onDone }: OnCaProps) {
           choices={reaches}
           onChange={(scope) => change({ scope })}
         />
-        <Gates operation="resource.grant" />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

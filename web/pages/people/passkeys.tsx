@@ -1,12 +1,13 @@
 /** The passkeys of the person: to look at, to add one, to remove one. */
 
 import { useState } from "preact/hooks";
-import { hrefWith } from "#web/address.ts";
+import { hrefOf, hrefWith } from "#web/address.ts";
 import type { Refusal } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { registerPasskey } from "#web/passkeys.ts";
 import { Asked, Refused, Withheld } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
+import { Copy } from "#web/ui/copy.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { useDialog } from "#web/ui/layers.tsx";
@@ -26,21 +27,30 @@ export function PasskeysPart() {
         </Withheld>
       ) : (
         <Asked name="auth.config">
-          {({ webauthn_enabled }) =>
-            webauthn_enabled ? (
-              <Passkeys />
-            ) : (
-              <Withheld>
-                Passkeys are switched off here: <code>auth.webauthn.enabled</code> in the
-                configuration switches them on.
-              </Withheld>
-            )
-          }
+          {({ webauthn_enabled }) => (webauthn_enabled ? <Passkeys /> : <SwitchedOff />)}
         </Asked>
       )}
     </>
   );
 }
+
+const SwitchedOff = () => (
+  <>
+    <Withheld>
+      Passkeys are switched off here: <code>auth.webauthn.enabled</code> in the configuration
+      switches them on.
+    </Withheld>
+    <div class="empty">
+      <a
+        class="button plain"
+        href={hrefOf(["operations", "settings"], { defaults: true, q: "auth.webauthn" })}
+      >
+        See how they are configured
+      </a>
+      <Copy text="pkid config reference" name="command" />
+    </div>
+  </>
+);
 
 function Passkeys() {
   // Another number makes another list, which asks again.

@@ -9,7 +9,8 @@ import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { NumberField, TextField } from "#web/ui/fields.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -204,8 +205,9 @@ function QuotasDialog({ tenant: { id, quotas }, onClose, onDone }: TenantDialogP
   };
   return (
     <Dialog title="Quotas" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="tenant.update"
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Set the quotas"
@@ -223,7 +225,7 @@ function QuotasDialog({ tenant: { id, quotas }, onClose, onDone }: TenantDialogP
             onChange={(text) => setWanted({ ...wanted, [name]: Number(text) })}
           />
         ))}
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }
@@ -245,13 +247,14 @@ function NewTenant({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <Dialog title="New tenant" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="tenant.create"
+        onSend={submit}
         busy={busy}
         reply={reply}
         does="Make the tenant"
         onCancel={onClose}
-        disabled={slug === ""}
+        missing={slug === "" ? "Type a slug first." : undefined}
       >
         <TextField
           label="Slug"
@@ -270,7 +273,7 @@ function NewTenant({ onClose }: { readonly onClose: () => void }) {
           value={name}
           onChange={setName}
         />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

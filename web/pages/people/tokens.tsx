@@ -7,12 +7,13 @@ import type { Reply } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { secretOf, WaitingSecrets } from "#web/pages/approvals/api-token-secret.tsx";
 import { mayEverywhere } from "#web/rights.ts";
-import { Action, Gates } from "#web/ui/action.tsx";
+import { Action } from "#web/ui/action.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { type Choice, ChoiceField, NumberField, sameWords, TextField } from "#web/ui/fields.tsx";
-import { SendForm, useSend } from "#web/ui/form.tsx";
+import { useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
@@ -111,12 +112,13 @@ interface ShownProps {
 function Shown({ row, closeHref, onChange }: ShownProps) {
   const address = useAddress();
   const { open, close } = useDialog();
+  const unless = row.revoked ? "It is revoked." : undefined;
   const revoke = (
     <Action
       operation="token.revoke"
       href={hrefWith(address, { dialog: "revoke" })}
       look="danger"
-      unless={row.revoked ? "It is revoked." : undefined}
+      unless={unless}
     >
       Revoke
     </Action>
@@ -129,6 +131,7 @@ function Shown({ row, closeHref, onChange }: ShownProps) {
         <Confirm
           operation="token.revoke"
           members={{ id: row.id }}
+          unless={unless}
           title={`Revoke ${row.name}`}
           does={`Revoke ${row.name}`}
           onClose={close}
@@ -199,28 +202,34 @@ function NewApiToken({ onClose }: { readonly onClose: () => void }) {
   if (reply?.kind === "answered") return null;
   return (
     <Dialog title="New API token" onClose={onClose}>
-      <SendForm
-        onSend={() => void submit()}
+      <GuardedForm
+        operation="token.create"
+        where={{ tenantId: said.where === everywhere ? undefined : said.where || undefined }}
+        onSend={submit}
         busy={sending.busy}
         reply={reply}
         does="Make the token"
         onCancel={onClose}
-        disabled={said.name === "" || said.where === "" || reply?.kind === "parked"}
+        missing={missingIn(said)}
       >
         <WantedFields
           said={said}
           reply={reply}
           onChange={(part) => setSaid({ ...typed, ...part })}
         />
-        <Gates operation="token.create" />
         {reply?.kind === "parked" && (
           <p class="quiet small">
             Once it is approved, the request and this page lead you to its secret.
           </p>
         )}
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
+}
+
+function missingIn({ name, where }: Wanted): string | undefined {
+  if (name === "") return "Type a name first.";
+  return where === "" ? "Choose first where it may do that." : undefined;
 }
 
 interface Wanted {

@@ -98,7 +98,9 @@ function Confirmation({ ca, order, plan }: PlanShownProps) {
       reply={reply}
       does={`Revoke ${total.toLocaleString("en")} certificates`}
       look="danger"
-      disabled={typed.replace(/[,\s]/g, "") !== String(total)}
+      missing={
+        busy || typed.replace(/[,\s]/g, "") === String(total) ? undefined : `Type ${total} first.`
+      }
     >
       <Gates operation="cert.revoke_bulk" />
       <TextField

@@ -56,9 +56,9 @@ export function Selection({ ca, operationId }: SelectionProps) {
           busy={busy}
           reply={reply?.kind === "answered" ? undefined : reply}
           does="Look what that is"
-          disabled={!right.allowed || serialsFault !== undefined}
+          withheld={right.allowed ? undefined : right.reason}
+          missing={serialsFault === undefined ? undefined : "Mend the serials first."}
         >
-          {!right.allowed && <p class="reason">{right.reason}</p>}
           <Predicates
             order={order}
             serialsFault={serialsFault}

@@ -1,34 +1,34 @@
 /**
- * The form of an operation on a CA: what may be needed is said before it is sent, and why it may
- * not be sent at all.
+ * The form of an operation: what may be needed is said before it is sent, and why it may not be
+ * sent at all.
  */
 
 import type { ComponentChildren } from "preact";
 import type { OperationName } from "#operations";
 import type { Reply } from "#web/api.ts";
 import { useRight, type Where } from "#web/rights.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { SendForm } from "#web/ui/form.tsx";
+import { Gates } from "./action.tsx";
+import { SendForm } from "./form.tsx";
 
 interface GuardedFormProps {
   readonly operation: OperationName;
-  readonly where: Where;
+  readonly where?: Where | undefined;
   /** Said when the state of the thing itself forbids it. */
   readonly unless?: string | undefined;
-  /** What must still be confirmed. */
-  readonly incomplete?: boolean;
+  /** What must still be typed or confirmed: "Type a name first." */
+  readonly missing?: string | undefined;
   readonly busy: boolean;
   readonly reply: Reply<unknown> | undefined;
   readonly does: string;
   readonly look?: "primary" | "danger";
   readonly onSend: () => Promise<void>;
-  readonly onCancel: () => void;
-  readonly children: ComponentChildren;
+  readonly onCancel?: () => void;
+  readonly children?: ComponentChildren;
 }
 
 /** What is parked already is not sent again. */
 export function GuardedForm(props: GuardedFormProps) {
-  const { operation, where, unless, incomplete = false, busy, reply, look = "primary" } = props;
+  const { operation, where, unless, missing, busy, reply, look = "primary" } = props;
   const right = useRight(operation, where);
   const reason = right.allowed ? unless : right.reason;
   return (
@@ -38,17 +38,12 @@ export function GuardedForm(props: GuardedFormProps) {
       reply={reply}
       does={props.does}
       look={look}
-      disabled={reason !== undefined || incomplete || reply?.kind === "parked"}
+      // The feed may tell of what is being done before its own answer comes.
+      withheld={busy ? undefined : reason}
+      missing={busy ? undefined : missing}
+      disabled={reply?.kind === "parked"}
       onCancel={props.onCancel}
     >
-      {reason !== undefined && (
-        <p class="notice warn" role="status">
-          <span>
-            <span aria-hidden="true">◐ </span>
-            {reason}
-          </span>
-        </p>
-      )}
       <div class="guarded">{props.children}</div>
       <Gates operation={operation} />
     </SendForm>
