@@ -171,7 +171,7 @@ function NoneBelow({ ca }: { readonly ca: Ca }) {
   const address = useAddress();
   return (
     <>
-      <p>There is none yet. Leaves are better signed by a CA below a root than by the root.</p>
+      <p>There is none yet. A CA below it takes its place for one purpose or team.</p>
       <Action
         operation="ca.issue_intermediate"
         where={{ caId: ca.id, tenantId: ca.tenant_id }}
