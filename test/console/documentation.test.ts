@@ -82,6 +82,24 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await close();
   }, 60_000);
 
+  test("says which header cannot be sent, and what broke off", async () => {
+    const { page, complaints, close } = await world.root("/console/manual/interface/event.stream");
+    const header = page.getByLabel("last-event-id (may be left out)");
+    await header.fill("日本");
+    await page.getByRole("button", { name: "GET it" }).click();
+    await page.getByText("what is typed for last-event-id cannot stand in a header").waitFor();
+    expect(await page.getByText("The server does not answer.").count()).toBe(0);
+    await expectAccessible(page);
+    await header.fill("0");
+    await page.evaluate(breakOff);
+    await page.getByRole("button", { name: "GET it" }).click();
+    await page.getByText("It broke off; this is what came until then.").waitFor();
+    await page.getByText("data: first").waitFor();
+    await expectAccessible(page);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("sends a file where the body is no JSON, and saves octets that come back", async () => {
     const init = { label: "tried-root", subject: { cn: "Tried Root" }, key_type: "ecdsa-p256" };
     const { id } = await world.instance.admin<{ id: string }>("POST", "/api/ca/init-root", init);
@@ -122,3 +140,17 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await close();
   }, 60_000);
 });
+
+/** In the page: the next stream is cut after its first part. */
+function breakOff(): void {
+  const real = globalThis.fetch;
+  const cut = async () => {
+    globalThis.fetch = real;
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("data: first\n\n")),
+      pull: (controller) => controller.error(new TypeError("network error")),
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+  globalThis.fetch = Object.assign(cut, real);
+}

@@ -69,13 +69,27 @@ describe("the difference a request makes", () => {
   test("of a renewal is what it keeps and what it changes", () => {
     const renews = { subject: "CN=a", sans: ["dns:a.example"], profile: "server" };
     const csr = { sans: ["dns:b.example"], public_key_fingerprint: "SHA256:x" };
-    const [names, , key] = lines("cert.renew", { renews, csr });
+    const [subject, names, , key] = lines("cert.renew", { renews, csr });
+    expect(subject).toBe("Subject: CN=a → none");
     expect(names).toBe("Names: dns:a.example → dns:b.example");
     expect(key).toBe("Key: the one it has → SHA256:x");
-    const [kept, profile, same] = lines("cert.renew", { renews });
+    const [name, kept, profile, same] = lines("cert.renew", { renews });
+    expect(name).toBe("Subject: CN=a → CN=a");
     expect(kept).toBe("Names: dns:a.example → dns:a.example");
     expect(profile).toBe("Profile: server → server");
     expect(same).toBe("Key: the one it has → the same");
+  });
+
+  test("of an issue is its subject beside its names, whichever of them there are", () => {
+    const csr = { subject: "CN=Chief, O=Bank", sans: ["dns:www.example"] };
+    const [subject, names] = lines("cert.issue", { csr, profile: "server" });
+    expect(subject).toBe("Subject: none → CN=Chief, O=Bank");
+    expect(names).toBe("Names: no certificate by this request → dns:www.example");
+    const nameless = lines("cert.issue", { csr: { ...csr, sans: [] } });
+    expect(nameless[0]).toBe("Subject: none → CN=Chief, O=Bank");
+    expect(nameless[1]).toBe("Names: no certificate by this request → none");
+    const [first] = lines("cert.issue", { csr: { ...csr, subject: "" } });
+    expect(first).toBe("Names: no certificate by this request → dns:www.example");
   });
 
   test("hides nothing that a name may hide", () => {

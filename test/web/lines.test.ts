@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { parseAddress } from "#web/address.ts";
+import { listLine } from "#web/pages/certificates/line.ts";
 import { behind, eventMembers } from "#web/pages/events/members.ts";
 import { pageOf } from "#web/routes.tsx";
 import { shell } from "#test/support/instances/shell.ts";
@@ -90,6 +91,29 @@ test("a link puts neither another command nor an option into the line", () => {
   );
   expect(lineOf("/people/tenants/-x", "")).toBe("pkid tenant show ''");
   expect(lineOf("/authorities/it's%20$(x)", "")).toBe(String.raw`pkid ca show 'it'\''s $(x)'`);
+});
+
+test("the line that exports certificates has every filter of the list, and no option of a link", async () => {
+  const members = {
+    q: "a;b",
+    status: "revoked",
+    profile: undefined,
+    expires_before: "2030-01-01",
+    serial_prefix: "0x1f",
+    public_key_sha256: "ab".repeat(32),
+    certificate_sha256: "cd".repeat(32),
+    requested_by: "--server=https://a.test",
+  };
+  const line = `${listLine("issuing", members)} --csv --all`;
+  expect(line).toBe(
+    `pkid cert list --ca issuing --status revoked --q 'a;b' --serial-prefix 0x1f --expires-before 2030-01-01 --by-public-key ${"ab".repeat(32)} --certificate-sha256 ${"cd".repeat(32)} --requested-by '' --csv --all`,
+  );
+  const argv = line
+    .split(" ")
+    .slice(1)
+    .filter((word) => word !== "''" && word !== "--requested-by");
+  const { stderr, code } = await shell(argv, { answers: () => ({ items: [], total: 0 }) });
+  expect([code === usage, stderr]).toEqual([false, stderr]);
 });
 
 test("a day that ends a span of events is in it, and a moment stays what it is", () => {

@@ -1,13 +1,17 @@
 /** A field for requests or certificates: what is anything else is said, and kept in the page. */
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { givenIn, givenInFile, type Wanted } from "#web/x509/given.ts";
+import { useLastAct } from "./last-act.ts";
 
 export interface GivenText {
   /** What is wrong with the text, or with the file that was chosen last. */
   readonly fault: string | undefined;
   readonly type: (text: string) => void;
-  /** Puts what a file holds into the field; one that is refused leaves there what is there. */
+  /**
+   * Puts what a file holds into the field; one that is refused leaves there what is there, as does
+   * one that is still read when something else is typed or chosen.
+   */
   readonly take: (file: File) => void;
 }
 
@@ -19,12 +23,19 @@ export function useGiven(
 ): GivenText {
   const [fileFault, setFileFault] = useState<string>();
   const given = useMemo(() => givenIn(text, wanted), [text, wanted]);
+  const begin = useLastAct();
+  // Of the form as it is when the file has been read.
+  const latest = useRef(onChange);
+  latest.current = onChange;
   const type = (typed: string) => {
+    begin();
     setFileFault(undefined);
-    onChange(typed);
+    latest.current(typed);
   };
   const take = async (file: File) => {
+    const isLast = begin();
     const read = await givenInFile(file, wanted);
+    if (!isLast()) return;
     if (read.kind === "taken") type(read.pem);
     else if (read.kind === "refused") setFileFault(read.sentence);
   };

@@ -229,14 +229,24 @@ function certificate(details: Members): readonly Change[] {
   const wanted = membersOf(csr);
   const old = membersOf(renews);
   const isRenewal = renews !== undefined;
-  const before = isRenewal ? namesIn(old) : "no certificate by this request";
+  // A renewal without a request of its own keeps names and key.
+  const after = csr === undefined ? old : wanted;
+  const subjects = { before: text(old.subject), after: text(after.subject) };
   const days = numberIn(validity_days);
   return [
+    ...(subjects.before === "" && subjects.after === ""
+      ? []
+      : [
+          {
+            what: "Subject",
+            before: subjects.before || none,
+            after: subjects.after || none,
+          },
+        ]),
     {
       what: "Names",
-      before,
-      // A renewal without a request of its own keeps names and key.
-      after: csr === undefined ? namesIn(old) : namesIn(wanted),
+      before: isRenewal ? namesIn(old) : "no certificate by this request",
+      after: namesIn(after),
     },
     {
       what: "Profile",
@@ -256,9 +266,10 @@ function certificate(details: Members): readonly Change[] {
   ];
 }
 
-function namesIn({ subject, sans }: Members): string {
-  const names = Array.isArray(sans) ? sans.map(text) : [];
-  return names.length === 0 ? text(subject) : names.join(", ");
+/** Nothing is said where long details are left out. */
+function namesIn({ sans }: Members): string {
+  if (!Array.isArray(sans)) return "";
+  return sans.length === 0 ? none : sans.map(text).join(", ");
 }
 
 /** Attribute by attribute, as they are asked for. */

@@ -9,6 +9,7 @@ import { save } from "#web/ui/download.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import type { Authority } from "./authorities.ts";
 import { type Export, rowsMax, startedExport, takeEach } from "./export-rows.ts";
+import { listLine } from "./line.ts";
 
 interface ExportDialogProps {
   /** Every CA that the caller may see where it is undefined. */
@@ -31,7 +32,7 @@ export function ExportDialog({ ca, members, onClose }: ExportDialogProps) {
       <p role="status">
         {known !== undefined && <Progress of={known} everyCa={ca === undefined} />}
       </p>
-      {known !== undefined && <Missing of={known} ca={ca} />}
+      {known !== undefined && <Missing of={known} ca={ca} members={members} />}
       <div class="buttons">
         <button type="button" class="button plain" onClick={onClose}>
           {reading ? "Stop" : "Close"}
@@ -65,10 +66,11 @@ function Progress({ of: { rows, total, looked, cas, end }, everyCa }: ProgressPr
 interface MissingProps {
   readonly of: Export;
   readonly ca: Authority | undefined;
+  readonly members: QueryChange;
 }
 
 /** Whatever the file does not hold, or why there is none. */
-function Missing({ of: { total = 0, withheld, refused }, ca }: MissingProps) {
+function Missing({ of: { total = 0, withheld, refused }, ca, members }: MissingProps) {
   return (
     <>
       {total > rowsMax && (
@@ -79,7 +81,7 @@ function Missing({ of: { total = 0, withheld, refused }, ca }: MissingProps) {
           {ca !== undefined && (
             <>
               , or have the command line write all of them:{" "}
-              <Copy text={`pkid cert list --ca ${ca.label} --csv --all`} name="command" />
+              <Copy text={`${listLine(ca.label, members)} --csv --all`} name="command" />
             </>
           )}
         </p>

@@ -1,6 +1,6 @@
 /** The command line that shows what the page of certificates shows. */
 
-import type { Address } from "#web/address.ts";
+import type { Address, QueryChange } from "#web/address.ts";
 
 /** Of one certificate, or of a list with its filters; the command lists those of one CA. */
 export function certificatesLine({ path: [, caId, serial], query }: Address): string {
@@ -9,9 +9,14 @@ export function certificatesLine({ path: [, caId, serial], query }: Address): st
   }
   const { ca } = query;
   if (ca === undefined || ca === "*") return "pkid cert list --help";
+  return listLine(ca, query);
+}
+
+/** Of the certificates of one CA that the filters select; members that are none are left out. */
+export function listLine(ca: string, query: QueryChange): string {
   const flags = filters.flatMap(([member, flag]) => {
     const value = query[member];
-    return value === undefined ? [] : [`${flag} ${word(value)}`];
+    return value === undefined ? [] : [`${flag} ${word(String(value))}`];
   });
   return [`pkid cert list --ca ${word(ca)}`, ...flags].join(" ");
 }

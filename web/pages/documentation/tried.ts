@@ -12,8 +12,8 @@ export interface Heard {
   /** The beginning, where the type is one of text. */
   readonly text: string | undefined;
   readonly octets: Blob;
-  /** More than is kept came. */
-  readonly isCut: boolean;
+  /** Why the rest is not here: it is more than is kept, or it never came. */
+  readonly cut: "too_long" | "broken_off" | undefined;
 }
 
 export interface Wanted {
@@ -31,7 +31,11 @@ export async function listened(
   told: (soFar: Heard) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const nothing = { type: "", octets: new Blob(), text: "", isCut: false };
+  const nothing = { type: "", octets: new Blob(), text: "", cut: undefined };
+  const unsendable = Object.entries(headers).find((header) => !isSendable(header));
+  if (unsendable !== undefined) {
+    return told({ ...nothing, status: 0, said: unsendableWords(unsendable[0]) });
+  }
   try {
     const response = await fetch(address, {
       method,
@@ -45,29 +49,52 @@ export async function listened(
       credentials: credential.kind === "session" ? "same-origin" : "omit",
       signal,
     });
-    await read(response, told);
+    await read(response, told, signal);
   } catch {
     // `fetch` says nothing of why no answer came; one that was stopped stays as far as it came.
     if (!signal.aborted) told({ ...nothing, status: 0, said: noAnswer.sentence });
   }
 }
 
-async function read(response: Response, told: (soFar: Heard) => void): Promise<void> {
-  const type = (response.headers.get("content-type") ?? "").split(";")[0]?.trim() ?? "";
+/** Whether `fetch` takes it: a header has no letters but those of Latin, and no lines. */
+function isSendable(header: [name: string, value: string]): boolean {
+  try {
+    return new Headers([header]).has(header[0]);
+  } catch {
+    return false; // That is the answer: it names no reason beside it.
+  }
+}
+
+const unsendableWords = (name: string): string =>
+  `Nothing was sent: what is typed for ${name} cannot stand in a header.`;
+
+async function read(
+  response: Response,
+  told: (soFar: Heard) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { status, statusText: said, headers } = response;
+  const type = (headers.get("content-type") ?? "").split(";")[0]?.trim() ?? "";
   let octets = new Blob([], { type });
-  const tell = async (isCut: boolean) => {
+  const tell = async (cut: Heard["cut"]) => {
     const isText = type === "" || /^text\/|json|xml|pem/.test(type);
     const text = isText ? await textOf(octets) : undefined;
-    told({ status: response.status, said: response.statusText, type, text, octets, isCut });
+    told({ status, said, type, text, octets, cut });
   };
-  await tell(false);
-  for await (const part of response.body ?? []) {
-    octets = new Blob([octets, part], { type });
-    // Leaving the loop ends the answer as well.
-    if (octets.size > keptMax) return tell(true);
-    if (type === "text/event-stream") await tell(false);
+  await tell(undefined);
+  try {
+    for await (const part of response.body ?? []) {
+      octets = new Blob([octets, part], { type });
+      // Leaving the loop ends the answer as well.
+      if (octets.size > keptMax) return await tell("too_long");
+      if (type === "text/event-stream") await tell(undefined);
+    }
+  } catch {
+    // Nor does a stream say why it broke; what came of it has come.
+    if (!signal.aborted) await tell("broken_off");
+    return;
   }
-  await tell(false);
+  await tell(undefined);
 }
 
 /** JSON in lines, all else as it is; not more than a page can show. */

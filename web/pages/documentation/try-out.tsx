@@ -188,18 +188,19 @@ interface CameProps {
   readonly name: string;
 }
 
-function Came({ heard: { status, said, type, text, octets, isCut }, name }: CameProps) {
+function Came({ heard: { status, said, type, text, octets, cut }, name }: CameProps) {
   return (
     <>
       <p role="status" class={status < 400 && status > 0 ? "good" : "bad"}>
-        {status} {said}
+        {status > 0 && `${status} `}
+        {said}
       </p>
       {text === undefined && (
         <p>
           {octets.size.toLocaleString("en")} octets of <code>{type}</code>.
         </p>
       )}
-      {isCut && <p class="warn">More came than a page can keep; it was stopped there.</p>}
+      {cut !== undefined && <p class="warn">{cutWords[cut]}</p>}
       {text !== undefined && text !== "" && <pre>{text}</pre>}
       {octets.size > 0 && (
         <div class="buttons">
@@ -211,6 +212,11 @@ function Came({ heard: { status, said, type, text, octets, isCut }, name }: Came
     </>
   );
 }
+
+const cutWords = {
+  too_long: "More came than a page can keep; it was stopped there.",
+  broken_off: "It broke off; this is what came until then.",
+} as const;
 
 /** The path with its members, and the query of what was given; empty ones are left out. */
 export function addressIn(

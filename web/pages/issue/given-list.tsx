@@ -1,9 +1,10 @@
 /** The list itself: its file, what may stand in it, and the rows that cannot be read. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
+import { useLastAct } from "#web/ui/last-act.ts";
 import { sizeFault } from "#web/file-size.ts";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
@@ -25,24 +26,36 @@ interface GivenListProps {
 /** Read in the page; a file may be dropped on the field. */
 export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListProps) {
   const [fault, setFault] = useState<string>();
+  const begin = useLastAct();
+  // Of the page as it is when the file has been read.
+  const latest = useRef(onGiven);
+  latest.current = onGiven;
+  // What is sent is the list as it was.
+  useEffect(() => void begin(), [fixed, begin]);
   const take = (given: string) => {
+    begin();
     const read = given.trim() === "" ? [] : rowsIn(given);
     setFault(typeof read === "string" ? read : undefined);
-    onGiven({
+    latest.current({
       // A field of many megabytes would be slow, and nobody reads it.
       text: given.length <= shownOctetsMax ? given : "",
       rows: typeof read === "string" ? [] : read,
     });
   };
-  const takeFile = (file: File) => {
+  const takeFile = async (file: File) => {
+    const isLast = begin();
     const tooLarge = sizeFault(file.size, octetsMax);
-    if (tooLarge === undefined) void file.text().then(take);
-    else setFault(tooLarge);
+    if (tooLarge !== undefined) return setFault(tooLarge);
+    const read = await file.text().catch(() => undefined);
+    if (!isLast()) return;
+    // A folder that was dropped, or a file that has gone.
+    if (read === undefined) setFault("The file could not be read.");
+    else take(read);
   };
   const drop = (event: DragEvent) => {
     event.preventDefault();
     const [file] = event.dataTransfer?.files ?? [];
-    if (!fixed && file !== undefined) takeFile(file);
+    if (!fixed && file !== undefined) void takeFile(file);
   };
   return (
     <form onSubmit={(event) => event.preventDefault()}>
@@ -60,7 +73,12 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
           />
         )}
       </Field>
-      <FileField label="Or its file" accept=".csv,text/csv" disabled={fixed} onFile={takeFile} />
+      <FileField
+        label="Or its file"
+        accept=".csv,text/csv"
+        disabled={fixed}
+        onFile={(file) => void takeFile(file)}
+      />
       <Faulty rows={rows.filter((row): row is FaultyRow => row.kind === "faulty")} />
       <Columns />
     </form>
