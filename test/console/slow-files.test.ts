@@ -18,7 +18,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.stop());
 
-/** Has files whose name begins with `slow` wait until they are let go, by the event of that name. */
+/** Has files whose name begins with `slow` wait until the event of that name lets them go. */
 const slowDown = (page: Page) =>
   page.evaluate(() => {
     for (const how of ["text", "arrayBuffer"] as const) {

@@ -48,7 +48,9 @@ describe("a path beside that of an operation", () => {
     expect(asked).toBeGreaterThan(1000);
     await instance.logged("http_request", (line) => line.includes(`"beside-${asked - 1}"`));
     const routes = new Map(
-      instance.logs.filter((line) => line.includes('"beside-')).map(routeOfLine),
+      instance.logs
+        .filter((line) => line.includes('"http_request"') && line.includes('"beside-'))
+        .map(routeOfLine),
     );
     expect(routes.size).toBe(asked);
     for (const [id = "", method, path, miss] of beside) {

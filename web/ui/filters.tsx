@@ -1,6 +1,6 @@
 /** Filters of a list as chips: each is a member of the address, taken away by one click. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { isSecretText } from "#web/secret-text.ts";
@@ -103,7 +103,8 @@ interface ValueProps {
 /** The value of a kind that is chosen; the cross and `Esc` take the choice back. */
 function Value({ filter, onApply, onCancel }: ValueProps) {
   const place = useRef<HTMLSpanElement>(null);
-  useEffect(() => {
+  // Before it is seen: a fast hand takes it back at once.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.key !== "Escape") return;
       // It would close the panel beside the list as well.
