@@ -126,6 +126,7 @@ export function otherDialogs(ids: Ids): readonly Place[] {
     { path: "/console/", act: (page) => page.keyboard.press("?") },
     { path: `/console/approvals/${approval}?dialog=approve` },
     { path: `/console/approvals/${approval}?dialog=reject` },
+    { path: `/console/approvals/${approval}?dialog=retry` },
     { path: "/console/events?dialog=verify" },
     { path: "/console/events?dialog=export" },
     { path: "/console/enrolment/credentials?dialog=new" },

@@ -7,7 +7,7 @@ import { addressOf } from "#web/api.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { whyNotApproved } from "#web/decidable.ts";
 import { Action } from "#web/ui/action.tsx";
-import { Outcome, useAsked, Waiting, Withheld } from "#web/ui/asked.tsx";
+import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { Download } from "#web/ui/download.tsx";
@@ -91,12 +91,7 @@ function Request({ approval, closeHref, onChange }: RequestProps) {
       <Transcript approval={approval} />
       {open === "approve" && <Approve approval={approval} onClose={close} onDone={done} />}
       {open === "reject" && <Reject approval={approval} onClose={close} onDone={done} />}
-      {open === "retry" && status !== "failed" && (
-        <Withheld>It is {status}: only what has failed is executed again.</Withheld>
-      )}
-      {open === "retry" && status === "failed" && (
-        <Retry approval={approval} onClose={close} onDone={done} />
-      )}
+      {open === "retry" && <Retry approval={approval} onClose={close} onDone={done} />}
       <Download path={addressOf("approval.transcript", { id })} file={`${id}.json`}>
         Signed transcript
       </Download>
@@ -196,8 +191,10 @@ function Decisions({ approval }: { readonly approval: Approval }) {
 const whyNotRejected = ({ status }: Approval): string | undefined =>
   status === "pending" ? undefined : `It is ${status}.`;
 
-const whyNotRetried = ({ failure }: Approval): string | undefined =>
-  failure?.retryable ? undefined : "What failed is final.";
+function whyNotRetried({ status, failure }: Approval): string | undefined {
+  if (status !== "failed") return `It is ${status}: only what has failed is executed again.`;
+  return failure?.retryable ? undefined : "What failed is final.";
+}
 
 /** Leads to the certificate that came of it. */
 function Issued({ approval: { result } }: { readonly approval: Approval }) {
