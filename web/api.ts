@@ -47,19 +47,18 @@ export type Credential =
       readonly confirm: (operation: string) => Promise<boolean>;
     };
 
-/** The call that waited as this request is asked again, for its answer: nothing is asked anew. */
-export type ForApproval = string | undefined;
-
 /**
  * Asks for one operation, again once the person has confirmed it where the server wants that.
- * Without a credential for a public one, whose cookies go along only where it is about them.
+ * Without a credential for a public one, whose cookies go along only where it is about them. With
+ * the id of a request for approval for the answer of the call that waited as it: nothing is asked
+ * anew. Sends nothing (`private_key`) where a member is a private key.
  */
 export async function ask<Name extends keyof Answers>(
   name: Name,
   members: Questions[Name],
   credential: Credential | undefined,
   signal: AbortSignal,
-  approval?: ForApproval,
+  approval?: string,
 ): Promise<Reply<Answers[Name]>> {
   if (holdsSecretText(members)) return { kind: "refused", refusal: secretStays };
   const asked = { name, members, credential, approval };
@@ -76,7 +75,7 @@ interface AskedOperation<Name extends keyof Answers> {
   readonly name: Name;
   readonly members: Questions[Name];
   readonly credential: Credential | undefined;
-  readonly approval: ForApproval;
+  readonly approval: string | undefined;
 }
 
 async function askOnce<Name extends keyof Answers>(

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Reply } from "#web/api.ts";
+import { unasked } from "./asked.tsx";
 
 /** What was asked when the reply came that is known now; `asked` is what is asked by now. */
 export function useAnsweredQuestion(reply: Reply<unknown> | undefined, asked: string): string {
@@ -18,4 +19,4 @@ export function useAnsweredQuestion(reply: Reply<unknown> | undefined, asked: st
 
 /** What is refused before it is asked is refused whatever the question. */
 const isWithheld = (reply: Reply<unknown> | undefined): boolean =>
-  reply?.kind === "refused" && reply.refusal.code === "unasked";
+  reply?.kind === "refused" && reply.refusal.code === unasked;

@@ -106,7 +106,7 @@ function isOfRoles(name: keyof Answers): boolean {
 }
 
 /** The code of what was not asked for, as `no_answer` is that of what was not answered. */
-const unasked = "unasked";
+export const unasked = "unasked";
 
 interface AskedProps<Name extends keyof Answers> {
   readonly name: Name;

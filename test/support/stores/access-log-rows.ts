@@ -4,8 +4,23 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 
 import { rowsIn, unpressed } from "#adapters/db/stores/access-log-packs.ts";
-import { instant } from "#core/time.ts";
-import type { LoggedRequest } from "#domain/audit/store.ts";
+import { type Instant, instant } from "#core/time.ts";
+import type { AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
+
+/** A request of no interest, at an instant. */
+export const plainRow = (at: Instant): AccessLogRow => ({
+  at,
+  requestId: "r",
+  subject: "",
+  method: "GET",
+  route: "/",
+  path: "/",
+  status: 200,
+  durationMs: 1,
+  bytesOut: 2,
+  ip: "192.0.2.1",
+  userAgent: "",
+});
 
 /** Every row, in the order of their numbers; none where the file has not been begun. */
 export function loggedRows(file: string): readonly LoggedRequest[] {

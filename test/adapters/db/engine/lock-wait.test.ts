@@ -13,6 +13,7 @@ import type { Store } from "#domain/store.ts";
 import { holdWriteLock } from "#test/support/stores/lock-holder.ts";
 import { loggedRows } from "#test/support/stores/access-log-rows.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
+import { plainRow } from "#test/support/stores/access-log-rows.ts";
 
 const open = (path: string, busyTimeoutMs: number): Promise<Store> =>
   openStore(
@@ -76,19 +77,7 @@ test("the access log waits the same way, and its rows are written after the lock
   const path = sqliteDatabase().target;
   const file = join(dirname(path), "access-log.db");
   const store = await open(path, 60_000);
-  const row = {
-    at: systemClock.now(),
-    requestId: "r",
-    subject: "",
-    method: "GET",
-    route: "/",
-    path: "/",
-    status: 200,
-    durationMs: 1,
-    bytesOut: 2,
-    ip: "192.0.2.1",
-    userAgent: "",
-  };
+  const row = plainRow(systemClock.now());
   await store.pruneAccessLog(row.at);
   const holder = await holdWriteLock(file);
   store.logAccess(row);

@@ -11,30 +11,18 @@ import { basename, dirname, join } from "node:path";
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { addSeconds } from "#core/time.ts";
-import type { AccessLogRow } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { until } from "#test/support/until.ts";
 import { noon } from "#test/support/stores/records.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
+import { plainRow } from "#test/support/stores/access-log-rows.ts";
 
 const opened: Store[] = [];
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
 });
 
-const row: AccessLogRow = {
-  at: noon,
-  requestId: "r",
-  subject: "",
-  method: "GET",
-  route: "/",
-  path: "/",
-  status: 200,
-  durationMs: 1,
-  bytesOut: 2,
-  ip: "192.0.2.1",
-  userAgent: "",
-};
+const row = plainRow(noon);
 
 async function world() {
   const database = sqliteDatabase();

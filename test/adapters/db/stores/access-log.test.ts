@@ -3,23 +3,11 @@
 import { expect, test } from "bun:test";
 
 import { instant } from "#core/time.ts";
-import type { AccessLogRow } from "#domain/audit/store.ts";
 import { AccessLog, type AccessLogTarget, batchRows } from "#adapters/db/stores/access-log.ts";
 import { until } from "#test/support/until.ts";
+import { plainRow } from "#test/support/stores/access-log-rows.ts";
 
-const row: AccessLogRow = {
-  at: instant(1_700_000_000_000),
-  requestId: "r",
-  subject: "",
-  method: "GET",
-  route: "/",
-  path: "/",
-  status: 200,
-  durationMs: 1,
-  bytesOut: 2,
-  ip: "192.0.2.1",
-  userAgent: "",
-};
+const row = plainRow(instant(1_700_000_000_000));
 
 test("rows whose time comes while others are written are written after them, though none follows", async () => {
   let written = 0;
