@@ -9,6 +9,7 @@ import {
   optional,
   otherwise,
   shape,
+  type ValueOf,
   words,
 } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
@@ -31,13 +32,16 @@ export interface Setting {
 
 export interface InstanceHandlerDeps {
   readonly store: Pick<Store, "read">;
-  /** The host of its public address, or of the machine where it has none. */
-  readonly name: () => string;
+  /** The host of its public address; undefined where it has none. */
+  readonly name: () => string | undefined;
   readonly settings: () => Promise<readonly Setting[]>;
   /** Undefined until the instance serves. */
   readonly jobs: () => readonly JobLook[] | undefined;
   readonly clockPause: () => ClockPause;
 }
+
+/** The machine's own name is none of everybody's business, whatever tenant they are of. */
+const instanceShape = shape({ id: words(), name: optional(words()) });
 
 /** Handlers for `instance.show`, `config.show` and `job.list`. */
 export function instanceHandlers(deps: InstanceHandlerDeps) {
@@ -46,11 +50,12 @@ export function instanceHandlers(deps: InstanceHandlerDeps) {
     "instance.show": operation({
       summary: "Which instance answers: the id all its replicas share, and what it is called.",
       target: noTarget,
-      output: shape({ id: words(), name: words() }),
-      run: async () => ({
-        id: (await store.read.instance.value("instance_id")) ?? "",
-        name: name(),
-      }),
+      output: instanceShape,
+      run: async () =>
+        present<ValueOf<typeof instanceShape>>({
+          id: (await store.read.instance.value("instance_id")) ?? "",
+          name: name(),
+        }),
     }),
     "config.show": operation({
       summary: "The configuration in force without its secrets, and where each value comes from.",

@@ -1,7 +1,5 @@
 /** Composes the front door: the pipeline, what answers each operation, and who watches. */
 
-import { hostname } from "node:os";
-
 import type { FreeSpace } from "#adapters/free-space.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
@@ -184,6 +182,6 @@ function ownPages({ server, auth }: Config): OwnPages {
   );
 }
 
-/** What people call it: the host they find it by, or the machine it runs on. */
-const instanceName = ({ server: { public_url } }: Config): string =>
-  public_url === undefined ? hostname() : new URL(public_url).host;
+/** What people call it: the host they find it by. */
+const instanceName = ({ server: { public_url } }: Config): string | undefined =>
+  public_url === undefined ? undefined : new URL(public_url).host;

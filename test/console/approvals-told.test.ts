@@ -10,6 +10,7 @@ import {
   keepPicture,
   rootPassword,
 } from "#test/support/instances/console-world.ts";
+import { Instance } from "#test/support/instances/instance.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
@@ -179,6 +180,11 @@ describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
     // The host it was reached by is the same, and not said again.
     expect(await footer.getByText(`at ${name}`).count()).toBe(0);
     expect((await world.instance.fetch("/api/instance")).status).toBe(401);
+    // Without an address of its own it does not tell everybody how the machine is called.
+    const plain = await Instance.start({});
+    const told = await plain.admin<object>("GET", "/api/instance");
+    expect(Object.keys(told)).toEqual(["id"]);
+    await plain.dispose();
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

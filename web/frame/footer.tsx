@@ -11,7 +11,7 @@ function ThisInstance() {
   const { reply } = useAsked("instance.show", {});
   const { host } = location;
   if (reply?.kind !== "answered") return <span>{host}</span>;
-  const { id, name } = reply.answer;
+  const { id, name = host } = reply.answer;
   return (
     <>
       <span title={`Instance ${id}`}>

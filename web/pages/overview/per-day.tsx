@@ -48,6 +48,12 @@ const TooMany = () => (
   </section>
 );
 
+interface Known {
+  /** The tenants. */
+  readonly of: string;
+  readonly replies: readonly Reply<Usage>[];
+}
+
 interface Used {
   /** Undefined until all have come. */
   readonly replies: readonly Reply<Usage>[] | undefined;
@@ -57,7 +63,7 @@ interface Used {
 /** The days of each tenant, and of how many tenants there are none. */
 function useUsage(): Used {
   const { tenants, address, credential } = useConsole();
-  const [replies, setReplies] = useState<readonly Reply<Usage>[]>();
+  const [known, setKnown] = useState<Known>();
   const [round, setRound] = useState(0);
   useLive(actionsIn(["cert.issue", "cert.revoke", "cert.renew"]), () => setRound((n) => n + 1));
   const { tenant } = address.query;
@@ -73,12 +79,16 @@ function useUsage(): Used {
       replied(ask("tenant.usage", { id, days: 30 }, credential, stop.signal)),
     );
     void Promise.all(asked).then((all) => {
-      if (!stop.signal.aborted) setReplies(all);
+      if (!stop.signal.aborted) setKnown({ of: key, replies: all });
     });
     return () => stop.abort();
     // `key` stands for the tenants.
   }, [key, credential, round]);
-  return { replies, left: chosen.length - wanted.length };
+  // The figures of the tenant before would be taken for those of the one that is chosen.
+  return {
+    replies: known?.of === key ? known.replies : undefined,
+    left: chosen.length - wanted.length,
+  };
 }
 
 /** Oldest first. */
