@@ -93,6 +93,12 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     // As many letters as one may look for.
     const most = String.fromCodePoint(...Array.from({ length: 200 }, (_, at) => 0x400 + at));
     expect(await found(most)).toEqual([]);
+    // No alphabet has so many; letters without a case count for nothing.
+    const many = `${String.fromCodePoint(...Array.from({ length: 90 }, (_, at) => 0x4e00 + at))}Я`;
+    const long = make.tenant(`${home}-l`, { slug: `slug-l-${home}`, name: many });
+    await store.atomically((tx) => tx.tenants.insert(long));
+    ids.push(long.id);
+    expect(await found(many.toLowerCase())).toEqual([many]);
   });
 
   test("a tenant is changed and removed, and lists hold those asked for, newest first", async () => {

@@ -305,20 +305,29 @@ export const contains = (column: Column | SQL, part: string): SQL =>
 
 /**
  * Text that contains `part` in either letter case. `lower` knows ASCII alone in SQLite, and in some
- * locales of PostgreSQL, so whatever other letters the part has are made lower one by one.
+ * locales of PostgreSQL, so whatever other letters the part has are made lower one by one. Each is
+ * a walk through the text of every row, so no more are than an alphabet has: further ones must
+ * stand there in lower case.
  */
 export function containsFolded(column: Column, part: string): SQL {
-  const letters = new Set(part.match(/[^\0-\x7f]/gu));
-  const folded = [...letters].reduce<SQL>(
-    (text, letter) =>
-      spellingsOf(letter).reduce(
-        (within, spelling) => sql`replace(${within}, ${spelling}, ${foldedLetter(letter)})`,
-        text,
-      ),
-    sql`${column}`,
+  const letters = [...new Set(part.match(/[^\0-\x7f]/gu))].filter(
+    (letter) => spellingsOf(letter).length > 0,
   );
+  const folded = letters
+    .slice(0, foldedLettersMax)
+    .reduce<SQL>(
+      (text, letter) =>
+        spellingsOf(letter).reduce(
+          (within, spelling) => sql`replace(${within}, ${spelling}, ${foldedLetter(letter)})`,
+          text,
+        ),
+      sql`${column}`,
+    );
   return contains(sql`lower(${folded})`, part.replaceAll(/[^\0-\x7f]/gu, foldedLetter));
 }
+
+/** Forty milliseconds for five thousand rows. */
+const foldedLettersMax = 40;
 
 /** Single letters that are folded to the same; the capitals of ß are two of another. */
 function spellingsOf(letter: string): readonly string[] {
