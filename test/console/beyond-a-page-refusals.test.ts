@@ -1,8 +1,6 @@
 /** Lists of CAs of which a part cannot be had: what is shown and saved says that it is a part. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
@@ -11,16 +9,11 @@ import {
   expectAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
-import { savedBy } from "#test/support/instances/issue-page.ts";
-import { csr } from "#test/support/worlds/issuance.ts";
-
-interface Made {
-  readonly id: string;
-}
+import { exportedBy, issueFor, type MadeCa, makeCaAt } from "#test/support/instances/listed-cas.ts";
 
 let world: ConsoleWorld;
-let root: Made;
-let issuing: Made;
+let root: MadeCa;
+let issuing: MadeCa;
 let issued: { readonly serial: string };
 
 beforeAll(async () => {
@@ -34,17 +27,8 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-const make = (path: string, label: string): Promise<Made> =>
-  world.instance.admin("POST", path, {
-    label,
-    subject: { cn: `Example ${label}` },
-    key_type: "ecdsa-p256",
-  });
-
-const issue = ({ id }: Made, name: string) =>
-  world.instance.admin<{ readonly serial: string }>("POST", `/api/ca/${id}/issue`, {
-    csr: csr({ dns: [name], subject: [{ type: "CN", value: name }] }),
-  });
+const make = (path: string, label: string) => makeCaAt(world.instance, path, label);
+const issue = (ca: MadeCa, name: string) => issueFor(world.instance, ca, name);
 
 /** As where a page of CAs held two; of the second page there is none where it is `broken`. */
 async function shortPages(page: Page, broken = false): Promise<void> {
@@ -59,15 +43,6 @@ async function shortPages(page: Page, broken = false): Promise<void> {
 const dialog = (page: Page): Locator => page.getByRole("dialog");
 const row = (page: Page, name: string): Locator => page.getByRole("row").filter({ hasText: name });
 
-/** What the export dialog saves: the name of the file, and the lines below its head. */
-async function exported(page: Page) {
-  const file = await savedBy({ page }, tmpdir(), () =>
-    dialog(page).getByRole("button", { name: "Save as CSV" }).click(),
-  );
-  const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\r\n");
-  return { name: file.split("/").at(-1), lines };
-}
-
 describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", () => {
   test("an export says whose certificates it has not, in the name of the file too", async () => {
     const { page, complaints, close } = await world.root("/console/");
@@ -76,7 +51,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
       route.fulfill({ status: 403, json: { error: "You may not do this.", code: "forbidden" } }),
     );
     await page.goto(`${world.origin}/console/certificates?ca=*&dialog=export`);
-    const { name, lines } = await exported(page);
+    const { name, lines } = await exportedBy(page);
     expect(name).toBe("certificates-incomplete.csv");
     expect(lines.map((line) => line.split(",")[2])).toEqual(["two.example.test"]);
     await dialog(page)
@@ -116,7 +91,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
     });
     const at = `/console/certificates?ca=${issuing.id}&status=good&q=one.example&dialog=export`;
     await page.goto(world.origin + at);
-    const { name, lines } = await exported(page);
+    const { name, lines } = await exportedBy(page);
     expect(name).toBe("issuing-certificates-incomplete.csv");
     expect(lines).toHaveLength(10_000);
     await dialog(page).getByText("10,000 of 10,000 rows read; the file has been saved.").waitFor();

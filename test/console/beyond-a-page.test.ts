@@ -11,18 +11,13 @@ import {
   expectAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
+import { exportedBy, issueFor, type MadeCa, makeCaAt } from "#test/support/instances/listed-cas.ts";
 import { savedBy } from "#test/support/instances/issue-page.ts";
-import { csr } from "#test/support/worlds/issuance.ts";
-
-interface Made {
-  readonly id: string;
-  readonly label: string;
-}
 
 let world: ConsoleWorld;
-let root: Made;
+let root: MadeCa;
 /** The oldest but for its root: on no first page. */
-let old: Made;
+let old: MadeCa;
 /** Of the oldest and of the newest issuing CA. */
 let deep: { readonly serial: string };
 
@@ -46,30 +41,12 @@ beforeAll(async () => {
 // Its jobs have all of these CAs to look after.
 afterAll(() => world?.stop(), 60_000);
 
-const make = (path: string, label: string): Promise<Made> =>
-  world.instance.admin("POST", path, {
-    label,
-    subject: { cn: `Example ${label}` },
-    key_type: "ecdsa-p256",
-  });
-
-const issue = ({ id }: Made, name: string) =>
-  world.instance.admin<{ readonly serial: string }>("POST", `/api/ca/${id}/issue`, {
-    csr: csr({ dns: [name], subject: [{ type: "CN", value: name }] }),
-  });
+const make = (path: string, label: string) => makeCaAt(world.instance, path, label);
+const issue = (ca: MadeCa, name: string) => issueFor(world.instance, ca, name);
 
 const panel = (page: Page): Locator => page.getByRole("complementary");
 const dialog = (page: Page): Locator => page.getByRole("dialog");
 const row = (page: Page, name: string): Locator => page.getByRole("row").filter({ hasText: name });
-
-/** What the export dialog saves: the name of the file, and the lines below its head. */
-async function exported(page: Page) {
-  const file = await savedBy({ page }, tmpdir(), () =>
-    dialog(page).getByRole("button", { name: "Save as CSV" }).click(),
-  );
-  const [, ...lines] = readFileSync(file, "utf8").trimEnd().split("\r\n");
-  return { name: file.split("/").at(-1), lines };
-}
 
 describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => {
   test("the panel of a certificate knows its CA and its whole chain, however old that is", async () => {
@@ -118,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
   test("an export has the certificates of every CA", async () => {
     const at = "/console/certificates?ca=*&q=example.test&looked=1&dialog=export";
     const { page, complaints, close } = await world.root(at);
-    const whole = await exported(page);
+    const whole = await exportedBy(page);
     expect(whole.name).toBe("certificates.csv");
     expect(whole.lines.map((line) => line.split(",")[2])).toEqual([
       "new.example.test",
