@@ -41,7 +41,7 @@ async function firstLoads(world: ConsoleWorld): Promise<void> {
     fetch: () => new Response(barePage, { headers: { "content-type": "text/html" } }),
   });
   const load = async (address: string): Promise<Loaded> => {
-    const profile = { ignoreHTTPSErrors: true, storageState: session };
+    const profile = { storageState: session };
     const context = await world.browser.newContext(profile);
     try {
       return await loaded(await context.newPage(), address);

@@ -104,7 +104,6 @@ export class ConsoleWorld {
     session?: Awaited<ReturnType<BrowserContext["storageState"]>>,
   ): Promise<Visit> {
     const context = await this.browser.newContext({
-      ignoreHTTPSErrors: true,
       colorScheme: theme,
       viewport: { width, height: 800 },
       // Times and pictures are the same wherever the tests run.
