@@ -79,7 +79,8 @@ export function followLinks(event: MouseEvent): void {
   visit(link.pathname + link.search + link.hash);
 }
 
-const here = (): Address => parseAddress(location.pathname, location.search);
+/** The address that is open. */
+export const here = (): Address => parseAddress(location.pathname, location.search);
 
 function decoded(segment: string): string {
   try {

@@ -12,14 +12,18 @@ import { Refused } from "#web/ui/asked.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Feed } from "./feed.ts";
 import { Keyring, KeyringContext, mayLose, useLeaveWarning } from "./keyring.ts";
-import { type Login, useLogin } from "./login.ts";
+import { type Login, type Look, useLogin } from "./login.ts";
 import { takeReturn } from "./remembered.ts";
 import { followLine, pauseUnseen } from "./unseen.ts";
 
+interface AppProps {
+  readonly look: Look;
+}
+
 /** The whole console. What proves who one is lives in this component and goes with the tab. */
-export function App() {
+export function App({ look }: AppProps) {
   const { asking, confirm } = useConfirmation();
-  const login = useLogin(confirm);
+  const login = useLogin(confirm, look);
   const { state } = login;
   useEffect(() => {
     document.addEventListener("click", followLinks);

@@ -1,8 +1,8 @@
 /** Who is logged in, from the first look at the cookie to the end of the session. */
 
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { ask, type Credential, type Refusal, replied } from "./api.ts";
+import { ask, type Credential, type Refusal, type Reply, replied } from "./api.ts";
 import { serverNow } from "./server-clock.ts";
 
 export type Caller = Answers["auth.me"];
@@ -31,11 +31,18 @@ export interface Login {
   readonly stay: () => void;
 }
 
+/** What the server says of the session of this browser. */
+export type Look = Promise<Reply<OpenedSession>>;
+
+/** Asks whether the browser has a session; the cookie says it, and nobody else can. */
+export const lookForSession = (signal: AbortSignal = new AbortController().signal): Look =>
+  replied(ask("auth.session", {}, undefined, signal));
+
 /**
- * `confirm` is asked by what needs a passkey. Asks whether the browser has a session until the
- * server says so, and notices when it ends.
+ * `confirm` is asked by what needs a passkey; `first` was asked before anything was drawn. Asks
+ * whether the browser has a session until the server says so, and notices when it ends.
  */
-export function useLogin(confirm: (operation: string) => Promise<boolean>): Login {
+export function useLogin(confirm: (operation: string) => Promise<boolean>, first: Look): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
   const [endsAt, setEndsAt] = useState<number>();
   const [kept, setKept] = useState<Refusal>();
@@ -53,7 +60,7 @@ export function useLogin(confirm: (operation: string) => Promise<boolean>): Logi
   );
   const unknown = useCallback((refusal: Refusal) => setState({ kind: "unknown", refusal }), []);
   const out = useCallback(() => setState({ kind: "out" }), []);
-  const askAgain = useFirstLook({ opened, out, unknown, isOver: state.kind !== "unknown" });
+  const askAgain = useFirstLook({ opened, out, unknown, isOver: state.kind !== "unknown", first });
   useEffect(() => {
     if (endsAt === undefined) return;
     const timer = setTimeout(lost, Math.min(endsAt - serverNow(), longestTimer));
@@ -76,20 +83,22 @@ interface FirstLook {
   readonly out: () => void;
   readonly unknown: (refusal: Refusal) => void;
   readonly isOver: boolean;
+  readonly first: Look;
 }
 
 /**
  * Asks whether the browser has a session. A server that cannot say so, being busy or away, has
  * ended none: it is asked again until it says yes or no. Gives what asks at once.
  */
-function useFirstLook({ opened, out, unknown, isOver }: FirstLook): () => void {
+function useFirstLook({ opened, out, unknown, isOver, first }: FirstLook): () => void {
   const [round, setRound] = useState(0);
   const next = useCallback(() => setRound((count) => count + 1), []);
-  useEffect(() => {
+  // Not after the first frame: there is nothing worth showing in it.
+  useLayoutEffect(() => {
     if (isOver) return;
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    void replied(ask("auth.session", {}, undefined, stop.signal)).then((reply) => {
+    void (round === 0 ? first : lookForSession(stop.signal)).then((reply) => {
       if (stop.signal.aborted) return;
       if (reply.kind === "answered") return opened(reply.answer);
       if (reply.kind !== "refused" || reply.refusal.status === 401) return out();
@@ -100,7 +109,7 @@ function useFirstLook({ opened, out, unknown, isOver }: FirstLook): () => void {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [opened, out, unknown, isOver, round, next]);
+  }, [opened, out, unknown, isOver, first, round, next]);
   return next;
 }
 

@@ -1,7 +1,7 @@
 /** The frame around every page: search, what is live, where one can go, and who one is. */
 
 import type { FunctionComponent } from "preact";
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
 import {
   type Console,
@@ -191,7 +191,8 @@ function Loaded({ page, rest }: LoadedProps) {
   const [failed, setFailed] = useState<PageRow>();
   const [round, setRound] = useState(0);
   const again = useCallback(() => setRound((count) => count + 1), []);
-  useEffect(() => {
+  // Before the frame is painted: a file that has come already is drawn with it.
+  useLayoutEffect(() => {
     let current = true;
     page.load().then(
       (Page) => {
