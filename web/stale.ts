@@ -30,6 +30,8 @@ export function heard<Answer>(
 export interface StaleRead {
   readonly refusal: Refusal;
   readonly again: () => void;
+  /** It never came, and its place on the page has no room to say so. */
+  readonly isMissing?: boolean;
 }
 
 /** Those of the page that is open; its listeners are told of every change. */

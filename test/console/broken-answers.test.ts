@@ -1,10 +1,11 @@
 /** Every part of the console where the server answers nothing it was asked: it says so, and why. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Page, Route } from "playwright-core";
+import type { Locator, Page, Route } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { otherParts, partsOfCas, placesWorld } from "#test/support/instances/places.ts";
+import { until } from "#test/support/until.ts";
 
 let world: Awaited<ReturnType<typeof placesWorld>>;
 
@@ -46,14 +47,12 @@ describe.skipIf(chromiumPath === undefined)("a server that", () => {
       for (const { path } of [...partsOfCas(world.ids), ...otherParts(world.ids)]) {
         await page.route(asked, answer);
         await go(page, path);
-        const said = page.locator("main").getByText(sentence).first();
-        const isSaid = await said.waitFor({ timeout: 8_000 }).then(
-          () => true,
-          () => false,
-        );
-        const waits = await page.locator("main").getByText("Asking…").count();
-        const shown = await page.locator("main").textContent();
-        if (!isSaid || waits > 0) silent.push(`${path}: ${shown}`);
+        const isSaid = await comes(shown(page).getByText(sentence).first().waitFor());
+        const waiting = page.locator("main").getByText("Asking…");
+        const isOver = await comes(until(async () => (await waiting.count()) === 0));
+        if (!isSaid || !isOver) {
+          silent.push(`${path}: ${await page.locator("main").textContent()}`);
+        }
         await page.unroute(asked);
         await go(page, nowhere);
         await none.waitFor();
@@ -65,6 +64,15 @@ describe.skipIf(chromiumPath === undefined)("a server that", () => {
     180_000,
   );
 });
+
+/** The page itself, without what the frame says above it of any page. */
+const shown = (page: Page): Locator => page.locator("main > :not(.frame-notice)");
+
+const comes = (what: Promise<unknown>): Promise<boolean> =>
+  what.then(
+    () => true,
+    () => false,
+  );
 
 const nowhere = "/console/no-such-page";
 const asked = /\/(api|openapi\.json|metrics)/;

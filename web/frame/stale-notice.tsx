@@ -13,10 +13,10 @@ export function StaleNotice() {
   if (first === undefined) return null;
   const { sentence, code, requestId } = first.refusal;
   return (
-    <div class="notice warn" role="status">
+    <div class="notice warn frame-notice" role="status">
       <p>
         <span aria-hidden="true">◔ </span>
-        What is shown may be out of date: it could not be read again. {sentence}
+        {reads.some(({ isMissing }) => isMissing !== true) ? outOfDate : missing} {sentence}
       </p>
       <p class="quiet small">
         <code>{code}</code>
@@ -41,3 +41,6 @@ export function StaleNotice() {
     </div>
   );
 }
+
+const outOfDate = "What is shown may be out of date: it could not be read again.";
+const missing = "Not all that belongs here could be read.";

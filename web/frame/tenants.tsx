@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks";
 import { type Tenant, useAddress } from "#web/console.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { isTenant, tenantsMax } from "#web/ui/tenants.ts";
 
 export interface KnownTenants {
@@ -19,10 +19,10 @@ interface TenantsWatchProps {
 /** Draws nothing. One page of them, and the one that the address names where that has it not. */
 export function TenantsWatch({ onKnown }: TenantsWatchProps) {
   const { tenant: named = "" } = useAddress().query;
-  const { reply } = useAsked("tenant.list", { limit: tenantsMax }, ["tenant.*"]);
+  const { reply } = useAside("tenant.list", { limit: tenantsMax }, ["tenant.*"]);
   const answer = reply?.kind === "answered" ? reply.answer : undefined;
   const isAbsent = answer?.has_more === true && named !== "" && !answer.items.some(isTenant(named));
-  const asked = useAsked("tenant.show", isAbsent ? { id: named } : undefined, ["tenant.*"]);
+  const asked = useAside("tenant.show", isAbsent ? { id: named } : undefined, ["tenant.*"]);
   const shown = asked.reply?.kind === "answered" ? asked.reply.answer : undefined;
   const absent = isAbsent && shown !== undefined && isTenant(named)(shown) ? shown : undefined;
   useEffect(() => {

@@ -96,11 +96,11 @@ interface OfOneProps {
   readonly selected: string | undefined;
 }
 
-function OfOne({ found: { ca, refused }, selected }: OfOneProps) {
+function OfOne({ found: { ca, refused, again }, selected }: OfOneProps) {
   if (ca !== undefined) return <Inventory ca={ca} selected={selected} />;
   if (refused === undefined) return <Waiting />;
   const isNone = refused.kind === "refused" && refused.refusal.status === 404;
-  return isNone ? <NoSuchAuthority /> : <Outcome reply={refused} />;
+  return isNone ? <NoSuchAuthority /> : <Outcome reply={refused} again={again} />;
 }
 
 interface HeadsProps {

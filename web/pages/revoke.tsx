@@ -3,7 +3,7 @@
 import { hrefOf, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { Selection } from "#web/pages/revoke/selection.tsx";
-import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, useAside, Waiting } from "#web/ui/asked.tsx";
 import { CaChoice } from "#web/ui/ca-choice.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Field } from "#web/ui/form.tsx";
@@ -17,7 +17,7 @@ import { useNamedCa } from "#web/ui/named-ca.ts";
 export function RevokePage() {
   const { query } = useAddress();
   const { ca = "", op } = query;
-  const { ca: found, refused } = useNamedCa(ca === "" ? undefined : ca);
+  const { ca: found, refused, again } = useNamedCa(ca === "" ? undefined : ca);
   return (
     <>
       <Heading name="Revoke many" />
@@ -31,7 +31,7 @@ export function RevokePage() {
           />
         )}
       </Field>
-      <Outcome reply={refused} />
+      <Outcome reply={refused} again={again} />
       {found !== undefined && <Selection key={found.id} ca={found} operationId={op} />}
       {ca !== "" && found === undefined && refused === undefined && <Waiting />}
       {ca === "" && <Unchosen />}
@@ -41,7 +41,7 @@ export function RevokePage() {
 
 /** What to do first: choose a CA, or make one where there is none. */
 function Unchosen() {
-  const { reply } = useAsked("ca.list", { limit: 1 }, ["ca.*"]);
+  const { reply } = useAside("ca.list", { limit: 1 }, ["ca.*"]);
   if (reply?.kind === "answered" && reply.answer.total === 0) {
     return (
       <div class="empty">

@@ -5,7 +5,7 @@ import { useId } from "preact/hooks";
 import type { ApprovalClass } from "#core/approvals/classes.ts";
 import { type Operation, type OperationName, operations } from "#operations";
 import { type Right, useRight, type Where } from "#web/rights.ts";
-import { useAsked } from "./asked.tsx";
+import { useAside } from "./asked.tsx";
 
 interface ActionProps {
   /** What it does; whether one may is read off the table of operations. */
@@ -78,7 +78,7 @@ export function Gates({ operation }: { readonly operation: OperationName }) {
 
 /** Whether this class waits for a second person here; undefined while nobody has said. */
 export function useGuarded(operationClass: ApprovalClass): boolean | undefined {
-  const { reply } = useAsked("approval.list", { limit: 1 });
+  const { reply } = useAside("approval.list", { limit: 1 });
   return reply?.kind === "answered" ? reply.answer.guarded.includes(operationClass) : undefined;
 }
 
@@ -97,7 +97,7 @@ function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }
 
 /** Where people here have passkeys at all. */
 export function WantsPasskey() {
-  const { reply } = useAsked("auth.config", {});
+  const { reply } = useAside("auth.config", {});
   if (reply?.kind !== "answered" || !reply.answer.webauthn_enabled) return null;
   return <p class="quiet small">You may be asked to confirm it with your passkey.</p>;
 }

@@ -69,6 +69,28 @@ export function useAsked<Name extends keyof Answers>(
   return { reply: known?.subject === subject ? known?.reply : undefined, busy, refresh };
 }
 
+/**
+ * The same for what only stands beside something: its place has no room for a refusal, so the frame
+ * says where it could not be had, and asks again.
+ */
+export function useAside<Name extends keyof Answers>(
+  ...asked: Parameters<typeof useAsked<Name>>
+): Asking<Name> {
+  const asking = useAsked(...asked);
+  const { reply, refresh } = asking;
+  const { stale } = useConsole();
+  const refusal = reply?.kind === "refused" && passes(reply.refusal) ? reply.refusal : undefined;
+  useEffect(
+    () =>
+      refusal === undefined ? undefined : stale.add({ refusal, again: refresh, isMissing: true }),
+    [refusal, refresh, stale],
+  );
+  return asking;
+}
+
+/** True where the next attempt may be answered: the question was not at fault. */
+const passes = ({ status }: Refusal): boolean => status === 0 || status === 429 || status >= 500;
+
 interface Known<Answer> extends Heard<Answer> {
   /** What the reply is about. */
   readonly subject: string | undefined;
@@ -148,11 +170,10 @@ interface OutcomeProps {
 /** What became of something that was asked for, unless it was answered: that the page shows. */
 export function Outcome({ reply, atField = false, again }: OutcomeProps) {
   if (reply?.kind === "refused") {
-    const { status } = reply.refusal;
     return (
       <>
         <Refused refusal={reply.refusal} atField={atField} />
-        {again !== undefined && (status === 0 || status === 429 || status >= 500) && (
+        {again !== undefined && passes(reply.refusal) && (
           <div class="buttons">
             <button type="button" class="button" onClick={again}>
               Try again

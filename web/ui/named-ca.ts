@@ -9,11 +9,13 @@ import { caPages } from "./ca-pages.ts";
 
 export type Ca = Answers["ca.list"]["items"][number];
 
-/** Neither member while nothing is named or nothing has come. */
+/** Neither `ca` nor `refused` while nothing is named or nothing has come. */
 export interface NamedCa {
   readonly ca?: Ca;
   /** Why it cannot be shown. */
   readonly refused?: Reply<Ca>;
+  /** Asks for it again. */
+  readonly again: () => void;
 }
 
 /** Nothing is asked while `named` is undefined. */
@@ -23,15 +25,16 @@ export function useNamedCa(named: string | undefined): NamedCa {
   // `ca.show` knows ids alone; people write labels into addresses.
   const asLabel = named !== undefined && named !== "" && refused?.refusal.status === 404;
   const labelled = useLabelled(asLabel ? named : undefined);
-  if (named === undefined) return {};
+  const again = shown.refresh;
+  if (named === undefined) return { again };
   if (shown.reply?.kind === "answered") {
     const { answer } = shown.reply;
     // An answer about the CA that was named before says nothing of this one.
-    return isNamed(answer, named) ? { ca: answer } : {};
+    return isNamed(answer, named) ? { ca: answer, again } : { again };
   }
-  if (refused === undefined || (asLabel && labelled === undefined)) return {};
+  if (refused === undefined || (asLabel && labelled === undefined)) return { again };
   const ca = asLabel ? labelled?.ca : undefined;
-  return ca === undefined ? { refused } : { ca };
+  return ca === undefined ? { refused, again } : { ca, again };
 }
 
 export const caOf = (cas: readonly Ca[], named: string | undefined): Ca | undefined =>

@@ -23,7 +23,7 @@ export const openBrowser = (): Promise<Browser> =>
 export async function freshPage(browser: Browser): Promise<{ page: Page; complaints: string[] }> {
   const context = await browser.newContext();
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => {

@@ -114,7 +114,7 @@ export class ConsoleWorld {
       ...(session === undefined ? {} : { storageState: session }),
     });
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(30_000);
     const complaints: string[] = [];
     page.on("pageerror", (error) => complaints.push(error.message));
     page.on("console", (message) => {

@@ -6,7 +6,7 @@ import { hrefOf } from "#web/address.ts";
 import { ask, type Reply, replied } from "#web/api.ts";
 import { type OnceShown, tellChange, useConsole } from "#web/console.ts";
 import { WantsPasskey } from "#web/ui/action.tsx";
-import { Outcome, useAsked } from "#web/ui/asked.tsx";
+import { Outcome, useAside } from "#web/ui/asked.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { Time } from "#web/ui/time.tsx";
 
@@ -76,7 +76,7 @@ function Collecting({ approval: { id, details } }: { readonly approval: Approval
 
 /** Leads whoever has asked for API tokens to the secrets that wait for them. */
 export function WaitingSecrets() {
-  const { reply } = useAsked("approval.list", ownMade, ["token.*"]);
+  const { reply } = useAside("approval.list", ownMade, ["token.*"]);
   const waiting = reply?.kind === "answered" ? reply.answer.items.filter(secretWaits) : [];
   if (waiting.length === 0) return null;
   return (

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { isTenant } from "#web/ui/tenants.ts";
 import { Value } from "#web/ui/value.tsx";
 import { changesOf, type Now } from "./difference.ts";
@@ -58,12 +58,12 @@ function useNow({ operation, status, details, tenant_id = "" }: Approval): Now {
   const { ca_id, subject_ca_id } = details as Partial<Record<string, unknown>>; // A JSON object.
   const id = open && typeof ca_id === "string" ? ca_id : undefined;
   const other = open && typeof subject_ca_id === "string" ? subject_ca_id : undefined;
-  const ca = answerOf(useAsked("ca.show", asked(id)).reply);
-  const subject = answerOf(useAsked("ca.show", asked(other)).reply);
+  const ca = answerOf(useAside("ca.show", asked(id)).reply);
+  const subject = answerOf(useAside("ca.show", asked(other)).reply);
   const counts = countsCertificates.has(operation) ? id : undefined;
   const valid = useValid(counts);
   const kek = answerOf(
-    useAsked("kek.show", open && operation === "kek.rotate" ? {} : undefined).reply,
+    useAside("kek.show", open && operation === "kek.rotate" ? {} : undefined).reply,
   );
   const oldest = useOldest(operation === "ca.retire" ? id : undefined);
   return { ca, other: subject?.label, valid, tenant: tenant?.slug, kek, ...oldest };
@@ -82,11 +82,11 @@ const answerOf = <Answer,>(reply: Reply<Answer> | undefined): Answer | undefined
 
 /** Good and held ones of a CA. */
 function useValid(id: string | undefined): number | undefined {
-  const good = useAsked(
+  const good = useAside(
     "cert.list",
     id === undefined ? undefined : { id, status: "good", limit: 1 },
   );
-  const held = useAsked(
+  const held = useAside(
     "cert.list",
     id === undefined ? undefined : { id, status: "held", limit: 1 },
   );

@@ -39,7 +39,7 @@ export function RequestPanel({ id, closeHref }: RequestPanelProps) {
   if (reply.kind !== "answered") {
     return (
       <Panel title="Request for approval" closeHref={closeHref}>
-        <Outcome reply={reply} />
+        <Outcome reply={reply} again={refresh} />
       </Panel>
     );
   }

@@ -32,7 +32,7 @@ export function AuthorityPage({ id }: { readonly id: string }) {
     return (
       <>
         <Heading name="Authority" above={above} />
-        {reply === undefined ? <Waiting /> : <Outcome reply={reply} />}
+        {reply === undefined ? <Waiting /> : <Outcome reply={reply} again={refresh} />}
       </>
     );
   }

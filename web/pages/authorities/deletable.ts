@@ -1,6 +1,6 @@
 /** Why a CA cannot be deleted, as far as that is known before it is asked for. */
 
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { type Ca, caActions } from "./ca.ts";
 import { counted } from "./dependants.ts";
 import { serverNow } from "#web/server-clock.ts";
@@ -10,8 +10,8 @@ export function useWhyNotDeleted(ca: Ca): string | undefined {
   const { id, status } = ca;
   // One that is pending has signed nothing, and one past its end may be deleted with what it had.
   const asks = status !== "pending" && !isPast(ca);
-  const issued = useAsked("cert.list", asks ? { id, limit: 1 } : undefined, ["cert.*"]);
-  const below = useAsked("ca.list", asks ? { parent_id: id, limit: 1 } : undefined, caActions);
+  const issued = useAside("cert.list", asks ? { id, limit: 1 } : undefined, ["cert.*"]);
+  const below = useAside("ca.list", asks ? { parent_id: id, limit: 1 } : undefined, caActions);
   if (ca.predecessor_id !== undefined || ca.successor_id !== undefined) {
     return "It is part of a rollover.";
   }

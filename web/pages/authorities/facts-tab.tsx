@@ -4,7 +4,7 @@ import { Fragment } from "preact";
 import { hrefWith } from "#web/address.ts";
 import { useAddress, useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { Copy, Fingerprint } from "#web/ui/copy.tsx";
 import { List } from "#web/ui/list.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
@@ -142,7 +142,7 @@ interface CountProps {
 }
 
 function Count({ id, status }: CountProps) {
-  const { reply } = useAsked("cert.list", { id, status, limit: 1 }, ["cert.*"]);
+  const { reply } = useAside("cert.list", { id, status, limit: 1 }, ["cert.*"]);
   if (reply?.kind !== "answered") return <span aria-hidden="true">–</span>;
   return <a href={certificatesHref(id, { status })}>{reply.answer.total.toLocaleString("en")}</a>;
 }

@@ -45,7 +45,7 @@ export function TreePage() {
       {reply?.kind === "answered" ? (
         <Tree answer={reply.answer} busy={busy} />
       ) : (
-        <Outcome reply={reply} />
+        <Outcome reply={reply} again={refresh} />
       )}
       <Dialogs onMade={refresh} />
     </>

@@ -2,7 +2,7 @@
 
 import { hrefWith, type QueryChange, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { CaChoice, wordsOf } from "#web/ui/ca-choice.tsx";
 import { type Choice, type Filter, Filters } from "#web/ui/filters.tsx";
 import { serverNow } from "#web/server-clock.ts";
@@ -18,7 +18,7 @@ interface SelectionProps {
 /** The chips above the list. */
 export function Selection({ named }: SelectionProps) {
   const address = useAddress();
-  const { reply } = useAsked("profile.list", {});
+  const { reply } = useAside("profile.list", {});
   const profiles = reply?.kind === "answered" ? reply.answer.items.map(({ name }) => name) : [];
   return (
     <div class="chips">

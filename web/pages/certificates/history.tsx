@@ -20,7 +20,7 @@ export function CertificateEvents({ certificate }: { readonly certificate: Certi
   useLive((event) => event.serial === serial && event.ca_id === ca, refresh);
   if (!right.allowed) return <p class="quiet">{right.reason}</p>;
   if (reply === undefined) return <Waiting />;
-  if (reply.kind !== "answered") return <Outcome reply={reply} />;
+  if (reply.kind !== "answered") return <Outcome reply={reply} again={refresh} />;
   const { items, total } = reply.answer;
   if (items.length === 0) return <p class="quiet">No event names it.</p>;
   return (

@@ -40,7 +40,7 @@ export function CertificatePanel({ caId, serial }: PanelProps) {
   if (certificate === undefined) {
     return (
       <Panel title="Certificate" closeHref={closeHref}>
-        {reply === undefined ? <Waiting /> : <Outcome reply={reply} />}
+        {reply === undefined ? <Waiting /> : <Outcome reply={reply} again={refresh} />}
       </Panel>
     );
   }

@@ -15,12 +15,12 @@ export function Pinning({ certificate }: { readonly certificate: Certificate }) 
   const { ca_id: id, serial } = certificate;
   const { host = hostOf(certificate), port = "443", protocol = "tcp" } = query;
   const members = host === "" ? undefined : { id, serial, host, port, protocol };
-  const { reply } = useAsked("dns.tlsa", members);
+  const { reply, refresh } = useAsked("dns.tlsa", members);
   return (
     <>
       <PinningForm key={`${host} ${port} ${protocol}`} place={{ host, port, protocol }} />
       {members !== undefined && reply === undefined && <Waiting />}
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={refresh} />
       {members !== undefined && reply?.kind === "answered" && (
         <>
           <p class="quiet small">

@@ -5,7 +5,7 @@ import { hrefOf, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Gates } from "#web/ui/action.tsx";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
 import { isWithheld, sendable, useGiven } from "#web/ui/given.ts";
 import { Dialog } from "#web/ui/layers.tsx";
@@ -65,7 +65,7 @@ export function RenewDialog({ certificate, onClose }: RenewProps) {
 
 /** Where renewals are guarded, only those of a profile that wants approval wait for it. */
 function TakesTwo({ profile }: { readonly profile: string }) {
-  const { reply } = useAsked("profile.list", {});
+  const { reply } = useAside("profile.list", {});
   if (reply?.kind !== "answered") return null;
   const parks = reply.answer.items.some((one) => one.name === profile && one.require_approval);
   return parks ? <Gates operation="cert.renew" /> : null;

@@ -96,7 +96,7 @@ function AccountPanel({ id }: { readonly id: string }) {
         {reply.kind === "answered" ? (
           <p>There is no account with this id that you may see.</p>
         ) : (
-          <Outcome reply={reply} />
+          <Outcome reply={reply} again={refresh} />
         )}
       </Panel>
     );

@@ -115,7 +115,7 @@ function CredentialPanel({ id }: { readonly id: string }) {
         {reply.kind === "answered" ? (
           <p>There is no credential with this id that you may see.</p>
         ) : (
-          <Outcome reply={reply} />
+          <Outcome reply={reply} again={refresh} />
         )}
       </Panel>
     );

@@ -103,7 +103,7 @@ function OrderPanel({ id }: { readonly id: string }) {
         {reply.kind === "answered" ? (
           <p>There is no order with this id that you may see.</p>
         ) : (
-          <Outcome reply={reply} />
+          <Outcome reply={reply} again={refresh} />
         )}
       </Panel>
     );

@@ -58,7 +58,7 @@ const columns: readonly Column<RowOf<"acme.replace.list">>[] = [
 function PlanPanel({ id }: { readonly id: string }) {
   const { reply, refresh } = useAsked("acme.replace.show", { id }, ["acme.*", "cert.*"]);
   if (reply === undefined) return <Waiting />;
-  if (reply.kind !== "answered") return <Outcome reply={reply} />;
+  if (reply.kind !== "answered") return <Outcome reply={reply} again={refresh} />;
   return <Shown plan={reply.answer} onChange={refresh} />;
 }
 

@@ -21,10 +21,10 @@ interface EventPanelProps {
 export function EventPanel({ seq, closeHref }: EventPanelProps) {
   const number = /^\d{1,15}$/.test(seq) ? Number(seq) : undefined;
   const around = number === undefined ? undefined : { before_seq: number + 2, limit: 3 };
-  const { reply } = useAsked("event.list", around);
+  const { reply, refresh } = useAsked("event.list", around);
   if (number === undefined) return <Missing closeHref={closeHref} />;
   if (reply === undefined) return <Waiting />;
-  if (reply.kind !== "answered") return <Outcome reply={reply} />;
+  if (reply.kind !== "answered") return <Outcome reply={reply} again={refresh} />;
   const { items } = reply.answer;
   const event = items.find((one) => one.seq === number);
   if (event === undefined) return <Missing closeHref={closeHref} />;

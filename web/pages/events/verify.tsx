@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { hrefOf } from "#web/address.ts";
 import { useRight } from "#web/rights.ts";
 import { useSend } from "#web/ui/form.tsx";
-import { Outcome, useAsked, Withheld } from "#web/ui/asked.tsx";
+import { Outcome, useAside, Withheld } from "#web/ui/asked.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { Status } from "#web/ui/status.tsx";
@@ -12,7 +12,7 @@ import { Status } from "#web/ui/status.tsx";
 /** Begins when it is opened. */
 export function VerifyDialog({ onClose }: { readonly onClose: () => void }) {
   const { send, busy, reply } = useSend("event.verify");
-  const newest = useAsked("event.list", { limit: 1 });
+  const newest = useAside("event.list", { limit: 1 });
   const total = newest.reply?.kind === "answered" ? newest.reply.answer.total : undefined;
   const seconds = useSeconds(busy);
   const right = useRight("event.verify");

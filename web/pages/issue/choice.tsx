@@ -49,7 +49,9 @@ export function Chosen({ children }: ChosenProps) {
   const last = useRef<Ca | undefined>(undefined);
   if (named.ca !== undefined) last.current = named.ca;
   if (profiles.reply === undefined) return <Waiting />;
-  if (profiles.reply.kind !== "answered") return <Outcome reply={profiles.reply} />;
+  if (profiles.reply.kind !== "answered") {
+    return <Outcome reply={profiles.reply} again={profiles.refresh} />;
+  }
   if (ca === undefined && operation !== undefined) return <RunOfNoCa />;
   // Drawn anew each time, so that what was newest an hour ago is not taken for it now.
   if (ca === undefined || profile === undefined) return <Pinning profiles={known} />;
@@ -66,7 +68,7 @@ export function Chosen({ children }: ChosenProps) {
   const choice = { ca: chosenCa, profile: chosenProfile, days: daysIn(days), mustStaple, barred };
   return (
     <>
-      <Outcome reply={named.refused} />
+      <Outcome reply={named.refused} again={named.again} />
       {children(choice, faults)}
     </>
   );
@@ -77,7 +79,7 @@ function usePinned(profiles: readonly Profile[]) {
   const address = useAddress();
   const { ca, profile, tenant } = address.query;
   const first = { status: "active", limit: 1, tenant };
-  const { reply } = useAsked("ca.list", ca === undefined ? first : undefined);
+  const { reply, refresh } = useAsked("ca.list", ca === undefined ? first : undefined);
   const newest = reply?.kind === "answered" ? reply.answer.items[0]?.id : undefined;
   const usual = profiles.find(({ name }) => name === "server") ?? profiles[0];
   const pinned = { ca: ca ?? newest, profile: profile ?? usual?.name };
@@ -86,13 +88,13 @@ function usePinned(profiles: readonly Profile[]) {
   useEffect(() => {
     if (isWhole && isNew) visit(hrefWith(address, pinned), { replace: true });
   }, [isWhole, isNew, address]);
-  return reply;
+  return { newest: reply, refresh };
 }
 
 /** Until the address names what is meant; that never comes where there is no CA. */
 function Pinning({ profiles }: { readonly profiles: readonly Profile[] }) {
-  const newest = usePinned(profiles);
-  if (newest?.kind === "refused") return <Outcome reply={newest} />;
+  const { newest, refresh } = usePinned(profiles);
+  if (newest?.kind === "refused") return <Outcome reply={newest} again={refresh} />;
   const isEmpty = newest?.kind === "answered" && newest.answer.items.length === 0;
   return isEmpty ? <NoCa /> : <Waiting />;
 }
@@ -121,7 +123,7 @@ function Unchosen({ named, profile, known }: UnchosenProps) {
   const reasonId = useId();
   return (
     <form onSubmit={(event) => event.preventDefault()}>
-      <Outcome reply={named.refused} />
+      <Outcome reply={named.refused} again={named.again} />
       <CaField ca={named.ca} known={known} reply={undefined} />
       <ProfileField profile={profile} known={known} reply={undefined} />
       <div class="buttons">

@@ -36,7 +36,7 @@ type Issued = Answers["cert.show"];
 
 /** At an address of its own, so that it can be come back to. */
 export function Result({ caId, serial, above }: ResultProps) {
-  const { reply } = useAsked("cert.show", { id: caId, serial }, ["cert.*"]);
+  const { reply, refresh } = useAsked("cert.show", { id: caId, serial }, ["cert.*"]);
   const issuers = useIssuers(caId);
   if (reply?.kind === "answered" && issuers !== undefined) {
     return <Shown issued={reply.answer} issuers={issuers} above={above} />;
@@ -44,7 +44,11 @@ export function Result({ caId, serial, above }: ResultProps) {
   return (
     <>
       <Heading name="Certificate" above={above} />
-      {reply === undefined || reply.kind === "answered" ? <Waiting /> : <Outcome reply={reply} />}
+      {reply === undefined || reply.kind === "answered" ? (
+        <Waiting />
+      ) : (
+        <Outcome reply={reply} again={refresh} />
+      )}
     </>
   );
 }

@@ -97,13 +97,13 @@ interface BlockedPanelProps {
 function BlockedPanel({ fingerprint, id }: BlockedPanelProps) {
   const { query } = useAddress();
   const members = { public_key_sha256: fingerprint || undefined, limit: 500 };
-  const { reply } = useAsked("blocked_key.list", members, ["key.*"]);
+  const { reply, refresh } = useAsked("blocked_key.list", members, ["key.*"]);
   const closeHref = hrefOf(["operations", "blocked"], { ...query, key: undefined });
   if (reply === undefined) return <Waiting />;
   if (reply.kind !== "answered") {
     return (
       <Panel title="Blocked key" closeHref={closeHref}>
-        <Outcome reply={reply} />
+        <Outcome reply={reply} again={refresh} />
       </Panel>
     );
   }

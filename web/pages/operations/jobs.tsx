@@ -29,7 +29,7 @@ export function JobsPart() {
           Look again
         </button>
       </Heading>
-      <Outcome reply={ready.reply} />
+      <Outcome reply={ready.reply} again={ready.refresh} />
       {ready.reply?.kind === "answered" && (
         <dl>
           {Object.entries(ready.reply.answer.components).map(([name, one]) => (
@@ -43,7 +43,7 @@ export function JobsPart() {
         </dl>
       )}
       {list.reply === undefined && <Waiting />}
-      <Outcome reply={list.reply} />
+      <Outcome reply={list.reply} again={list.refresh} />
       {list.reply?.kind === "answered" && (
         <>
           <ClockPause clock={list.reply.answer.clock} />

@@ -49,7 +49,7 @@ function Provider() {
     <section class="card">
       <h2>Provider</h2>
       {reply === undefined && <Waiting />}
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={refresh} />
       {reply?.kind === "answered" && <ProviderFacts hsm={reply.answer} />}
     </section>
   );
@@ -84,7 +84,7 @@ function Kek() {
     <section class="card">
       <h2>Key that seals keys</h2>
       {reply === undefined && <Waiting />}
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={refresh} />
       {kek && <KekFacts kek={kek} />}
       <div class="buttons">
         <Action

@@ -48,7 +48,7 @@ export function PreflightPart() {
         </Action>
       </Heading>
       {reply === undefined && <Waiting />}
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={refresh} />
       {report && <Found report={report} />}
     </>
   );

@@ -19,7 +19,7 @@ export function SettingsPart() {
   const address = useAddress();
   const defaults = address.query.defaults === "true";
   const { q = "" } = address.query;
-  const { reply } = useAsked("config.show", { defaults }, ["config.*"]);
+  const { reply, refresh } = useAsked("config.show", { defaults }, ["config.*"]);
   const settings = reply?.kind === "answered" ? reply.answer.settings : [];
   const shown = settings.filter(({ path }) => path.includes(q.trim()));
   return (
@@ -48,7 +48,7 @@ export function SettingsPart() {
       </Heading>
       <Limits />
       {reply === undefined && <Waiting />}
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={refresh} />
       {reply?.kind === "answered" && (
         <>
           <div class="scroll">

@@ -95,7 +95,7 @@ function ApiTokenPanel({ id }: { readonly id: string }) {
         {reply.kind === "answered" ? (
           <p>It is not among the newest 500 that you may see.</p>
         ) : (
-          <Outcome reply={reply} />
+          <Outcome reply={reply} again={refresh} />
         )}
       </Panel>
     );

@@ -8,7 +8,7 @@ import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { useRight } from "#web/rights.ts";
 import { sizeFault } from "#web/file-size.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { useAside } from "#web/ui/asked.tsx";
 import { CheckField, ChoiceField, sameWords, TextField } from "#web/ui/fields.tsx";
 import { Field, SendForm, useSend } from "#web/ui/form.tsx";
 import { membersOf, type Order, orderIn, queryOf, serialsIn } from "./order.ts";
@@ -203,7 +203,7 @@ interface ProfileFieldProps {
 
 /** Those in force; a link may name another, of certificates of before. */
 function ProfileField({ value, reply, onChange }: ProfileFieldProps) {
-  const asked = useAsked("profile.list", {});
+  const asked = useAside("profile.list", {});
   const profiles = asked.reply?.kind === "answered" ? asked.reply.answer.items : [];
   const names = profiles.map(({ name }) => name);
   const others = value === "" || names.includes(value) ? [] : [value];
