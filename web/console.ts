@@ -79,13 +79,13 @@ export function useBackAgain(waits: boolean, again: () => void): void {
 }
 
 /**
- * Calls back when events come that `concerns`, when some may have been missed, and when this page
- * has changed something itself; many at a time are one call, at most twice a second. Whoever may
- * not read events is called back from time to time, while the window is seen.
+ * Calls back when events come that `concerns` or some may have been missed (`heard`), and when this
+ * page has changed something itself (`own`); many at a time are one call, at most twice a second.
+ * Whoever may not read events is called back from time to time, while the window is seen.
  */
 export function useLive(
   concerns: ((event: FeedEvent) => boolean) | undefined,
-  onChange: (why: "changed" | "polled") => void,
+  onChange: (why: "heard" | "own" | "polled") => void,
 ): void {
   const { feed } = useConsole();
   const latest = useRef({ concerns, onChange });
@@ -95,7 +95,7 @@ export function useLive(
     const soon = () => {
       timer ??= setTimeout(() => {
         timer = undefined;
-        latest.current.onChange("changed");
+        latest.current.onChange("heard");
       }, 500);
     };
     const leave = feed.listen({
@@ -105,10 +105,10 @@ export function useLive(
       },
       onGap: soon,
     });
-    const tell = (why: "changed" | "polled") => {
+    const tell = (why: "own" | "polled") => {
       if (latest.current.concerns !== undefined) latest.current.onChange(why);
     };
-    const own = () => tell("changed");
+    const own = () => tell("own");
     const unfed = () => {
       if (feed.state === "off" && !document.hidden) tell("polled");
     };

@@ -33,7 +33,14 @@ export async function inventory(
     ]) {
       row(String(name), await timed(instance, `${path}/revoked?${query}`));
     }
-    row("usage of the tenant", await timed(instance, "/api/tenants/default/usage"));
+    for (const [name, asked] of [
+      ["usage of the tenant", "/api/tenants/default/usage"],
+      ["counts by status and by time left", "/api/inventory/certificates"],
+      ["expiring, the first", "/api/monitor/expiring?limit=1"],
+      ["lists of revocations", "/api/crls?limit=500"],
+    ]) {
+      row(String(name), await timed(instance, String(asked)));
+    }
     const begun = performance.now();
     await instance.admin("POST", `${path}/rotate`, {});
     row("rotate", `${(performance.now() - begun).toFixed(0)} ms`);
@@ -64,6 +71,8 @@ async function ask(instance: Instance, path: string, last: Made): Promise<void> 
     ["by name, no match", "q=nowhere.example"],
     ["by name, every row matches", "q=example"],
     ["by profile", "profile=server"],
+    ["by requester, none", "requested_by=nobody"],
+    ["by its own digest, none", `certificate_sha256=${"0".repeat(64)}`],
     ["good ones", "status=good"],
     ["revoked ones", "status=revoked"],
     ["expiring tomorrow", `expires_before=${new Date(Date.now() + 86_400_000).toISOString()}`],

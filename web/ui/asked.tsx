@@ -8,6 +8,7 @@ import { namesIn, type Operation, operations, routeOf } from "#operations";
 import { ask, noAnswer, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { actionsIn, useBackAgain, useConsole, useLive } from "#web/console.ts";
+import { Pace } from "#web/pace.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { type Heard, heard } from "#web/stale.ts";
 import { Copy } from "./copy.tsx";
@@ -39,16 +40,23 @@ export function useAsked<Name extends keyof Answers>(
   const [busy, setBusy] = useState(true);
   const [round, setRound] = useState(0);
   const refresh = useCallback(() => setRound((count) => count + 1), []);
-  useLive(live.length === 0 ? undefined : actionsIn(live), refresh);
+  const pace = useMemo(() => new Pace(refresh), [refresh]);
+  useEffect(() => () => pace.stop(), [pace]);
+  // Whoever has done something waits for what came of it, and not for an answer of before.
+  useLive(live.length === 0 ? undefined : actionsIn(live), (why) =>
+    why === "own" ? refresh() : pace.hear(),
+  );
   const key = JSON.stringify(members);
   const subject = subjectOf(name, members);
   const withheld = useWithheld(name);
   useEffect(() => {
     if (members === undefined || withheld !== undefined) return;
     const stop = new AbortController();
+    const over = pace.begin();
     setBusy(true);
     void replied(ask(name, members, credential, stop.signal)).then((come) => {
       if (stop.signal.aborted) return;
+      over();
       setKnown((before) => ({ ...heard(before, key, come), subject }));
       setBusy(false);
     });
