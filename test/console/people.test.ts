@@ -23,6 +23,12 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => world?.stop());
 
+const mint = (name: string) =>
+  world.instance.admin<{ readonly id: string; readonly secret: string }>("POST", "/api/tokens", {
+    name,
+    roles: ["issuer"],
+  });
+
 const asked = (secret: string) =>
   world.instance.fetch("/api/me", { headers: { authorization: `Token ${secret}` } });
 
@@ -66,6 +72,37 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByRole("button", { name: "Revoke deploy bot" }).click();
     await page.getByText("It is revoked.").waitFor();
     expect((await asked(secret)).status).toBe(401);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("revoke an API token that is older than any page of the list reaches", async () => {
+    const oldest = await mint("the oldest");
+    for (const name of ["a newer one", "the newest"]) await mint(name);
+    const { page, complaints, close } = await world.root("/console/");
+    // As where a page held one.
+    let broken = true;
+    await page.route(/\/api\/tokens\?/, async (route) => {
+      const url = new URL(route.request().url());
+      const refused = { error: "It broke.", code: "internal" };
+      if (broken && url.searchParams.has("cursor")) {
+        return await route.fulfill({ status: 500, json: refused });
+      }
+      url.searchParams.set("limit", "1");
+      await route.continue({ url: url.href });
+    });
+    await page.goto(`${world.origin}/console/people/tokens/${oldest.id}?dialog=revoke`);
+    const panel = page.getByRole("complementary");
+    await panel.getByText("It broke.").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    broken = false;
+    await panel.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("button", { name: "Revoke the oldest" }).click();
+    await panel.getByText("It is revoked.").waitFor();
+    expect((await asked(oldest.secret)).status).toBe(401);
+    await page.goto(`${world.origin}/console/people/tokens/${crypto.randomUUID()}`);
+    await panel.getByText("It is not among those that you may see.").waitFor();
+    await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

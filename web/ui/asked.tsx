@@ -1,29 +1,20 @@
 /** Asks an operation and shows what it answers: waiting, refused with the reason, or the answer. */
 
 import type { ComponentChildren } from "preact";
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { grantGives, grantRoles } from "#core/access/roles.ts";
 import { namesIn, type Operation, operations, routeOf } from "#operations";
-import { ask, noAnswer, type Parked, type Refusal, type Reply, replied } from "#web/api.ts";
+import { ask, type Credential, type Parked, type Refusal, type Reply } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
-import { actionsIn, useBackAgain, useConsole, useLive } from "#web/console.ts";
-import { Pace } from "#web/pace.ts";
+import { useConsole } from "#web/console.ts";
 import { rightByRoles } from "#web/rights.ts";
-import { type Heard, heard } from "#web/stale.ts";
+import { type Answering, useAnswer } from "./answer.ts";
 import { Copy } from "./copy.tsx";
 import { sentenceOf } from "./faults.ts";
 
-export interface Asking<Name extends keyof Answers> {
-  /**
-   * What came last; it stays while the same or another selection is asked for, so that nothing
-   * jumps, and an answer stays where asking the same again fails: the frame says so. Nothing stays
-   * of another thing: whoever approves or revokes acts on what they read.
-   */
-  readonly reply: Reply<Answers[Name]> | undefined;
-  readonly busy: boolean;
-  readonly refresh: () => void;
-}
+/** What an operation is asked for, and what came. */
+export type Asking<Name extends keyof Answers> = Answering<Answers[Name]>;
 
 /**
  * Asks nothing that roles alone can allow and the caller's do not: that is known beforehand. Else
@@ -35,46 +26,15 @@ export function useAsked<Name extends keyof Answers>(
   members: Questions[Name] | undefined,
   live: readonly string[] = [],
 ): Asking<Name> {
-  const { credential, stale } = useConsole();
-  const [known, setKnown] = useState<Known<Answers[Name]>>();
-  const [busy, setBusy] = useState(true);
-  const [round, setRound] = useState(0);
-  const refresh = useCallback(() => setRound((count) => count + 1), []);
-  const pace = useMemo(() => new Pace(refresh), [refresh]);
-  useEffect(() => () => pace.stop(), [pace]);
-  // Whoever has done something waits for what came of it, and not for an answer of before.
-  useLive(live.length === 0 ? undefined : actionsIn(live), (why) =>
-    why === "own" ? refresh() : pace.hear(),
-  );
-  const key = JSON.stringify(members);
-  const subject = subjectOf(name, members);
   const withheld = useWithheld(name);
-  useEffect(() => {
-    if (members === undefined || withheld !== undefined) return;
-    const stop = new AbortController();
-    const over = pace.begin();
-    setBusy(true);
-    void replied(ask(name, members, credential, stop.signal)).then((come) => {
-      if (stop.signal.aborted) return;
-      over();
-      setKnown((before) => ({ ...heard(before, key, come), subject }));
-      setBusy(false);
-    });
-    return () => stop.abort();
-    // `key` stands for the members: a caller builds a new object each time it draws.
-  }, [name, key, credential, round, withheld]);
-  // What was not answered at all is asked for again as soon as the server is back.
-  const isUnanswered =
-    known?.stale?.code === noAnswer.code ||
-    (known?.reply.kind === "refused" && known.reply.refusal.code === noAnswer.code);
-  useBackAgain(isUnanswered, refresh);
-  const refusal = known?.stale;
-  useEffect(
-    () => (refusal === undefined ? undefined : stale.add({ refusal, again: refresh })),
-    [refusal, refresh, stale],
-  );
-  if (withheld !== undefined) return { reply: withheld, busy: false, refresh };
-  return { reply: known?.subject === subject ? known?.reply : undefined, busy, refresh };
+  const isAsked = members !== undefined && withheld === undefined;
+  const question = isAsked && {
+    key: JSON.stringify([name, members]),
+    subject: subjectOf(name, members),
+    asked: (credential: Credential, signal: AbortSignal) => ask(name, members, credential, signal),
+  };
+  const answering = useAnswer(question || undefined, live);
+  return withheld === undefined ? answering : { ...answering, reply: withheld, busy: false };
 }
 
 /**
@@ -99,14 +59,8 @@ export function useAside<Name extends keyof Answers>(
 /** True where the next attempt may be answered: the question was not at fault. */
 const passes = ({ status }: Refusal): boolean => status === 0 || status === 429 || status >= 500;
 
-interface Known<Answer> extends Heard<Answer> {
-  /** What the reply is about. */
-  readonly subject: string | undefined;
-}
-
-/** What a question is about, as against which rows of it are wanted; undefined is about nothing. */
-function subjectOf(name: keyof Answers, members: object | undefined): string | undefined {
-  if (members === undefined) return undefined;
+/** What a question is about, as against which rows of it are wanted. */
+function subjectOf(name: keyof Answers, members: object): string {
   const naming = new Set([...namesIn(routeOf(name).path), ...namingMembers]);
   return JSON.stringify(Object.entries(members).filter(([member]) => naming.has(member)));
 }

@@ -1,7 +1,8 @@
 /** Every CA that the caller may see, however many there are: one page of the list after another. */
 
 import type { Answers, Questions } from "#api/answers.ts";
-import { ask, type Credential, type Reply, replied } from "#web/api.ts";
+import type { Credential, Reply } from "#web/api.ts";
+import { listPages, rowsMax } from "./list-pages.ts";
 
 export type CaPage = Answers["ca.list"];
 
@@ -9,21 +10,11 @@ export type CaPage = Answers["ca.list"];
  * The pages as they come, newest CA first. Where one cannot be had its refusal is the last thing
  * given.
  */
-export async function* caPages(
+export const caPages = (
   members: Omit<Questions["ca.list"], "limit" | "cursor">,
   credential: Credential,
   signal: AbortSignal,
-): AsyncGenerator<Reply<CaPage>, undefined> {
-  for (let cursor: string | undefined, more = true; more; ) {
-    const asked = { ...members, limit: casMax, cursor };
-    const reply = await replied(ask("ca.list", asked, credential, signal));
-    if (signal.aborted) return undefined;
-    yield reply;
-    more = reply.kind === "answered" && reply.answer.has_more;
-    if (reply.kind === "answered") cursor = reply.answer.next_cursor;
-  }
-  return undefined;
-}
+): AsyncGenerator<Reply<CaPage>, undefined> => listPages("ca.list", members, credential, signal);
 
 /** One page of the interface. */
-export const casMax = 500;
+export const casMax = rowsMax;

@@ -8,6 +8,7 @@ import { useAddress, useConsole } from "#web/console.ts";
 import { secretOf, WaitingSecrets } from "#web/pages/approvals/api-token-secret.tsx";
 import { mayEverywhere } from "#web/rights.ts";
 import { Action } from "#web/ui/action.tsx";
+import { useAnswer } from "#web/ui/answer.ts";
 import { Confirm } from "#web/ui/confirm.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
@@ -17,9 +18,10 @@ import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Dialog, Panel, useDialog } from "#web/ui/layers.tsx";
 import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { foundRow, listPages } from "#web/ui/list-pages.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Distance, Time } from "#web/ui/time.tsx";
-import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
+import { Outcome, Waiting } from "#web/ui/asked.tsx";
 import { TenantField } from "#web/ui/tenant-field.tsx";
 import { useOnlyTenant } from "#web/ui/tenants.ts";
 import { serverNow } from "#web/server-clock.ts";
@@ -82,26 +84,37 @@ function stateOf({ revoked, expires_at }: ApiToken): string {
   return over ? "expired" : "active";
 }
 
-/** One token: found on the pages of the list, which has no look-up by id. */
+/** One token, however old it is. */
 function ApiTokenPanel({ id }: { readonly id: string }) {
   const address = useAddress();
-  const { reply, refresh } = useAsked("token.list", { limit: 500 }, ["token.*"]);
+  const { reply, refresh } = useApiToken(id);
   const closeHref = hrefOf(["people", "tokens"], address.query);
   if (reply === undefined) return <Waiting />;
-  const row = reply.kind === "answered" && reply.answer.items.find((one) => one.id === id);
-  if (!row) {
-    return (
-      <Panel title="No such API token" closeHref={closeHref}>
-        {reply.kind === "answered" ? (
-          <p>It is not among the newest 500 that you may see.</p>
-        ) : (
-          <Outcome reply={reply} again={refresh} />
-        )}
-      </Panel>
-    );
+  if (reply.kind === "answered" && reply.answer !== undefined) {
+    return <Shown row={reply.answer} closeHref={closeHref} onChange={refresh} />;
   }
-  return <Shown row={row} closeHref={closeHref} onChange={refresh} />;
+  return (
+    <Panel title="No such API token" closeHref={closeHref}>
+      {reply.kind === "answered" && <p>It is not among those that you may see.</p>}
+      <Outcome reply={reply} again={refresh} />
+    </Panel>
+  );
 }
+
+/** Found on the pages of the list, which has no look-up by id; undefined until it is known. */
+const useApiToken = (id: string) =>
+  useAnswer(
+    {
+      key: id,
+      subject: id,
+      asked: (credential, signal) =>
+        foundRow<"token.list">(
+          listPages("token.list", {}, credential, signal),
+          (row) => row.id === id,
+        ),
+    },
+    ["token.*"],
+  );
 
 interface ShownProps {
   readonly row: ApiToken;
