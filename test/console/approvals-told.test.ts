@@ -12,6 +12,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { issueFor, makeCaAt } from "#test/support/instances/listed-cas.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
@@ -26,7 +27,10 @@ beforeAll(async () => {
   world = await ConsoleWorld.start({
     server: { port, public_url: origin },
     auth: { webauthn },
-    approvals: { enabled: true, thresholds: { "revocation.bulk": 1, "ca.rotate": 1 } },
+    approvals: {
+      enabled: true,
+      thresholds: { "revocation.bulk": 1, "ca.rotate": 1, "ca.retire": 1 },
+    },
   });
   ca = await makeCas(world);
   const csr = await newCsr(world.instance.home, "www.example.com");
@@ -137,6 +141,33 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
       wraps: getComputedStyle(element).whiteSpace,
     }));
     expect({ clipped, wraps }).toEqual({ clipped: false, wraps: "normal" });
+    await decide(id, "reject");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("names no key as the oldest of a lineage of which one could not be read", async () => {
+    const root = await makeCaAt(world.instance, "/api/ca/init-root", "long-root");
+    const below = `/api/ca/${root.id}/issue-intermediate`;
+    const oldest = await makeCaAt(world.instance, below, "first-key");
+    await issueFor(world.instance, oldest, "chained.example.com");
+    for (const new_label of ["second-key", "third-key"]) {
+      await decide(await parked(`/api/ca/${oldest.id}/rotate`, { new_label }), "approve");
+    }
+    const id = await parked(`/api/ca/${oldest.id}/retire`, { force: true });
+    const { page, complaints, close } = await world.root("/console/");
+    const broken = { status: 503, json: { error: "It broke.", code: "overloaded" } };
+    const asked = `**/api/ca/${oldest.id}/rotation`;
+    await page.route(asked, (route) => route.fulfill(broken));
+    await page.goto(`${world.origin}/console/approvals/${id}`);
+    await page.getByText("Not all that belongs here could be read. It broke.").waitFor();
+    await page.getByRole("rowheader", { name: "Oldest superseded key of" }).waitFor();
+    expect(await page.getByRole("rowheader", { name: "second-key" }).count()).toBe(0);
+    await page.unroute(asked);
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("rowheader", { name: "first-key" }).waitFor();
+    await page.getByRole("cell", { name: "1 valid" }).waitFor();
+    await expectAccessible(page);
     await decide(id, "reject");
     expect(complaints).toEqual([]);
     await close();

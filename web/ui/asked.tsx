@@ -45,7 +45,12 @@ export function useAside<Name extends keyof Answers>(
   ...asked: Parameters<typeof useAsked<Name>>
 ): Asking<Name> {
   const asking = useAsked(...asked);
-  const { reply, refresh } = asking;
+  useMissing(asking);
+  return asking;
+}
+
+/** Has the frame say what could not be had at all, where asking again may help. */
+export function useMissing({ reply, refresh }: Answering<unknown>): void {
   const { stale } = useConsole();
   const refusal = reply?.kind === "refused" && passes(reply.refusal) ? reply.refusal : undefined;
   useEffect(
@@ -53,7 +58,6 @@ export function useAside<Name extends keyof Answers>(
       refusal === undefined ? undefined : stale.add({ refusal, again: refresh, isMissing: true }),
     [refusal, refresh, stale],
   );
-  return asking;
 }
 
 /** True where the next attempt may be answered: the question was not at fault. */

@@ -1,10 +1,10 @@
 /** The difference a request makes, beside how things are now while it can still be decided. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { ask, type Credential, type Reply, replied } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
-import { useAside } from "#web/ui/asked.tsx";
+import { useAnswer } from "#web/ui/answer.ts";
+import { useAside, useMissing } from "#web/ui/asked.tsx";
 import { isTenant } from "#web/ui/tenants.ts";
 import { Value } from "#web/ui/value.tsx";
 import { changesOf, type Now } from "./difference.ts";
@@ -96,39 +96,33 @@ function useValid(id: string | undefined): number | undefined {
 
 /** The key that retirement would meet: the oldest superseded one of the CA's lineage. */
 function useOldest(id: string | undefined): Pick<Now, "oldest" | "outstanding"> {
-  const { credential } = useConsole();
-  const [known, setKnown] = useState<OfCa>();
-  useEffect(() => {
-    if (id === undefined) return;
-    const stop = new AbortController();
-    void oldestOf(id, credential, stop.signal).then((come) => {
-      if (!stop.signal.aborted) setKnown({ id, found: come });
-    });
-    return () => stop.abort();
-  }, [id, credential]);
-  return id !== undefined && known?.id === id ? known.found : {};
+  const answering = useAnswer(
+    id === undefined
+      ? undefined
+      : { key: id, subject: id, asked: (credential, signal) => oldestOf(id, credential, signal) },
+  );
+  useMissing(answering);
+  return answerOf(answering.reply) ?? {};
 }
 
-interface OfCa {
-  readonly id: string;
-  readonly found: Pick<Now, "oldest" | "outstanding">;
-}
-
+/** Nothing where one key of the lineage cannot be read: it might be the oldest. */
 async function oldestOf(
   id: string,
   credential: Credential,
   signal: AbortSignal,
-): Promise<Pick<Now, "oldest" | "outstanding">> {
-  const rotationOf = async (one: string): Promise<Answers["ca.rotation"] | undefined> =>
-    answerOf(await replied(ask("ca.rotation", { id: one }, credential, signal)));
+): Promise<Reply<Pick<Now, "oldest" | "outstanding">>> {
   let oldest: Pick<Now, "oldest" | "outstanding"> = {};
-  let rotation = await rotationOf(id);
-  for (let keys = 0; rotation !== undefined && keys < keysMax; keys++) {
-    const { ca, predecessor, outstanding_leaves: outstanding } = rotation;
+  let next: string | undefined = id;
+  for (let keys = 0; next !== undefined && keys < keysMax; keys++) {
+    const rotation: Reply<Answers["ca.rotation"]> = await replied(
+      ask("ca.rotation", { id: next }, credential, signal),
+    );
+    if (rotation.kind !== "answered") return rotation;
+    const { ca, outstanding_leaves: outstanding } = rotation.answer;
     if (ca.status === "superseded") oldest = { oldest: ca.label, outstanding };
-    rotation = predecessor && (await rotationOf(predecessor.id));
+    next = rotation.answer.predecessor?.id;
   }
-  return oldest;
+  return { kind: "answered", answer: oldest };
 }
 
 /** More keys than any lineage has seen. */
