@@ -1,44 +1,22 @@
-/** Which requests for approval the caller may decide on, as far as the console can know. */
+/** What waits for the caller's decision: how many there are, as the server says, and where. */
 
-import type { Answers } from "#api/answers.ts";
+import { type Address, hrefOf } from "./address.ts";
 import { type Asking, useAsked } from "#web/ui/asked.tsx";
-import { type Console, useConsole } from "./console.ts";
+import { useConsole } from "./console.ts";
 import { rightByRoles } from "./rights.ts";
 
-type Approval = Answers["approval.list"]["items"][number];
-type Known = Pick<Console, "caller" | "tenants">;
-
-/** Why the state of the request keeps the caller from approving it; undefined where it does not. */
-export function whyNotApproved(
-  { caller }: Pick<Console, "caller">,
-  { status, requested_by, decisions }: Pick<Approval, "status" | "requested_by" | "decisions">,
-): string | undefined {
-  if (status !== "pending") return `It is ${status}.`;
-  if (requested_by === caller.sub) return "You made it: somebody else must approve.";
-  const decided = decisions.some(({ approver }) => approver === caller.sub);
-  return decided ? "You have decided it." : undefined;
-}
-
-/** Those that wait for the caller among others. */
-export function decidableIn(known: Known, approvals: readonly Approval[]): readonly Approval[] {
-  return approvals.filter(
-    (one) =>
-      whyNotApproved(known, one) === undefined &&
-      rightByRoles(known, "approval.approve", { tenantId: one.tenant_id }).allowed,
-  );
-}
-
-/** Pending requests of the chosen tenant; nothing is asked for whoever can decide on none. */
-export function usePending(live: readonly string[]): Asking<"approval.list"> {
+/**
+ * Asks for those of the chosen tenant: `total` says how many they are. Nothing is asked for whoever
+ * can decide on none.
+ */
+export function useDecidable(live: readonly string[]): Asking<"approval.list"> {
   const known = useConsole();
   const { tenant } = known.address.query;
   const may = rightByRoles(known, "approval.approve").allowed;
-  const members = may ? { status: "pending", tenant, limit: pendingMax } : undefined;
+  const members = may ? { decidable: true, tenant, limit: 1 } : undefined;
   return useAsked("approval.list", members, live);
 }
 
-/** How many that are, in words where not all were looked at. */
-export const countWords = (count: number, isAll: boolean): string =>
-  isAll ? count.toLocaleString("en") : `${count.toLocaleString("en")}+`;
-
-const pendingMax = 100;
+/** The part of the page of approvals that lists them. */
+export const inboxHref = ({ tenant }: Address["query"]): string =>
+  hrefOf(["approvals"], { decidable: true, tenant });

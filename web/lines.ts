@@ -48,7 +48,9 @@ export function revokeLine({ query }: Address): string {
 /** The open request, or the list. */
 export function approvalsLine({ path: [, id], query }: Address): string {
   if (id !== undefined) return `pkid approvals show ${word(id)}`;
-  return withFlags("pkid approvals list", query, ["status", "class", "tenant"]);
+  const list = "pkid approvals list";
+  if (query.decidable !== "true") return withFlags(list, query, ["status", "class", "tenant"]);
+  return withFlags(`${list} --decidable`, query, ["class", "tenant"]);
 }
 
 /** The filters the command has; it cannot be told of a result or a request. */

@@ -104,7 +104,7 @@ export function approvalHandlers(deps: Deps) {
 
 const approvalListMembers = listMembers(approvalShape);
 
-function approvalList({ store, enabled, guarded }: Deps) {
+function approvalList({ store, approvals, enabled, guarded }: Deps) {
   return operation({
     summary: "Requests for approval the caller may read or has made, newest first.",
     target: noTarget,
@@ -113,6 +113,8 @@ function approvalList({ store, enabled, guarded }: Deps) {
       class: optional(oneOf(approvalClasses)),
       // Only what the caller has asked for.
       mine: otherwise(flag(), false),
+      // Only what an approval of the caller would be taken for now.
+      decidable: otherwise(flag(), false),
       tenant: optional(text({ max: 64 })),
       ...pageFields,
     },
@@ -127,16 +129,19 @@ function approvalList({ store, enabled, guarded }: Deps) {
       const filter = {
         person,
         mine: call.input.mine,
+        decidable: call.input.decidable,
         status: call.input.status,
         operationClass: call.input.class,
         tenant: await readableTenant(store, call.input.tenant, reach),
       };
+      const decidableBy = call.input.decidable ? approvals.decider(call) : undefined;
       const list = await pageOf(
         "approval.list",
         { ...call, reach },
         filter,
         approvalJson,
-        (limit, after) => store.read.approvals.page({ ...filter, reach }, limit, after),
+        (limit, after) =>
+          store.read.approvals.page({ ...filter, decidableBy, reach }, limit, after),
       );
       return { ...list, enabled, guarded };
     },

@@ -143,6 +143,10 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await page.getByRole("status").getByText("202").waitFor();
     await page.locator("pre").getByText("pending_approval").waitFor();
     await page.getByRole("link", { name: /waiting for your approval/ }).click();
+    // Others decide on it: it waits in no inbox of its maker's.
+    await page.getByRole("row", { name: /told-root/ }).waitFor();
+    expect(await page.getByRole("link", { name: /tried/ }).count()).toBe(0);
+    await page.getByRole("link", { name: "Mine" }).click();
     await page.getByRole("link", { name: /tried/ }).waitFor();
     expect(complaints).toEqual([]);
     await close();

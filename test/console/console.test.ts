@@ -196,6 +196,7 @@ describe("the command lines of the footer", () => {
     "/console/certificates/x/1",
     "/console/authorities/x",
     "/console/approvals?status=pending",
+    "/console/approvals?decidable=true",
     "/console/approvals/x",
     "/console/people/grants?ca=x",
     ...["credentials", "accounts", "orders", "replacements"].map(

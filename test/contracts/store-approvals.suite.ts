@@ -2,9 +2,11 @@
 
 import { expect, test } from "bun:test";
 
+import { approvalClasses } from "#core/approvals/classes.ts";
 import { tenantId } from "#core/ids.ts";
 import { addSeconds, instant } from "#core/time.ts";
-import type { ApprovalRecord } from "#domain/approvals/store.ts";
+import { isDecidable } from "#domain/approvals/deciding.ts";
+import type { ApprovalRecord, Decider, Decision } from "#domain/approvals/store.ts";
 import type { Store } from "#domain/store.ts";
 import { somebody } from "#test/support/worlds/governed-world.ts";
 import { only } from "#test/support/stores/reach.ts";
@@ -192,6 +194,58 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(rest.items.map(({ id }) => id)).toEqual([first.id]);
   });
 
+  /** Requests of every state and maker, some of them decided, in the order they were made. */
+  const insertDecided = async (deciders: readonly Person[]): Promise<readonly ApprovalRecord[]> => {
+    const { store, home } = given();
+    const stored: ApprovalRecord[] = [];
+    for (const [at, [facts, decided]] of decidedCases(home, deciders).entries()) {
+      const one = request({ createdAt: addSeconds(noon, at), ...facts });
+      await insert(one);
+      const decisions = decided.map(approvalOf);
+      for (const decision of decisions) {
+        await store.atomically((tx) => tx.approvals.decide(one.id, decision));
+      }
+      stored.push({ ...one, decisions });
+    }
+    return stored;
+  };
+
+  test("lists for who decides hold what the rule of decisions allows", async () => {
+    const { store, home } = given();
+    const deciders = [...decidersIn(home), maker(home).person];
+    const stored = await insertDecided(deciders);
+    const ids = new Set(stored.map(({ id }) => id));
+    for (const person of deciders) {
+      for (const reach of ["platform", only([tenantId(home)]), only([])] as const) {
+        for (const classes of [["ca.create"], approvalClasses, []] as const) {
+          const decidableBy: Decider = { person, reach, classes, now: noon };
+          const filter = { reach: "platform", person, decidableBy } as const;
+          const { items } = await store.read.approvals.page(filter, 500);
+          const expected = stored.filter((one) => isDecidable(one, decidableBy)).toReversed();
+          // Stores may be shared: what others have put there is left out.
+          const found = items.map(({ id }) => id).filter((id) => ids.has(id));
+          expect(found).toEqual(expected.map(({ id }) => id));
+        }
+      }
+    }
+  });
+
+  test("lists for who decides count beyond a page", async () => {
+    const { store, home } = given();
+    const [person = maker(home).person, ...others] = decidersIn(home);
+    const reach = only([tenantId(home)]);
+    const decidableBy: Decider = { person, reach, classes: approvalClasses, now: noon };
+    const stored = await insertDecided([person, ...others]);
+    const expected = stored.filter((one) => isDecidable(one, decidableBy)).toReversed();
+    expect(expected.length).toBeGreaterThan(5);
+    const filter = { reach: "platform", person, decidableBy } as const;
+    const top = await store.read.approvals.page(filter, 1);
+    expect(top).toMatchObject({ items: [{ id: expected[0]?.id }], total: expected.length });
+    const rest = await store.read.approvals.page(filter, 500, top.next);
+    expect(rest.total).toBe(expected.length);
+    expect(rest.items.map(({ id }) => id)).toEqual(expected.slice(1).map(({ id }) => id));
+  });
+
   test("lists do not carry what is executed, nor endless details", async () => {
     const { store, home } = given();
     const serials = Array.from({ length: 5000 }, (_, at) => `1234567890${at}`);
@@ -220,3 +274,45 @@ export function approvalContract(given: () => { store: Store; home: string }): v
     expect(await store.atomically((tx) => tx.approvals.abandoned(later.id))).toBe(false);
   });
 }
+
+/** People with and without addresses; two share one, and two a subject. */
+function decidersIn(home: string): readonly Person[] {
+  const plain = personNamed(`plain-${home}`);
+  const addressed = personNamed(`addressed-${home}`, `addressed-${home}@x.test`);
+  return [
+    plain,
+    addressed,
+    personNamed(`renamed-${home}`, addressed.address),
+    { ...plain, voucher: "ldap", issuer: "" },
+  ];
+}
+
+/** What is special about a request, and who has approved it. */
+function decidedCases(
+  home: string,
+  deciders: readonly Person[],
+): readonly (readonly [Partial<ApprovalRecord>, readonly Person[]])[] {
+  return [
+    [{}, []],
+    [{ tenant: undefined }, []],
+    [{ tenant: tenantId(`${home}-other`) }, []],
+    [{ operationClass: "kek.rotate" }, []],
+    [{ expiresAt: noon }, []],
+    [{ expiresAt: instant(noon + 1) }, []],
+    [{ status: "expired" }, []],
+    [{ status: "executed" }, []],
+    ...deciders.map((person) => [{ maker: somebody(person.subject, [], { person }) }, []] as const),
+    ...deciders.map((person) => [{}, [person]] as const),
+    [{}, [personNamed(`somebody-${home}`), ...deciders.slice(1, 2)]],
+  ];
+}
+
+const approvalOf = (person: Person): Decision => ({
+  id: crypto.randomUUID(),
+  approver: person.subject,
+  approverName: "",
+  person,
+  decision: "approve",
+  comment: "",
+  createdAt: noon,
+});

@@ -60,6 +60,12 @@ test("a root waits for root, who reads what will be executed, and is made once",
   const [{ id }] = (await asRoot("GET", "/api/approvals?status=pending")).items;
   const shown = await instance.cli("approvals", "show", id);
   expect(shown.stdout).toContain('"label": "root"');
+  expect(await asRoot("GET", "/api/approvals?decidable=true&limit=1")).toMatchObject({
+    items: [{ id }],
+    total: 1,
+  });
+  const waiting = await instance.cli("approvals", "list", "--decidable", "--json");
+  expect(JSON.parse(waiting.stdout)).toMatchObject({ items: [], total: 0 });
   const own = await instance.cli("approvals", "approve", id);
   expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining("self_approval") });
   const approved = await asRoot("POST", `/api/approvals/${id}/approve`);

@@ -29,6 +29,7 @@ const lines = [
   ["/revoke",                                  "pkid revoke bulk --help"],
   ["/revoke?ca=issuing&pattern=www&reason=superseded&all=true&profile=", "pkid revoke bulk --dry-run --ca issuing --pattern www --reason superseded --all"],
   ["/approvals?status=pending",                "pkid approvals list --status pending"],
+  ["/approvals?decidable=true&class=ca.create", "pkid approvals list --decidable --class ca.create"],
   [`/approvals/${id}?status=pending`,          `pkid approvals show ${id}`],
   ["/events",                                  "pkid audit list"],
   ["/events?ca=issuing&action=cert.issue&from=2030-01-01&to=2030-01-31", "pkid audit list --action cert.issue --ca issuing --since 2030-01-01 --until 2030-02-01"],

@@ -1,25 +1,21 @@
 /** How many requests wait for the caller's approval; moves with the feed. */
 
-import { hrefOf } from "#web/address.ts";
-import { useAddress, useConsole } from "#web/console.ts";
-import { countWords, decidableIn, usePending } from "#web/decidable.ts";
+import { useAddress } from "#web/console.ts";
+import { inboxHref, useDecidable } from "#web/decidable.ts";
 
-/** Those of the tenant that is chosen, in words; 0 until it is known. */
+/** Those of the tenant that is chosen, in digits; 0 until it is known. */
 export function useWaiting(): string {
-  const known = useConsole();
-  const { reply } = usePending(approvalActions);
-  if (reply?.kind !== "answered") return "0";
-  const { items, has_more } = reply.answer;
-  return countWords(decidableIn(known, items).length, !has_more);
+  const { reply } = useDecidable(approvalActions);
+  return reply?.kind === "answered" ? reply.answer.total.toLocaleString("en") : "0";
 }
 
 /** Leads to the inbox, of the tenant that is chosen. */
 export function Bell({ waiting }: { readonly waiting: string }) {
-  const { tenant } = useAddress().query;
+  const { query } = useAddress();
   return (
     <a
       class="button plain"
-      href={hrefOf(["approvals"], { tenant })}
+      href={inboxHref(query)}
       aria-label={`${waiting} waiting for your approval`}
     >
       <span aria-hidden="true">⚑</span> {waiting}

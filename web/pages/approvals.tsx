@@ -1,13 +1,15 @@
 /** What waits for a second person: the inbox, one's own requests, and what was decided. */
 
 import { approvalClasses, approvalStatuses } from "#core/approvals/classes.ts";
-import { hrefOf } from "#web/address.ts";
+import { type Address, hrefOf } from "#web/address.ts";
 import { useAddress, useConsole } from "#web/console.ts";
+import { inboxHref } from "#web/decidable.ts";
 import { secretWaits } from "#web/pages/approvals/api-token-secret.tsx";
 import { cameOf } from "#web/pages/approvals/came.ts";
 import { RequestPanel } from "#web/pages/approvals/request.tsx";
 import { targetOf } from "#web/pages/approvals/target.ts";
 import type { PageProps } from "#web/page.ts";
+import { rightByRoles } from "#web/rights.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { plainText, shortText } from "#web/ui/plain.ts";
@@ -19,17 +21,17 @@ import { Distance, Time } from "#web/ui/time.tsx";
 /** The segment behind `approvals` opens the panel of one request. */
 export function ApprovalsPage({ rest: [id] }: PageProps) {
   const address = useAddress();
-  const { status, class: operationClass, tenant } = address.query;
-  const mine = address.query.mine === "true";
-  const part = mine ? "mine" : status === "pending" ? "inbox" : "all";
+  const { class: operationClass, tenant } = address.query;
+  const part = partOf(address);
+  // What can be decided is pending.
+  const status = part === "inbox" ? undefined : address.query.status;
+  const mine = part === "mine" || undefined;
+  const decidable = part === "inbox" || undefined;
   return (
     <>
       <Heading name="Approvals" />
       <nav class="tabs" aria-label="Parts of the page">
-        <a
-          href={hrefOf(["approvals"], { status: "pending", tenant })}
-          aria-current={part === "inbox" ? "page" : undefined}
-        >
+        <a href={inboxHref(address.query)} aria-current={part === "inbox" ? "page" : undefined}>
           Inbox
         </a>
         <a
@@ -45,12 +47,12 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
           All
         </a>
       </nav>
-      <Filters filters={filters} />
+      <Filters filters={part === "inbox" ? [ofClass] : [ofStatus, ofClass]} />
       <div class="beside">
         <List
           name="approval.list"
-          members={{ status, class: operationClass, mine: mine || undefined, tenant }}
-          caption="Requests for approval, newest first"
+          members={{ status, class: operationClass, mine, decidable, tenant }}
+          caption={captions[part]}
           columns={columns}
           keyOf={(row) => row.id}
           hrefOf={(row) => hrefOf(["approvals", row.id], address.query)}
@@ -73,11 +75,25 @@ export function ApprovalsPage({ rest: [id] }: PageProps) {
   );
 }
 
+type Part = keyof typeof captions;
+
+function partOf({ query }: Address): Part {
+  if (query.mine === "true") return "mine";
+  return query.decidable === "true" ? "inbox" : "all";
+}
+
+const captions = {
+  inbox: "What you can decide, newest first",
+  mine: "What you have asked for, newest first",
+  all: "Requests for approval, newest first",
+} as const;
+
 /** A filter that hides all is no sign that there is nothing. */
 function NoRequests() {
-  const { query } = useAddress();
-  const { status, class: operationClass, mine, tenant } = query;
+  const address = useAddress();
+  const { status, class: operationClass, mine, tenant } = address.query;
   const filtered = operationClass !== undefined || tenant !== undefined;
+  if (partOf(address) === "inbox" && !filtered) return <NothingToDecide />;
   if (status === "pending" && mine === undefined && !filtered) {
     return (
       <>
@@ -101,6 +117,18 @@ function NoRequests() {
       <p>No request is as the filters say.</p>
       <ShowAll />
       <Copy text="pkid approvals list" name="command" />
+    </>
+  );
+}
+
+function NothingToDecide() {
+  const right = rightByRoles(useConsole(), "approval.approve");
+  return (
+    <>
+      <p>Nothing waits for your decision.</p>
+      {!right.allowed && <p class="quiet">{right.reason}</p>}
+      <ShowAll />
+      <Copy text="pkid approvals list --decidable" name="command" />
     </>
   );
 }
@@ -179,18 +207,17 @@ function State({ approval }: { readonly approval: RowOf<"approval.list"> }) {
   );
 }
 
-const filters: readonly Filter[] = [
-  {
-    name: "status",
-    label: "State",
-    choices: approvalStatuses.map((value) => ({ value, label: value })),
-  },
-  {
-    name: "class",
-    label: "Class",
-    choices: approvalClasses.map((value) => ({ value, label: value })),
-  },
-];
+const ofStatus: Filter = {
+  name: "status",
+  label: "State",
+  choices: approvalStatuses.map((value) => ({ value, label: value })),
+};
+
+const ofClass: Filter = {
+  name: "class",
+  label: "Class",
+  choices: approvalClasses.map((value) => ({ value, label: value })),
+};
 
 /** Parked, decided and done: `<class>.pending` and its like, and the operation's own event. */
 const decided = approvalClasses.map((name) => `${name}*`);

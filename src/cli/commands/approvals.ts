@@ -1,6 +1,6 @@
 /** `pkid approvals`: what waits for other people, and what they decide. */
 
-import { pageArgs, required, tenantArg, value, valueOr, word } from "#cli/args.ts";
+import { pageArgs, required, tenantArg, toggle, value, valueOr, word } from "#cli/args.ts";
 import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { issuedPrinter, outArgs } from "#cli/issued.ts";
@@ -13,11 +13,13 @@ export const approvalVerbs: Readonly<Record<string, Command>> = {
     args: {
       status: value("Only this state, e.g. pending.", "state"),
       class: value("Only this class, e.g. ca.create.", "class"),
+      decidable: toggle("Only what you may approve or reject now."),
       tenant: tenantArg,
       ...pageArgs,
     },
     run: async ({ args, client, print, note }) => {
-      const { all, ...query } = args;
+      const { all, decidable, ...others } = args;
+      const query = { ...others, decidable: decidable || undefined };
       const list = await client.list("approval.list", query, all);
       const keys = [
         "id",

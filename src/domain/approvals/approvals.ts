@@ -3,9 +3,9 @@
  * to them.
  */
 
-import { isSamePerson, mayBeSamePerson } from "#core/access/person.ts";
+import { isSamePerson } from "#core/access/person.ts";
 import { effectiveRoles } from "#core/access/principal.ts";
-import { type ApprovalsSection, isOperator } from "#core/approvals/classes.ts";
+import { approvalClasses, type ApprovalsSection, isOperator } from "#core/approvals/classes.ts";
 import { type Problem, refuse } from "#core/problems.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
@@ -13,8 +13,9 @@ import type { Rights } from "#domain/access/rights.ts";
 import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { Executions } from "./executions.ts";
-import { approvalEvent, expired, expireIfDue, type FourEyes, waitSeconds } from "./four-eyes.ts";
-import { type ApprovalRecord, approvalsOf, type Decision } from "./store.ts";
+import { isInReach, refusalOf } from "./deciding.ts";
+import { approvalEvent, expireIfDue, type FourEyes, isDue, waitSeconds } from "./four-eyes.ts";
+import { type ApprovalRecord, approvalsOf, type Decider, type Decision } from "./store.ts";
 
 export interface ApprovalDeps {
   readonly store: Store;
@@ -28,8 +29,8 @@ export interface ApprovalDeps {
   readonly refusals: Pick<Refusals, "record">;
 }
 
-/** Who decides: a caller and what it may do. */
-export interface Decider {
+/** Who asks: a caller and what it may do. */
+export interface Asker {
   readonly origin: Origin;
   readonly rights: Rights;
 }
@@ -46,15 +47,28 @@ export class Approvals {
    * The request, for its maker and for holders of `approval:read` on its tenant; foreign and absent
    * ones refuse alike with `not_found`.
    */
-  async shown({ origin, rights }: Decider, id: string): Promise<ApprovalRecord> {
+  async shown({ origin, rights }: Asker, id: string): Promise<ApprovalRecord> {
     const found = await this.#deps.store.read.approvals.byId(id);
     const own = found !== undefined && isMaker(origin, found);
     if (found === undefined || !(own || rights.in(found.tenant, "approval:read"))) {
       throw refuse("not_found");
     }
     const now = this.#deps.clock.now();
-    const due = ["pending", "failed"].includes(found.status) && found.expiresAt <= now;
-    return due ? await this.#deps.store.atomically((tx) => expireIfDue(tx, found, now)) : found;
+    return isDue(found, now)
+      ? await this.#deps.store.atomically((tx) => expireIfDue(tx, found, now))
+      : found;
+  }
+
+  /** What the caller may decide now: of this the decision itself and lists are made. */
+  decider({ origin, rights }: Asker): Decider {
+    const { clock, settings } = this.#deps;
+    const { person } = origin.principal;
+    return {
+      person,
+      reach: rights.reachByRoles("approval:approve"),
+      classes: approvalClasses.filter((one) => isOperator(settings, one, person)),
+      now: clock.now(),
+    };
   }
 
   /**
@@ -65,11 +79,11 @@ export class Approvals {
    * `already_decided` to whoever may have decided before, `approval_not_pending` and
    * `approval_expired`.
    */
-  async approve(who: Decider, id: string, comment: string): Promise<ApprovalRecord> {
+  async approve(who: Asker, id: string, comment: string): Promise<ApprovalRecord> {
     const { store, executions, patience } = this.#deps;
     await this.#refuseUnlessMay(who, id);
     const { approval, done } = await executions.claimed(id, () =>
-      this.#decided(who.origin, id, { decision: "approve", comment }),
+      this.#decided(who, id, { decision: "approve", comment }),
     );
     await patience.within(waitSeconds, done);
     return (await store.read.approvals.byId(id)) ?? approval;
@@ -80,18 +94,18 @@ export class Approvals {
    * as `approve`, and `forbidden` to withdraw what somebody else has made.
    */
   async reject(
-    who: Decider,
+    who: Asker,
     id: string,
     { comment, withdraw }: { readonly comment: string; readonly withdraw: boolean },
   ): Promise<ApprovalRecord> {
     const mine = await this.#isMine(who, id);
     if (!mine) await this.#refuseUnlessMay(who, id);
     if (!mine && withdraw) throw refuse("forbidden", {}, notTheMaker);
-    return await this.#decided(who.origin, id, { decision: "reject", comment });
+    return await this.#decided(who, id, { decision: "reject", comment });
   }
 
   /** Executes a failed request again. Refuses `approval_not_retryable`, `approval_expired`. */
-  async retry(who: Decider, id: string): Promise<ApprovalRecord> {
+  async retry(who: Asker, id: string): Promise<ApprovalRecord> {
     const { store, executions, patience, fourEyes } = this.#deps;
     if (!(await this.#isMine(who, id))) await this.#refuseUnlessMay(who, id);
     const { approval, done } = await executions.claimed(id, () => fourEyes.retry(id));
@@ -112,15 +126,16 @@ export class Approvals {
     await executions.recover();
   }
 
-  async #isMine({ origin }: Decider, id: string): Promise<boolean> {
+  async #isMine({ origin }: Asker, id: string): Promise<boolean> {
     const found = await this.#deps.store.read.approvals.byId(id);
     return found !== undefined && isMaker(origin, found);
   }
 
   /** Foreign and absent ids refuse alike, but for who may decide everything (SCOPE-1). */
-  async #refuseUnlessMay({ origin, rights }: Decider, id: string): Promise<void> {
+  async #refuseUnlessMay(who: Asker, id: string): Promise<void> {
+    const { origin, rights } = who;
     const found = await this.#deps.store.read.approvals.byId(id);
-    if (found !== undefined && rights.in(found.tenant, "approval:approve")) return;
+    if (found !== undefined && isInReach(found, this.decider(who))) return;
     if (found === undefined && rights.everywhere("approval:approve")) throw refuse("not_found");
     const refusal = refuse("forbidden", { capability: "approval:approve" });
     if (found !== undefined && rights.in(found.tenant, "approval:read")) {
@@ -130,13 +145,15 @@ export class Approvals {
   }
 
   async #decided(
-    origin: Origin,
+    who: Asker,
     id: string,
     said: Pick<Decision, "decision" | "comment">,
   ): Promise<ApprovalRecord> {
-    const { store, clock, random, settings } = this.#deps;
+    const { store, random } = this.#deps;
+    const { origin } = who;
     const { principal } = origin;
-    const createdAt = clock.now();
+    const decider = this.decider(who);
+    const createdAt = decider.now;
     const decision: Decision = {
       ...said,
       id: random.uuid(),
@@ -149,7 +166,7 @@ export class Approvals {
       const locked = await tx.approvals.lock(id);
       if (locked === undefined) return { refusal: refuse("not_found") };
       const found = await expireIfDue(tx, locked, createdAt);
-      const refusal = refusalOf(settings, found, decision);
+      const refusal = refusalOf(found, decider, said.decision);
       if (refusal !== undefined) return { refusal, found };
       return { decided: await settle(tx, origin, found, decision) };
     });
@@ -178,32 +195,6 @@ export class Approvals {
     const at = clock.now();
     await store.atomically((tx) => tx.audit.appendEvent(event, at));
   }
-}
-
-/**
- * Why this person may not decide on the request as it is now; undefined where nothing is against
- * it. In this order: `self_approval` for an approval by whoever may be the maker, `forbidden` for
- * whoever is neither maker nor operator of the class, `approval_expired`, `already_decided` for
- * whoever may have decided before, `approval_not_pending` for every other status.
- */
-function refusalOf(
-  settings: ApprovalsSection,
-  found: ApprovalRecord,
-  { person, decision }: Decision,
-): Problem | undefined {
-  const own = isSamePerson(found.maker.person, person);
-  if (decision === "approve" && mayBeSamePerson(found.maker.person, person)) {
-    return refuse("self_approval");
-  }
-  if (!own && !isOperator(settings, found.operationClass, person)) {
-    return refuse("forbidden", { capability: "approval:approve" });
-  }
-  if (found.status === "expired") return expired(found);
-  if (found.decisions.some((earlier) => mayBeSamePerson(earlier.person, person))) {
-    return refuse("already_decided");
-  }
-  if (found.status === "pending") return undefined;
-  return refuse("approval_not_pending", { status: found.status });
 }
 
 /** Stores the decision and what it makes of the request, with the event, in the unit of both. */

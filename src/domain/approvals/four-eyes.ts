@@ -24,7 +24,14 @@ import type { Clock, Patience, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import type { Executions } from "./executions.ts";
-import { type ApprovalRecord, approvalsOf, type Effect, isOpen, type KeptAnswer } from "./store.ts";
+import {
+  type ApprovalRecord,
+  approvalsOf,
+  type Effect,
+  isOpen,
+  type KeptAnswer,
+  type ListedApproval,
+} from "./store.ts";
 
 export interface FourEyesDeps {
   readonly store: Store;
@@ -242,12 +249,17 @@ export async function expireIfDue(
   approval: ApprovalRecord,
   now: Instant,
 ): Promise<ApprovalRecord> {
-  const { status, expiresAt } = approval;
-  if (!["pending", "failed"].includes(status) || now < expiresAt) return approval;
-  if (status === "failed" && !isOpen(approval)) return approval;
+  if (!isDue(approval, now)) return approval;
   const over: ApprovalRecord = { ...approval, status: "expired" };
   await tx.approvals.save(over);
   return over;
+}
+
+/** True past the time of a request that waits or may be tried again. */
+export function isDue(approval: ListedApproval, now: Instant): boolean {
+  const { status, expiresAt } = approval;
+  if (now < expiresAt) return false;
+  return status === "pending" || (status === "failed" && isOpen(approval));
 }
 
 async function openRequest(
@@ -309,7 +321,7 @@ export const rejectedBy = ({ decisions }: ApprovalRecord): Problem =>
     comment: decisions.findLast(({ decision }) => decision === "reject")?.comment,
   });
 
-export const expired = ({ expiresAt }: ApprovalRecord): Problem =>
+export const expired = ({ expiresAt }: ListedApproval): Problem =>
   refuse("approval_expired", { expires_at: timestamp(expiresAt) });
 
 /** `<class>.<what>` in the request's tenant. */

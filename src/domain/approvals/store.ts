@@ -95,6 +95,16 @@ export interface ApprovalRecord {
  */
 export type ListedApproval = Omit<ApprovalRecord, "input">;
 
+/** One person at one moment, and on what it may decide. */
+export interface Decider {
+  readonly person: Person;
+  /** Where it holds `approval:approve`. */
+  readonly reach: Reach;
+  /** The classes it counts for: those without a list of operators, and those that list it. */
+  readonly classes: readonly ApprovalClass[];
+  readonly now: Instant;
+}
+
 /** Lists hold what lies in reach, and what the person made. */
 export interface ApprovalFilter {
   readonly reach: Reach;
@@ -102,6 +112,8 @@ export interface ApprovalFilter {
   readonly person: Person;
   /** Only those. */
   readonly mine?: boolean | undefined;
+  /** Only those of which `isDecidable` is true. */
+  readonly decidableBy?: Decider | undefined;
   readonly status?: ApprovalStatus | undefined;
   readonly operationClass?: ApprovalClass | undefined;
   readonly tenant?: TenantId | undefined;

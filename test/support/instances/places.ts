@@ -63,7 +63,7 @@ export function otherParts(ids: Ids): readonly Place[] {
   const { ca, approval, apiToken, tenant, credential, account, order, blocked } = ids;
   const paths = [
     "/console/approvals",
-    "/console/approvals?status=pending",
+    "/console/approvals?decidable=true",
     `/console/approvals/${approval}`,
     "/console/events?action=tenant.*",
     "/console/events/3?action=tenant.*",

@@ -3,6 +3,7 @@
 import { isSamePerson, type Person } from "#core/access/person.ts";
 import { coversTenant } from "#core/access/principal.ts";
 import { assert } from "#core/problems.ts";
+import { isDecidable } from "#domain/approvals/deciding.ts";
 import {
   type ApprovalFilter,
   type ApprovalRecord,
@@ -75,9 +76,10 @@ function listed({ input: _input, ...one }: ApprovalRecord): ListedApproval {
 }
 
 function meets(filter: ApprovalFilter, one: ApprovalRecord): boolean {
-  const { reach, person, mine, status, operationClass, tenant } = filter;
+  const { reach, person, mine, decidableBy, status, operationClass, tenant } = filter;
   const covered = mine !== true && coversTenant(reach, one.tenant);
   if (!covered && !isSamePerson(person, one.maker.person)) return false;
+  if (decidableBy !== undefined && !isDecidable(one, decidableBy)) return false;
   if (status !== undefined && one.status !== status) return false;
   if (operationClass !== undefined && one.operationClass !== operationClass) return false;
   return tenant === undefined || one.tenant === tenant;

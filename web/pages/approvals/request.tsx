@@ -4,8 +4,7 @@ import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { addressOf } from "#web/api.ts";
-import { useAddress, useConsole } from "#web/console.ts";
-import { whyNotApproved } from "#web/decidable.ts";
+import { type Console, useAddress, useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
@@ -158,7 +157,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         where={where}
         href={hrefWith(address, { dialog: "approve" })}
         look={lookOf(approval.operation_class)}
-        unless={whyNotApproved({ caller }, approval)}
+        unless={whyNotApproved(caller, approval)}
       >
         Approve
       </Action>
@@ -186,6 +185,17 @@ function Decisions({ approval }: { readonly approval: Approval }) {
       )}
     </>
   );
+}
+
+/** Why the state of the request keeps the caller from approving it; undefined where it does not. */
+function whyNotApproved(
+  caller: Console["caller"],
+  { status, requested_by, decisions }: Approval,
+): string | undefined {
+  if (status !== "pending") return `It is ${status}.`;
+  if (requested_by === caller.sub) return "You made it: somebody else must approve.";
+  const decided = decisions.some(({ approver }) => approver === caller.sub);
+  return decided ? "You have decided it." : undefined;
 }
 
 const whyNotRejected = ({ status }: Approval): string | undefined =>
@@ -259,7 +269,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
       <GuardedForm
         operation="approval.approve"
         where={{ tenantId: approval.tenant_id }}
-        unless={whyNotApproved({ caller }, approval)}
+        unless={whyNotApproved(caller, approval)}
         onSend={submit}
         busy={busy}
         reply={reply}

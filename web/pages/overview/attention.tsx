@@ -14,7 +14,7 @@ import {
   notReady,
   waiting,
 } from "./matters.ts";
-import { usePending } from "#web/decidable.ts";
+import { inboxHref, useDecidable } from "#web/decidable.ts";
 import { usePolled } from "#web/polled.ts";
 import { rightByRoles } from "#web/rights.ts";
 import { Action } from "#web/ui/action.tsx";
@@ -117,7 +117,7 @@ function useMatters() {
   const console = useConsole();
   const { tenant } = console.address.query;
   const published = useAsked("crl.list", { tenant, limit: casMax }, ["ca.*", "crl.*"]).reply;
-  const approvals = usePending(["*"]);
+  const approvals = useDecidable(["*"]);
   const expiring = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]);
   const ready = useAsked("health.ready", {});
   const jobs = useAsked("job.list", asked(console, "job.list", {}), ["monitor.clock_accept"]);
@@ -136,7 +136,7 @@ function useMatters() {
       ...notReady(ready.reply),
       ...failingJobs(jobs.reply),
       ...(answer?.items ?? []).flatMap(endingPublished),
-      ...waiting(console, approvals.reply),
+      ...waiting(approvals.reply, inboxHref(console.address.query)),
       ...urgent,
       // What ends soon is told already, by its number.
       ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),

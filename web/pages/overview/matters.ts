@@ -3,8 +3,6 @@
 import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
-import type { Console } from "#web/console.ts";
-import { countWords, decidableIn } from "#web/decidable.ts";
 import type { Tone } from "#web/ui/status.tsx";
 import { distance } from "#web/ui/time.tsx";
 import { everyCa } from "#web/pages/certificates/filters.tsx";
@@ -110,18 +108,14 @@ function ending(
   ];
 }
 
-/** Requests that wait for the caller to approve them. */
-export function waiting(known: Console, reply: Asked<"approval.list">): readonly Matter[] {
-  if (reply?.kind !== "answered") return [];
-  const { items, has_more } = reply.answer;
-  const { length } = decidableIn(known, items);
-  if (length === 0) return [];
-  const isOne = length === 1 && !has_more;
-  const sentence = isOne
-    ? "One request waits for your approval."
-    : `${countWords(length, !has_more)} wait for your approval.`;
-  const { tenant } = known.address.query;
-  const href = hrefOf(["approvals"], { status: "pending", tenant });
+/** Requests that wait for the caller to approve them, led to by `href`. */
+export function waiting(reply: Asked<"approval.list">, href: string): readonly Matter[] {
+  if (reply?.kind !== "answered" || reply.answer.total === 0) return [];
+  const { total } = reply.answer;
+  const sentence =
+    total === 1
+      ? "One request waits for your approval."
+      : `${total.toLocaleString("en")} wait for your approval.`;
   return [{ tone: "warn", word: "pending", sentence, href }];
 }
 

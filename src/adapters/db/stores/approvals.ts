@@ -3,23 +3,29 @@
 import {
   and,
   asc,
+  type Column,
   desc,
   eq,
   getTableColumns,
+  gt,
   inArray,
   isNotNull,
   lte,
+  not,
+  notExists,
   or,
   type SQL,
   sql,
 } from "drizzle-orm";
 
+import type { Person } from "#core/access/person.ts";
 import { assert } from "#core/problems.ts";
 import {
   type ApprovalFilter,
   type ApprovalReads,
   type ApprovalRecord,
   type ApprovalWrites,
+  type Decider,
   type Decision,
   isOpen,
   listedDetailsMax,
@@ -160,9 +166,9 @@ async function withDecisions(
   );
 }
 
-function meeting({ t }: Connection, filter: ApprovalFilter): SQL | undefined {
-  const a = t.approvals;
-  const { reach, person, mine, status, operationClass, tenant } = filter;
+function meeting(connection: Connection, filter: ApprovalFilter): SQL | undefined {
+  const a = connection.t.approvals;
+  const { reach, person, mine, decidableBy, status, operationClass, tenant } = filter;
   const account = and(
     eq(a.makerVoucher, person.voucher),
     eq(a.makerIssuer, person.issuer),
@@ -175,10 +181,35 @@ function meeting({ t }: Connection, filter: ApprovalFilter): SQL | undefined {
     reach === "platform" ? undefined : or(inArray(a.tenant, [...reach.tenants]), ownOrNone);
   return and(
     mine ? ownOrNone : (within ?? sql`true`),
+    decidableBy === undefined ? undefined : decidable(connection, decidableBy),
     status === undefined ? undefined : eq(a.status, status),
     operationClass === undefined ? undefined : eq(a.operationClass, operationClass),
     tenant === undefined ? undefined : eq(a.tenant, tenant),
   );
+}
+
+/** `isDecidable`, as it is asked of the database; the contract suite holds the two together. */
+function decidable({ db, t }: Connection, { person, reach, classes, now }: Decider) {
+  const a = t.approvals;
+  const d = t.approvalDecisions;
+  const theirs = and(
+    eq(d.approval, a.id),
+    mayBeOf(person, { subject: d.personSubject, address: d.personAddress }),
+  );
+  return and(
+    eq(a.status, "pending"),
+    gt(a.expiresAt, now),
+    reach === "platform" ? undefined : inArray(a.tenant, [...reach.tenants]),
+    inArray(a.operationClass, [...classes]),
+    not(mayBeOf(person, { subject: a.makerSubject, address: a.makerAddress })),
+    notExists(db.select({ id: d.id }).from(d).where(theirs)),
+  );
+}
+
+/** `mayBeSamePerson`. */
+function mayBeOf({ subject, address }: Person, at: Record<"subject" | "address", Column>): SQL {
+  const sameSubject = eq(at.subject, subject);
+  return address === "" ? sameSubject : sql`(${sameSubject} or ${eq(at.address, address)})`;
 }
 
 function listedColumns({ t }: Connection) {

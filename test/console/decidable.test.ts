@@ -1,0 +1,99 @@
+/** What waits for the caller's decision: counted by the server, however much it is, and listed. */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+
+import { chromiumPath } from "#test/support/instances/browser.ts";
+import {
+  ConsoleWorld,
+  expectAccessible,
+  keepPicture,
+} from "#test/support/instances/console-world.ts";
+
+let world: ConsoleWorld;
+
+beforeAll(async () => {
+  if (chromiumPath === undefined) return;
+  world = await ConsoleWorld.start({
+    approvals: {
+      enabled: true,
+      thresholds: { "ca.create": 1, "token.create": 1 },
+      operators: { "ca.create": ["root"], "token.create": ["somebody-else"] },
+    },
+  });
+  // By the shell: root is another person, and no operator of this class.
+  await world.instance.admin("POST", "/api/tokens", {
+    name: "not-for-root",
+    roles: ["admin"],
+    scope: "platform",
+  });
+}, 60_000);
+afterAll(() => world?.stop());
+
+const bell = (page: Page, count: string) =>
+  page.getByRole("link", { name: `${count} waiting for your approval`, exact: true });
+const sideBar = (page: Page) => page.getByRole("navigation", { name: "Pages", exact: true });
+const dataRows = (page: Page) => page.getByRole("main").locator("tbody tr");
+
+describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
+  test("is nothing for who is no operator of its class, who sees it among all", async () => {
+    const { page, complaints, quiet, close } = await world.root("/console/");
+    await page.getByText(/^Needs you$/).waitFor();
+    await quiet();
+    await bell(page, "0").waitFor();
+    await sideBar(page).getByRole("link", { name: "Approvals", exact: true }).waitFor();
+    expect(await page.getByText(/waits? for your approval\./).count()).toBe(0);
+    await bell(page, "0").click();
+    await page.getByText("Nothing waits for your decision.").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "approvals-nothing-to-decide");
+    await page.getByRole("link", { name: "Show all requests" }).click();
+    await page.getByRole("link", { name: /not-for-root/ }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("is told to who has no right to decide, with what it needs", async () => {
+    const answer = await world.instance.admin<{ secret: string }>("POST", "/api/tokens", {
+      name: "reader",
+      roles: ["auditor"],
+      scope: "tenant",
+    });
+    const path = "/console/approvals?decidable=true";
+    const { page, complaints, close } = await world.bearer(answer.secret, path);
+    await page.getByText("Nothing waits for your decision.").waitFor();
+    await page.getByText("Needs approval:approve.").waitFor();
+    await bell(page, "0").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("is counted in whole beyond a page, and walked page by page", async () => {
+    for (let at = 0; at < 105; at++) {
+      const label = `root-${at}`;
+      const body = { label, subject: { cn: label }, key_type: "ecdsa-p256" };
+      await world.instance.admin("POST", "/api/ca/init-root", body);
+    }
+    const { page, complaints, close } = await world.root("/console/");
+    await bell(page, "105").waitFor();
+    await sideBar(page).getByRole("link", { name: "Approvals 105 pending", exact: true }).waitFor();
+    await page.getByRole("link", { name: "105 wait for your approval." }).click();
+    await page.getByText("1–50 of 105").waitFor();
+    await expectAccessible(page);
+    await keepPicture(page, "approvals-inbox");
+    for (const rows of ["51–100 of 105", "101–105 of 105"]) {
+      await page.getByRole("button", { name: "Next" }).click();
+      await page.getByText(rows).waitFor();
+    }
+    expect(await dataRows(page).count()).toBe(5);
+    expect(await page.getByText("not-for-root").count()).toBe(0);
+    await dataRows(page).last().getByRole("link").click();
+    const panel = page.getByRole("complementary");
+    await panel.getByRole("link", { name: "Reject" }).click();
+    await page.getByLabel("Comment").fill("not needed");
+    await page.getByRole("button", { name: "Reject the request" }).click();
+    await bell(page, "104").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+});
