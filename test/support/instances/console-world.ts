@@ -104,6 +104,8 @@ export class ConsoleWorld {
     session?: Awaited<ReturnType<BrowserContext["storageState"]>>,
   ): Promise<Visit> {
     const context = await this.browser.newContext({
+      // For what a test asks beside the browser, through the routes it puts in between.
+      ignoreHTTPSErrors: true,
       colorScheme: theme,
       viewport: { width, height: 800 },
       // Times and pictures are the same wherever the tests run.
