@@ -122,6 +122,8 @@ function approvalList({ store, approvals, enabled, guarded }: Deps) {
       ...approvalListMembers,
       enabled: flag(),
       guarded: many(oneOf(approvalClasses)),
+      /** The classes on which the configuration lets the caller decide. */
+      operates: many(oneOf(approvalClasses)),
     }),
     run: async (call) => {
       const reach = call.rights.reachByRoles("approval:read");
@@ -134,7 +136,8 @@ function approvalList({ store, approvals, enabled, guarded }: Deps) {
         operationClass: call.input.class,
         tenant: await readableTenant(store, call.input.tenant, reach),
       };
-      const decidableBy = call.input.decidable ? approvals.decider(call) : undefined;
+      const decider = approvals.decider(call);
+      const decidableBy = call.input.decidable ? decider : undefined;
       const list = await pageOf(
         "approval.list",
         { ...call, reach },
@@ -143,7 +146,7 @@ function approvalList({ store, approvals, enabled, guarded }: Deps) {
         (limit, after) =>
           store.read.approvals.page({ ...filter, decidableBy, reach }, limit, after),
       );
-      return { ...list, enabled, guarded };
+      return { ...list, enabled, guarded, operates: decider.classes };
     },
   });
 }

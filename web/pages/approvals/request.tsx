@@ -5,7 +5,7 @@ import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { addressOf } from "#web/api.ts";
 import { type Console, useAddress, useConsole } from "#web/console.ts";
-import { Action } from "#web/ui/action.tsx";
+import { Action, useOperates } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
@@ -150,6 +150,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
   const { status, tenant_id, requested_by } = approval;
   const own = requested_by === caller.sub;
   const where = { tenantId: tenant_id };
+  const notOperator = useWhyNotOperator(approval);
   return (
     <>
       <Action
@@ -157,7 +158,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         where={where}
         href={hrefWith(address, { dialog: "approve" })}
         look={lookOf(approval.operation_class)}
-        unless={whyNotApproved(caller, approval)}
+        unless={whyNotApproved(caller, approval) ?? notOperator}
       >
         Approve
       </Action>
@@ -166,7 +167,7 @@ function Decisions({ approval }: { readonly approval: Approval }) {
         where={where}
         href={hrefWith(address, { dialog: "reject" })}
         look="danger"
-        unless={whyNotRejected(approval)}
+        unless={whyNotRejected(approval) ?? (own ? undefined : notOperator)}
       >
         {own ? "Withdraw" : "Reject"}
       </Action>
@@ -196,6 +197,13 @@ function whyNotApproved(
   if (requested_by === caller.sub) return "You made it: somebody else must approve.";
   const decided = decisions.some(({ approver }) => approver === caller.sub);
   return decided ? "You have decided it." : undefined;
+}
+
+/** Said to whoever is not among those that the configuration names for its class. */
+function useWhyNotOperator({ operation_class }: Approval): string | undefined {
+  return useOperates(operation_class) === false
+    ? `The configuration names others to decide on ${operation_class}.`
+    : undefined;
 }
 
 const whyNotRejected = ({ status }: Approval): string | undefined =>
@@ -255,6 +263,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
   const { send, busy, reply } = useSend("approval.approve");
   const [comment, setComment] = useState("");
   const last = approval.approvals_count + 1 >= approval.required_approvals;
+  const notOperator = useWhyNotOperator(approval);
   const submit = async () => {
     if ((await send({ id: approval.id, comment })) !== undefined) onDone();
   };
@@ -269,7 +278,7 @@ function Approve({ approval, onClose, onDone }: DecisionProps) {
       <GuardedForm
         operation="approval.approve"
         where={{ tenantId: approval.tenant_id }}
-        unless={whyNotApproved(caller, approval)}
+        unless={whyNotApproved(caller, approval) ?? notOperator}
         onSend={submit}
         busy={busy}
         reply={reply}
@@ -288,6 +297,7 @@ function Reject({ approval, onClose, onDone }: DecisionProps) {
   const { send, busy, reply } = useSend("approval.reject");
   const [comment, setComment] = useState("");
   const own = approval.requested_by === caller.sub;
+  const notOperator = useWhyNotOperator(approval);
   const does = own ? "Withdraw the request" : "Reject the request";
   const submit = async () => {
     const withdraw = own ? { withdraw: true } : {};
@@ -300,7 +310,7 @@ function Reject({ approval, onClose, onDone }: DecisionProps) {
       <GuardedForm
         operation={own ? "approval.reject" : "approval.approve"}
         where={{ tenantId: approval.tenant_id }}
-        unless={whyNotRejected(approval)}
+        unless={whyNotRejected(approval) ?? (own ? undefined : notOperator)}
         onSend={submit}
         busy={busy}
         reply={reply}
