@@ -39,7 +39,7 @@ export async function foundRow<Name extends ListName>(
 ): Promise<Reply<RowOf<Name> | undefined>> {
   for await (const page of pages) {
     if (page.kind !== "answered") return page;
-    const { items } = page.answer as ListEnvelope<RowOf<Name>>;
+    const { items } = page.answer as ListEnvelope<RowOf<Name>>; // `Name` is a collection.
     const found = items.find(isWanted);
     if (found !== undefined) return { kind: "answered", answer: found };
   }
