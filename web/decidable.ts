@@ -1,7 +1,10 @@
 /** Which requests for approval the caller may decide on, as far as the console can know. */
 
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
-import { type Asking, useAsked } from "#web/ui/asked.tsx";
+import { useAsked } from "#web/ui/asked.tsx";
+import type { Reply } from "./api.ts";
 import { type Console, useConsole } from "./console.ts";
 import { rightByRoles } from "./rights.ts";
 
@@ -28,14 +31,23 @@ export function decidableIn(known: Known, approvals: readonly Approval[]): reado
   );
 }
 
-/** Pending requests of the chosen tenant; nothing is asked for whoever can decide on none. */
-export function usePending(live: readonly string[]): Asking<"approval.list"> {
+/**
+ * Pending requests of the chosen tenant, for the frame, which gives them to its pages; nothing is
+ * asked for whoever can decide on none.
+ */
+export function useAskedPending(live: readonly string[]): Pending {
   const known = useConsole();
   const { tenant } = known.address.query;
   const may = rightByRoles(known, "approval.approve").allowed;
   const members = may ? { status: "pending", tenant, limit: pendingMax } : undefined;
-  return useAsked("approval.list", members, live);
+  return useAsked("approval.list", members, live).reply;
 }
+
+type Pending = Reply<Answers["approval.list"]> | undefined;
+
+/** The same as the frame knows them. */
+export const PendingContext = createContext<Pending>(undefined);
+export const usePending = (): Pending => useContext(PendingContext);
 
 /** How many that are, in words where not all were looked at. */
 export const countWords = (count: number, isAll: boolean): string =>

@@ -2,12 +2,14 @@
 
 import { hrefOf } from "#web/address.ts";
 import { useAddress, useConsole } from "#web/console.ts";
-import { countWords, decidableIn, usePending } from "#web/decidable.ts";
+import { countWords, decidableIn, useAskedPending } from "#web/decidable.ts";
 
-/** Those of the tenant that is chosen, in words; 0 until it is known. */
-export function useWaiting(): string {
+/** Requests of the tenant that is chosen, asked for once for the whole frame. */
+export const useApprovals = () => useAskedPending(approvalActions);
+
+/** Of these, those the caller may decide on, in words; 0 until it is known. */
+export function useWaiting(reply: ReturnType<typeof useApprovals>): string {
   const known = useConsole();
-  const { reply } = usePending(approvalActions);
   if (reply?.kind !== "answered") return "0";
   const { items, has_more } = reply.answer;
   return countWords(decidableIn(known, items).length, !has_more);
