@@ -58,30 +58,42 @@ interface PlotProps {
 
 /** One card. The picture is for eyes; its name and the table say the same. */
 export function Plot({ title, unit, series, kind, children }: PlotProps) {
-  const { asTable, turn } = useContext(LookContext);
+  const { asTable } = useContext(LookContext);
   const id = useId();
   return (
     <section class="card" aria-labelledby={id}>
-      <div class="heading">
-        <h2 id={id}>{title}</h2>
-        <button
-          type="button"
-          class="button plain small"
-          aria-pressed={asTable}
-          aria-keyshortcuts="t"
-          title="Picture or table of all (t)"
-          onClick={turn}
-        >
-          {asTable ? "Picture" : "Table"}
-        </button>
-      </div>
+      <PlotHeading id={id} title={title} />
       {children}
       {asTable ? (
         <Told title={title} unit={unit} series={series} />
       ) : (
-        <Picture title={title} unit={unit} series={series} kind={kind} />
+        <Picture title={title} unit={unit} series={series} kind={kind} known />
       )}
     </section>
+  );
+}
+
+interface PlotHeadingProps {
+  readonly id: string;
+  readonly title: string;
+}
+
+function PlotHeading({ id, title }: PlotHeadingProps) {
+  const { asTable, turn } = useContext(LookContext);
+  return (
+    <div class="heading">
+      <h2 id={id}>{title}</h2>
+      <button
+        type="button"
+        class="button plain small"
+        aria-pressed={asTable}
+        aria-keyshortcuts="t"
+        title="Picture or table of all (t)"
+        onClick={turn}
+      >
+        {asTable ? "Picture" : "Table"}
+      </button>
+    </div>
   );
 }
 
@@ -95,19 +107,22 @@ interface NoPlotProps extends Omit<PlotProps, "children"> {
  */
 export function NoPlot({ reply, ...plot }: NoPlotProps) {
   const { asTable } = useContext(LookContext);
+  const id = useId();
   const { title } = plot;
   if (reply !== undefined && !isMissing(reply)) return null;
   return (
-    <section class="card" aria-label={title}>
-      <div class="heading">
-        <h2>{title}</h2>
-        {reply === undefined && <Waiting />}
-      </div>
+    <section class="card" aria-labelledby={id}>
+      <PlotHeading id={id} title={title} />
       {reply !== undefined && <Outcome reply={reply} />}
       {reply === undefined && (
-        <div class="awaited" aria-hidden="true">
-          {asTable ? <Told {...plot} /> : <Picture {...plot} />}
-        </div>
+        <>
+          <div class="over">
+            <Waiting />
+          </div>
+          <div class="awaited" aria-hidden="true">
+            {asTable ? <Told {...plot} /> : <Picture {...plot} known={false} />}
+          </div>
+        </>
       )}
     </section>
   );
@@ -137,7 +152,12 @@ const Told = ({ title, unit, series }: Pick<PlotProps, "title" | "unit" | "serie
   </div>
 );
 
-function Picture({ title, unit, series, kind }: Omit<PlotProps, "children">) {
+interface PictureProps extends Omit<PlotProps, "children"> {
+  /** False while its figures are awaited: then there is nothing that could be told of them. */
+  readonly known: boolean;
+}
+
+function Picture({ title, unit, series, kind, known }: PictureProps) {
   const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value = 0 }) => value)));
   const points = series[0]?.points ?? [];
   const [first] = points;
@@ -149,7 +169,7 @@ function Picture({ title, unit, series, kind }: Omit<PlotProps, "children">) {
     <figure class="plot">
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}. ${said}`}>
         {[0, 0.5, 1].map((share) => (
-          <GridLine key={share} value={share * most} most={most} />
+          <GridLine key={share} value={share * most} most={most} known={known} />
         ))}
         {series.map(({ name, points }, at) =>
           kind === "bars" ? (
@@ -163,12 +183,12 @@ function Picture({ title, unit, series, kind }: Omit<PlotProps, "children">) {
         <Categories points={points} />
       ) : (
         <figcaption class="quiet small">
-          {first !== undefined && (
+          {known && first !== undefined && (
             <span>
               {first.name} – {points.at(-1)?.name}
             </span>
           )}
-          <span>{isEmpty ? "nothing yet" : `top ${rounded(most)} ${unit}`}</span>
+          {known && <span>{isEmpty ? "nothing yet" : `top ${rounded(most)} ${unit}`}</span>}
           {series.map(({ name }, at) => (
             <span key={name} class={`key series-${at}`}>
               {name}
@@ -180,11 +200,17 @@ function Picture({ title, unit, series, kind }: Omit<PlotProps, "children">) {
   );
 }
 
-/** With its figure before it, and none at the ground: that is nothing. */
-const GridLine = ({ value, most }: { readonly value: number; readonly most: number }) => (
+interface GridLineProps {
+  readonly value: number;
+  readonly most: number;
+  readonly known: boolean;
+}
+
+/** With its figure before it, where that is known, and none at the ground: that is nothing. */
+const GridLine = ({ value, most, known }: GridLineProps) => (
   <>
     <line class="grid" x1={left} x2={width} y1={yOf(value, most)} y2={yOf(value, most)} />
-    {value > 0 && (
+    {known && value > 0 && (
       <text class="figure" x={left - 6} y={yOf(value, most) + 4}>
         {scaled(value)}
       </text>
