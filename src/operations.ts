@@ -278,6 +278,7 @@ export const operations = {
   "kek.try":               { route: "POST /api/kek/try",                                 needs: "hsm:manage", on: "platform", local: true, limit: "exempt" },
   "inventory.keys":        { route: "GET /api/inventory/keys",                           needs: "hsm:manage", on: "platform" },
   "inventory.certificates": { route: "GET /api/inventory/certificates",                  needs: "read", on: "any" },
+  "inventory.days":        { route: "GET /api/inventory/days",                           needs: "read", on: "any" },
   "hsm.audit_log":         { route: "GET /api/hsm/audit-log",                            needs: "audit:read", on: "platform" },
   "hsm.signed_audit_log":  { route: "GET /api/hsm/signed-audit-log",                     needs: "audit:read", on: "platform" },
   "hsm.combined_audit_log": { route: "GET /api/hsm/combined-audit-log",                  needs: "audit:read", on: "platform" },

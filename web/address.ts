@@ -91,6 +91,9 @@ function decoded(segment: string): string {
   }
 }
 
-/** These say what stands over or beside a list, and leave the list where it is. */
-const panelMembers = new Set(["dialog", "tab", "panel", "cursor", "page", "earlier"]);
+/**
+ * These say how something is shown, or what stands over or beside a list, and leave the list where
+ * it is.
+ */
+const panelMembers = new Set(["dialog", "tab", "panel", "cursor", "page", "earlier", "view"]);
 const moved = "pkid-moved";

@@ -20,15 +20,6 @@ export const rememberedDensity = (): Density => oneOf(densities, local("pkid.den
 export const rememberDensity = (density: Density): void =>
   keep(() => localStorage, "pkid.density", density);
 
-export const plotLooks = ["picture", "table"] as const;
-export type PlotLook = (typeof plotLooks)[number];
-
-/** Whether figures are drawn or told on this machine. */
-export const rememberedPlotLook = (): PlotLook => oneOf(plotLooks, local("pkid.plots"));
-
-export const rememberPlotLook = (look: PlotLook): void =>
-  keep(() => localStorage, "pkid.plots", look);
-
 /** An address of the console to come back to after a provider has sent the browser back. */
 export const rememberReturn = (href: string): void =>
   keep(() => sessionStorage, "pkid.return", href);

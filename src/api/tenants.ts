@@ -15,13 +15,13 @@ import {
   type ValueOf,
   words,
 } from "#core/shape.ts";
-import { secondsPerDay, timestamp } from "#core/time.ts";
+import { timestamp } from "#core/time.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { made } from "#domain/access/outcome.ts";
 import { noTarget, thePlatform } from "#domain/access/targets.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import { dayOf } from "#domain/tenants/quotas.ts";
+import { dateOf, dayOf, everyDay } from "#domain/tenants/days.ts";
 import {
   type DayUsage,
   type Quotas,
@@ -145,9 +145,7 @@ function tenantUsage({ store, clock }: Deps) {
       const lastDay = dayOf(now);
       const { days } = call.input;
       const usage = await store.read.tenants.usage(tenant.id, lastDay - days + 1, now);
-      const known = new Map(usage.days.map((one) => [one.day, one]));
-      const wanted = Array.from({ length: days }, (_, ago) => lastDay - ago);
-      const shown = wanted.map((day) => dayJson(known.get(day) ?? { day, issued: 0, revoked: 0 }));
+      const shown = everyDay(usage.days, lastDay, days).map(dayJson);
       const [today] = shown;
       assert(today !== undefined, "usage is asked for a day at least");
       return {
@@ -242,7 +240,7 @@ const quotasJson = (quotas: Quotas): ValueOf<typeof quotasShape> => ({
 });
 
 const dayJson = ({ day, issued, revoked }: DayUsage): ValueOf<typeof dayShape> => ({
-  day: new Date(day * secondsPerDay * 1000).toISOString().slice(0, 10),
+  day: dateOf(day),
   certs_issued: issued,
   certs_revoked: revoked,
 });

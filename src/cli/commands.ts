@@ -20,6 +20,7 @@ import { importVerbs } from "#cli/commands/import.ts";
 import { init } from "#cli/commands/init.ts";
 import { blockVerbs } from "#cli/commands/keys.ts";
 import { kekVerbs } from "#cli/commands/kek.ts";
+import { inventoryVerbs } from "#cli/commands/inventory.ts";
 import { keysInventory } from "#cli/commands/keys-inventory.ts";
 import { man } from "#cli/commands/man.ts";
 import { manual } from "#cli/commands/manual.ts";
@@ -57,6 +58,7 @@ export const nouns: Readonly<Record<string, Noun>> = {
   import: { summary: "Come from another CA.", verbs: importVerbs },
   profile: { summary: "Certificate profiles.", verbs: profileVerbs },
   cert: { summary: "Certificates.", verbs: certVerbs },
+  inventory: { summary: "All certificates together.", verbs: inventoryVerbs },
   revoke: { summary: "Revoke, suspend and release certificates.", verbs: revokeVerbs },
   crl: { summary: "Certificate revocation lists.", verbs: crlVerbs },
   ct: { summary: "Certificate transparency.", verbs: ctVerbs },

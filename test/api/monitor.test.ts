@@ -2,6 +2,7 @@
 
 import { beforeAll, describe, expect, test } from "bun:test";
 
+import type { Answers } from "#api/answers.ts";
 import type { CaId } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
@@ -15,6 +16,7 @@ import {
 } from "#test/support/worlds/governed-world.ts";
 
 const day = 86_400;
+type Days = Answers["inventory.days"];
 let world: GovernedWorld;
 let web: CaId;
 let lab: CaId;
@@ -200,5 +202,53 @@ describe("of one tenant", () => {
     expect(await foreign).toMatchObject({ code: "bad_query", facts: { parameter: "tenant" } });
     expect(await counts).toMatchObject({ code: "bad_query", facts: { parameter: "tenant" } });
     expect(await world.ask("inventory.certificates", auditor)).toMatchObject({ cas: 2 });
+  });
+});
+
+describe("what was issued and revoked on each day", () => {
+  const days = (query: Record<string, string> = {}, who = admin): Promise<Days> =>
+    world.ask("inventory.days", who, { query });
+  const sums = ({ items }: Days) => ({
+    issued: items.reduce((sum, { issued }) => sum + issued, 0),
+    revoked: items.reduce((sum, { revoked }) => sum + revoked, 0),
+  });
+  const auditor = somebody("auditor", { web: ["auditor"] });
+
+  test("is told of every day up to today, also of those on which nothing was", async () => {
+    const { items, cas, total } = await days({ days: "3" });
+    expect({ cas, total }).toEqual({ cas: 4, total: 3 });
+    expect(items.map(({ date }) => date)).toEqual(["2026-06-01", "2026-05-31", "2026-05-30"]);
+    expect(items[1]).toEqual({ date: "2026-05-31", issued: 0, revoked: 0 });
+    expect((await days()).items).toHaveLength(30);
+  });
+
+  test("is summed over what `inventory.certificates` counts for the caller, and no more", async () => {
+    expect(sums(await days({ tenant: "lab" }))).toEqual({ issued: 1, revoked: 0 });
+    const web = sums(await days({ tenant: "web" }));
+    expect(web).toEqual({ issued: 10, revoked: 1 });
+    expect(sums(await days())).toEqual({ issued: 11, revoked: 1 });
+    expect(sums(await days({}, auditor))).toEqual(web);
+    expect(await days({}, auditor)).toMatchObject({ cas: 2 });
+    // By a grant on one CA, made above.
+    expect(sums(await days({}, somebody("grantee")))).toEqual({ issued: 1, revoked: 0 });
+    expect(await days({}, somebody("grantee"))).toMatchObject({ cas: 1 });
+    for (const who of [admin, auditor, somebody("grantee")]) {
+      const { cas } = await world.ask("inventory.certificates", who);
+      expect((await days({}, who)).cas).toBe(cas);
+    }
+  });
+
+  test("is told nobody of a tenant they may not read, nor of more days than are kept in view", async () => {
+    const query = { tenant: "lab" };
+    const foreign = await refusal(days(query, auditor));
+    expect(foreign).toMatchObject({ code: "bad_query", facts: { parameter: "tenant" } });
+    expect(foreign).toEqual(await refusal(days({ tenant: "nobody" }, auditor)));
+    expect(await refusal(days({}, somebody("stranger")))).toMatchObject({ code: "forbidden" });
+    for (const wrong of ["0", "91", "x"]) {
+      expect(await refusal(days({ days: wrong }))).toMatchObject({
+        code: "bad_query",
+        facts: { parameter: "days" },
+      });
+    }
   });
 });

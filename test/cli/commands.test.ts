@@ -49,6 +49,7 @@ const requests = [
   [`keys block list --q leak --fingerprint ab12`, "GET /api/blocked-keys?q=leak&public_key_sha256=ab12", undefined],
   [`keys block remove --id ${id}`,              `DELETE /api/blocked-keys/${id}`, undefined],
   ["keys inventory --limit 5",                 "GET /api/inventory/keys?limit=5", undefined],
+  ["inventory days --days 7 --tenant web",     "GET /api/inventory/days?days=7&tenant=web", undefined],
   ["hsm status",                               "GET /api/hsm/info", undefined],
   [`approvals withdraw ${id} --reason mine`,   `POST /api/approvals/${id}/reject`, { comment: "mine", withdraw: true }],
   [`approvals reject ${id} --reason no`,       `POST /api/approvals/${id}/reject`, { comment: "no" }],

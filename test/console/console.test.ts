@@ -56,7 +56,6 @@ describe("the built console", () => {
       .flatMap((text) => [...text.matchAll(/"pkid\.[a-z]+"/g)].map(([key]) => key));
     expect([...new Set(keeping)].sort()).toEqual([
       '"pkid.density"',
-      '"pkid.plots"',
       '"pkid.return"',
       '"pkid.theme"',
     ]);

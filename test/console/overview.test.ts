@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import type { Answers } from "#api/answers.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
@@ -29,17 +30,20 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
   test("names failing jobs, responders near their end and a paused clock", async () => {
     const { page, complaints, close } = await world.root("/console/operations/backup");
     await page.route("**/api/jobs", async (route) => {
-      const told = await (await route.fetch()).json();
-      told.clock = { behind_until: fromNow(hour) };
-      told.jobs[0] = { ...told.jobs[0], last_failure: "disk full", last_failure_at: fromNow(0) };
-      told.jobs[1].late = true;
-      await route.fulfill({ json: told });
+      const told = await world.instance.admin<Answers["job.list"]>("GET", "/api/jobs");
+      const failed = { last_failure: "disk full", last_failure_at: fromNow(0) };
+      const jobs = told.jobs.map((job, at) => ({
+        ...job,
+        ...(at === 0 ? failed : {}),
+        late: at === 1,
+      }));
+      await route.fulfill({ json: { ...told, clock: { behind_until: fromNow(hour) }, jobs } });
     });
     await page.route("**/api/crls?*", async (route) => {
-      const told = await (await route.fetch()).json();
+      const told = await world.instance.admin<Answers["crl.list"]>("GET", "/api/crls");
       const responder = { serial: "1", not_before: fromNow(-99 * hour), not_after: fromNow(hour) };
-      told.items[0].responder = responder;
-      await route.fulfill({ json: told });
+      const items = told.items.map((one, at) => (at === 0 ? { ...one, responder } : one));
+      await route.fulfill({ json: { ...told, items } });
     });
     await page.getByRole("link", { name: "Overview" }).first().click();
     await page.getByRole("link", { name: /^The job .* failed: disk full/ }).waitFor();
@@ -71,7 +75,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await close();
   }, 60_000);
 
-  test("has plots whose bars are named, and tables one key away, which is remembered", async () => {
+  test("has plots whose bars are named, and tables one key away, as the address says", async () => {
     const { page, complaints, close } = await world.root("/console/");
     const card = page.getByRole("region", { name: "Inventory, by status" });
     await card.getByRole("figure").getByText("revoked", { exact: true }).waitFor();
@@ -82,11 +86,108 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await keepPicture(page, "overview-plots");
     await page.keyboard.press("t");
     await card.getByRole("cell", { name: "revoked" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("view")).toBe("table");
     await page.reload();
     await card.getByRole("cell", { name: "revoked" }).waitFor();
     await expectAccessible(page);
-    await page.keyboard.press("t");
+    await keepPicture(page, "overview-tables");
+    await page.goBack();
     await card.getByRole("figure").waitFor();
+    await page.goForward();
+    await card.getByRole("cell", { name: "revoked" }).waitFor();
+    await card.getByRole("button", { name: "Picture" }).click();
+    await card.getByRole("figure").waitFor();
+    expect(new URL(page.url()).searchParams.has("view")).toBe(false);
+    // Whoever is sent the address sees the same, whatever they looked at last.
+    const other = await world.root("/console/?view=table");
+    await other.page
+      .getByRole("region", { name: "Inventory, by status" })
+      .getByRole("cell", { name: "revoked" })
+      .waitFor();
+    expect([...complaints, ...other.complaints]).toEqual([]);
+    await other.close();
+    await close();
+  }, 60_000);
+
+  test("draws what was done each day of all one may read, by one question, as all others", async () => {
+    for (let made = 0; made < 51; made++) {
+      await world.instance.admin("POST", "/api/tenants", { slug: `of-${made}`, name: "One" });
+    }
+    const { page, complaints, quiet, close } = await world.root("/console/operations/backup");
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(new URL("/console/", page.url()).href);
+    const card = page.getByRole("region", { name: "Issued and revoked, 30 days" });
+    await card.getByRole("img", { name: /issued: (\d+, ){29}\d+; revoked:/ }).waitFor();
+    await quiet();
+    const counted = (path: string) => asked.filter((one) => one === path).length;
+    expect(counted("/api/inventory/days")).toBe(1);
+    expect(counted("/api/monitor/expiring")).toBe(1);
+    expect(counted("/api/approvals")).toBe(1);
+    expect(asked.filter((path) => path.endsWith("/usage"))).toEqual([]);
+    await page.keyboard.press("t");
+    const today = new Date().toISOString().slice(0, 10);
+    await card.getByRole("row", { name: new RegExp(`^${today} [1-9]\\d* 0$`) }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 120_000);
+
+  test.each([
+    ["", 1280],
+    ["?view=table", 1280],
+    ["", 360],
+  ] as const)(
+    "keeps its place while answers come: %p, %d px",
+    async (query, width) => {
+      const { page, complaints, quiet, close } = await world.root("/console/operations/backup");
+      let release = () => {};
+      const released = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      for (const late of ["**/api/inventory/*", "**/api/monitor/expiring*", "**/api/jobs"]) {
+        await page.route(late, async (route) => {
+          await released;
+          await route.continue();
+        });
+      }
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(new URL(`/console/${query}`, page.url()).href);
+      // In a narrow window what needs a person takes all the room it needs.
+      const within = width < 720 ? ".plots" : "body";
+      const places = async () =>
+        await page.locator(".plots h2").evaluateAll(
+          (all, from) =>
+            all.map((one) => {
+              const top = one.closest(from)?.getBoundingClientRect().top ?? 0;
+              return `${one.textContent} ${Math.round(one.getBoundingClientRect().top - top)}`;
+            }),
+          within,
+        );
+      await page.getByText("Asking…").nth(2).waitFor();
+      await page.locator(".plots h2").nth(4).waitFor();
+      const before = await places();
+      expect(before).toHaveLength(5);
+      release();
+      await page.getByText("Asking…").first().waitFor({ state: "detached" });
+      await quiet();
+      expect(await places()).toEqual(before);
+      expect(complaints).toEqual([]);
+      await close();
+    },
+    60_000,
+  );
+
+  test("draws a figure that stands alone as a point, and two as a line", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const picture = page.getByRole("region", { name: "Requests a second" }).getByRole("figure");
+    await picture.locator("circle.series-0").waitFor({ timeout: 15_000 });
+    await keepPicture(page, "overview-point");
+    expect(await picture.locator("circle").count()).toBe(2);
+    expect(await picture.locator("polyline").count()).toBe(0);
+    const box = await picture.locator("circle.series-0").boundingBox();
+    expect([box?.width, box?.height].every((side) => side !== undefined && side > 3)).toBe(true);
+    await picture.locator("polyline.series-0").waitFor({ timeout: 15_000 });
+    expect(await picture.locator("circle").count()).toBe(0);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

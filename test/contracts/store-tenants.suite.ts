@@ -5,12 +5,14 @@
 
 import { expect, test } from "bun:test";
 
-import { caId, tenantId } from "#core/ids.ts";
+import type { Reach } from "#core/access/principal.ts";
+import { type CaId, caId, type TenantId, tenantId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { GrantRecord } from "#domain/access/store.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { casIn } from "#domain/expiry/report.ts";
 import type { Store } from "#domain/store.ts";
-import { dayOf } from "#domain/tenants/quotas.ts";
+import { dayOf } from "#domain/tenants/days.ts";
 import { only } from "#test/support/stores/reach.ts";
 import * as make from "#test/support/stores/records.ts";
 
@@ -228,6 +230,101 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
         { day: day + 1, issued: 1, revoked: 0 },
       ],
     });
+  });
+
+  test("days are of the CAs asked for alone, and follow what is revoked later", async () => {
+    const { store, home } = given();
+    const [own, sibling, foreign] = [
+      await ownCa(store, `${home}-own`),
+      await ownCa(store, `${home}-sibling`),
+      await ownCa(store, `${home}-foreign`),
+    ];
+    const day = dayOf(noon);
+    const issue = async ({ id, tenant }: CaRecord, hours: number) => {
+      const row = make.certificate({ caId: id, tenant, createdAt: later(hours) });
+      await make.issue(store, row);
+      return row;
+    };
+    const days = async (cas: readonly CaRecord[], first: number) =>
+      [
+        ...(await store.read.certificates.days(
+          cas.map(({ id }) => id),
+          first,
+        )),
+      ].sort((a, b) => a.day - b.day);
+    const before = await issue(own, -24);
+    const first = await issue(own, 0);
+    await issue(own, 0);
+    await make.issue(store, { ...make.certificate({ caId: own.id }), kind: "serving" });
+    await issue(sibling, 24);
+    const others = [await issue(foreign, 0), await issue(foreign, 24)];
+    const revoke = ({ caId, serial }: typeof first, hours: number) =>
+      store.atomically((tx) =>
+        tx.certificates.setStatus(caId, serial, "revoked", later(hours), "superseded"),
+      );
+    // Held is not revoked, and a day before the first counts for nothing.
+    await store.atomically((tx) =>
+      tx.certificates.setStatus(own.id, first.serial, "held", later(24), "certificateHold"),
+    );
+    for (const other of others) await revoke(other, 48);
+    expect(await days([own], day)).toEqual([{ day, issued: 2, revoked: 0 }]);
+    await revoke(first, 48);
+    await revoke(before, 0);
+    expect(await days([own], day)).toEqual([
+      { day, issued: 2, revoked: 1 },
+      { day: day + 2, issued: 0, revoked: 1 },
+    ]);
+    expect(await days([own, sibling], day + 1)).toEqual([
+      { day: day + 1, issued: 1, revoked: 0 },
+      { day: day + 2, issued: 0, revoked: 1 },
+    ]);
+    expect(await days([own, sibling, foreign], day + 2)).toEqual([
+      { day: day + 2, issued: 0, revoked: 3 },
+    ]);
+    expect(await days([], day)).toEqual([]);
+  });
+
+  test("days under the CAs of a reach hold no figure of another tenant", async () => {
+    const { store, home } = given();
+    const [own, granted, beside, foreign] = [
+      await ownCa(store, `${home}-own`),
+      await ownCa(store, `${home}-granted`),
+      make.ca({ tenant: tenantId(`tenant-${home}-granted`), label: `ca-${home}-beside` }),
+      await ownCa(store, `${home}-foreign`),
+    ];
+    await store.atomically((tx) => tx.cas.insert(beside));
+    const counts = new Map([own, granted, beside, foreign].map((ca, at) => [ca, 10 ** at]));
+    for (const [{ id, tenant }, count] of counts) {
+      for (let n = 0; n < Math.min(count, 30); n++) {
+        await make.issue(store, make.certificate({ caId: id, tenant }));
+      }
+    }
+    const issued = async (reach: Reach, tenant?: TenantId) => {
+      const ids: CaId[] = [];
+      for await (const { id } of casIn(store, { reach, tenant, ca: undefined })) ids.push(id);
+      const days = await store.read.certificates.days(ids, dayOf(noon));
+      return days.map((one) => one.issued);
+    };
+    expect(await issued(only([own.tenant], []))).toEqual([1]);
+    expect(await issued(only([], [granted.id]))).toEqual([10]);
+    expect(await issued(only([own.tenant], [granted.id]))).toEqual([11]);
+    expect(await issued(only([own.tenant], [own.id]))).toEqual([1]);
+    expect(await issued(only([own.tenant, granted.tenant], []))).toEqual([41]);
+    expect(await issued(only([own.tenant], [granted.id]), granted.tenant)).toEqual([10]);
+    expect(await issued(only([own.tenant], []), foreign.tenant)).toEqual([]);
+    expect(await issued(only([], []))).toEqual([]);
+    expect(await issued("platform", foreign.tenant)).toEqual([30]);
+  });
+
+  test("days of more CAs than one statement takes are those of all of them", async () => {
+    const { store, home } = given();
+    const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));
+    for (const id of [ids[0], ids[120], ids[249]]) {
+      if (id !== undefined) await make.issue(store, make.certificate({ caId: id }));
+    }
+    await make.issue(store, make.certificate({ caId: caId(`${home}-other`) }));
+    const day = dayOf(noon);
+    expect(await store.read.certificates.days(ids, day)).toEqual([{ day, issued: 3, revoked: 0 }]);
   });
   grantContract(given);
 }

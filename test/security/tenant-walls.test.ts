@@ -100,7 +100,11 @@ const unscoped: readonly OperationName[] = ["cert.lint", "csr.parse", "hsm.info"
 /** Tried below, by the object they name. */
 const naming: readonly OperationName[] = ["cert.validate"];
 /** No collections; tried in `api/monitor.test.ts`. */
-const reported: readonly OperationName[] = ["monitor.expiring", "inventory.certificates"];
+const reported: readonly OperationName[] = [
+  "monitor.expiring",
+  "inventory.certificates",
+  "inventory.days",
+];
 /** Tried where there are accounts, in `api/acme.test.ts`. */
 const enrolled: readonly OperationName[] = [
   "acme.directory.list",

@@ -1,11 +1,13 @@
 /** How many requests wait for the caller's approval; moves with the feed. */
 
 import { useAddress } from "#web/console.ts";
-import { inboxHref, useDecidable } from "#web/decidable.ts";
+import { inboxHref, useAskedDecidable } from "#web/decidable.ts";
 
-/** Those of the tenant that is chosen, in digits; 0 until it is known. */
-export function useWaiting(): string {
-  const { reply } = useDecidable(approvalActions);
+/** Requests of the tenant that is chosen, asked for once for the whole frame. */
+export const useApprovals = () => useAskedDecidable(approvalActions);
+
+/** How many of them the caller may decide on, in digits; 0 until it is known. */
+export function waitingIn(reply: ReturnType<typeof useApprovals>): string {
   return reply?.kind === "answered" ? reply.answer.total.toLocaleString("en") : "0";
 }
 

@@ -10,12 +10,13 @@ import {
   useBackAgain,
   useFeedState,
 } from "#web/console.ts";
+import { DecidableContext } from "#web/decidable.ts";
 import type { PageProps } from "#web/page.ts";
 import { type PageRow, pageOf, pages } from "#web/routes.tsx";
 import { StaleReads } from "#web/stale.ts";
 import { Waiting } from "#web/ui/asked.tsx";
 import { Heading } from "#web/ui/heading.tsx";
-import { Bell, useWaiting } from "./bell.tsx";
+import { Bell, useApprovals, waitingIn } from "./bell.tsx";
 import { Footer } from "./footer.tsx";
 import { useKeyboard } from "./keyboard.tsx";
 import { LookSwitches } from "./look.tsx";
@@ -68,9 +69,10 @@ interface AroundProps {
 function Around({ known }: AroundProps) {
   const { address } = known;
   const page = pageOf(address);
-  const waiting = useWaiting();
+  const approvals = useApprovals();
+  const waiting = waitingIn(approvals);
   return (
-    <>
+    <DecidableContext.Provider value={approvals}>
       <a class="skip" href="#main">
         Skip to the page
       </a>
@@ -83,7 +85,7 @@ function Around({ known }: AroundProps) {
         </main>
       </div>
       <Footer page={page} />
-    </>
+    </DecidableContext.Provider>
   );
 }
 

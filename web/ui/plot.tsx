@@ -1,9 +1,10 @@
 /** Bars and lines drawn by hand, each with a table of the same figures one key away. */
 
 import { type ComponentChildren, createContext } from "preact";
-import { useContext, useEffect, useId, useState } from "preact/hooks";
-import { rememberedPlotLook, rememberPlotLook } from "#web/remembered.ts";
+import { useContext, useEffect, useId } from "preact/hooks";
+import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
+import { useAddress } from "#web/console.ts";
 import { isMissing, Outcome, Waiting } from "./asked.tsx";
 import { Table } from "./list.tsx";
 
@@ -21,13 +22,11 @@ export interface Series {
 
 const LookContext = createContext({ asTable: false, turn: () => {} });
 
-/** The plots of a page: `t`, or the button of any, makes tables of all; it is remembered. */
+/** The plots of a page: `t`, or the button of any, makes tables of all; the address says which. */
 export function Plots({ children }: { readonly children: ComponentChildren }) {
-  const [asTable, setAsTable] = useState(() => rememberedPlotLook() === "table");
-  const turn = () => {
-    rememberPlotLook(asTable ? "picture" : "table");
-    setAsTable(!asTable);
-  };
+  const address = useAddress();
+  const asTable = address.query.view === "table";
+  const turn = () => visit(hrefWith(address, { view: asTable ? undefined : "table" }));
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const { key, ctrlKey, metaKey, altKey, target } = event;
@@ -59,64 +58,107 @@ interface PlotProps {
 
 /** One card. The picture is for eyes; its name and the table say the same. */
 export function Plot({ title, unit, series, kind, children }: PlotProps) {
-  const { asTable, turn } = useContext(LookContext);
+  const { asTable } = useContext(LookContext);
   const id = useId();
-  const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value = 0 }) => value)));
   return (
     <section class="card" aria-labelledby={id}>
-      <div class="heading">
-        <h2 id={id}>{title}</h2>
-        <button
-          type="button"
-          class="button plain small"
-          aria-pressed={asTable}
-          aria-keyshortcuts="t"
-          title="Picture or table of all (t)"
-          onClick={turn}
-        >
-          {asTable ? "Picture" : "Table"}
-        </button>
-      </div>
+      <PlotHeading id={id} title={title} />
       {children}
       {asTable ? (
-        <div class="scroll">
-          <Table
-            caption={title}
-            columns={[
-              { name: "Of", cell: ({ name }) => name },
-              ...series.map(({ name, points }) => ({
-                name: `${name} (${unit})`,
-                cell: ({ index }: { readonly index: number }) => rounded(points[index]?.value),
-              })),
-            ]}
-            rows={(series[0]?.points ?? []).map(({ name }, index) => ({ name, index }))}
-            keyOf={({ index }) => String(index)}
-          />
-        </div>
+        <Told title={title} unit={unit} series={series} />
       ) : (
-        <Picture title={title} unit={unit} series={series} kind={kind} most={most} />
+        <Picture title={title} unit={unit} series={series} kind={kind} known />
       )}
     </section>
   );
 }
 
-interface NoPlotProps {
+interface PlotHeadingProps {
+  readonly id: string;
   readonly title: string;
+}
+
+function PlotHeading({ id, title }: PlotHeadingProps) {
+  const { asTable, turn } = useContext(LookContext);
+  return (
+    <div class="heading">
+      <h2 id={id}>{title}</h2>
+      <button
+        type="button"
+        class="button plain small"
+        aria-pressed={asTable}
+        aria-keyshortcuts="t"
+        title="Picture or table of all (t)"
+        onClick={turn}
+      >
+        {asTable ? "Picture" : "Table"}
+      </button>
+    </div>
+  );
+}
+
+interface NoPlotProps extends Omit<PlotProps, "children"> {
   readonly reply: Reply<unknown> | undefined;
 }
 
-/** Stands where a plot will, or would where its figures could not be had: nothing jumps. */
-export function NoPlot({ title, reply }: NoPlotProps) {
+/**
+ * Stands where a plot will, as high as that with `series` as many figures, or where it would if its
+ * figures could be had.
+ */
+export function NoPlot({ reply, ...plot }: NoPlotProps) {
+  const { asTable } = useContext(LookContext);
+  const id = useId();
+  const { title } = plot;
   if (reply !== undefined && !isMissing(reply)) return null;
   return (
-    <section class="card" aria-label={title}>
-      <h2>{title}</h2>
-      {reply === undefined ? <Waiting /> : <Outcome reply={reply} />}
+    <section class="card" aria-labelledby={id}>
+      <PlotHeading id={id} title={title} />
+      {reply !== undefined && <Outcome reply={reply} />}
+      {reply === undefined && (
+        <>
+          <div class="over">
+            <Waiting />
+          </div>
+          <div class="awaited" aria-hidden="true">
+            {asTable ? <Told {...plot} /> : <Picture {...plot} known={false} />}
+          </div>
+        </>
+      )}
     </section>
   );
 }
 
-function Picture({ title, unit, series, kind, most }: PlotProps & { readonly most: number }) {
+/** Series of so many figures each, none of which is known yet. */
+export const awaited = (names: readonly string[], count: number): readonly Series[] =>
+  names.map((name) => ({
+    name,
+    points: Array.from({ length: count }, () => ({ name: "…", value: undefined })),
+  }));
+
+const Told = ({ title, unit, series }: Pick<PlotProps, "title" | "unit" | "series">) => (
+  <div class="scroll">
+    <Table
+      caption={title}
+      columns={[
+        { name: "Of", cell: ({ name }) => name },
+        ...series.map(({ name, points }) => ({
+          name: `${name} (${unit})`,
+          cell: ({ index }: { readonly index: number }) => rounded(points[index]?.value),
+        })),
+      ]}
+      rows={(series[0]?.points ?? []).map(({ name }, index) => ({ name, index }))}
+      keyOf={({ index }) => String(index)}
+    />
+  </div>
+);
+
+interface PictureProps extends Omit<PlotProps, "children"> {
+  /** False while its figures are awaited: then there is nothing that could be told of them. */
+  readonly known: boolean;
+}
+
+function Picture({ title, unit, series, kind, known }: PictureProps) {
+  const most = Math.max(1, ...series.flatMap(({ points }) => points.map(({ value = 0 }) => value)));
   const points = series[0]?.points ?? [];
   const [first] = points;
   const isEmpty = series.every((one) => one.points.every(({ value = 0 }) => value === 0));
@@ -127,7 +169,7 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
     <figure class="plot">
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={`${title}. ${said}`}>
         {[0, 0.5, 1].map((share) => (
-          <GridLine key={share} value={share * most} most={most} />
+          <GridLine key={share} value={share * most} most={most} known={known} />
         ))}
         {series.map(({ name, points }, at) =>
           kind === "bars" ? (
@@ -141,12 +183,12 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
         <Categories points={points} />
       ) : (
         <figcaption class="quiet small">
-          {first !== undefined && (
+          {known && first !== undefined && (
             <span>
               {first.name} – {points.at(-1)?.name}
             </span>
           )}
-          <span>{isEmpty ? "nothing yet" : `top ${rounded(most)} ${unit}`}</span>
+          {known && <span>{isEmpty ? "nothing yet" : `top ${rounded(most)} ${unit}`}</span>}
           {series.map(({ name }, at) => (
             <span key={name} class={`key series-${at}`}>
               {name}
@@ -158,11 +200,17 @@ function Picture({ title, unit, series, kind, most }: PlotProps & { readonly mos
   );
 }
 
-/** With its figure before it, and none at the ground: that is nothing. */
-const GridLine = ({ value, most }: { readonly value: number; readonly most: number }) => (
+interface GridLineProps {
+  readonly value: number;
+  readonly most: number;
+  readonly known: boolean;
+}
+
+/** With its figure before it, where that is known, and none at the ground: that is nothing. */
+const GridLine = ({ value, most, known }: GridLineProps) => (
   <>
     <line class="grid" x1={left} x2={width} y1={yOf(value, most)} y2={yOf(value, most)} />
-    {value > 0 && (
+    {known && value > 0 && (
       <text class="figure" x={left - 6} y={yOf(value, most) + 4}>
         {scaled(value)}
       </text>
@@ -173,8 +221,8 @@ const GridLine = ({ value, most }: { readonly value: number; readonly most: numb
 /** Below each bar what it is and how much, where there are few. */
 const Categories = ({ points }: { readonly points: readonly Point[] }) => (
   <figcaption class="categories small">
-    {points.map(({ name, value }) => (
-      <span key={name}>
+    {points.map(({ name, value }, index) => (
+      <span key={index}>
         <strong>{rounded(value)}</strong> <span class="quiet">{name}</span>
       </span>
     ))}
@@ -247,7 +295,7 @@ function Bars({ points, most, at, of }: BarsProps) {
     <g class={`series-${at}`}>
       {points.map(({ name, value = 0 }, index) => (
         <rect
-          key={name}
+          key={index}
           x={left + index * slot + slot * 0.1 + at * thick}
           y={yOf(value, most)}
           width={thick}

@@ -6,6 +6,7 @@ import type { CaId, Serial, TenantId } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Page, PageKey } from "#domain/page.ts";
+import type { DayUsage } from "#domain/tenants/store.ts";
 
 /** What became of asking transparency logs. */
 export const ctStatuses = ["submitted", "failed_open"] as const;
@@ -134,6 +135,11 @@ export interface CertificateReads {
    * left out, and the latest notAfter among them; certificates being signed just now count too.
    */
   outstanding(ca: CaId, now: Instant): Promise<Outstanding>;
+  /**
+   * Of these CAs together: what was issued and revoked on each UTC day from `firstDay` on, where
+   * anything was; in any order. Leaves only, also those that have left for the archive.
+   */
+  days(cas: readonly CaId[], firstDay: number): Promise<readonly DayUsage[]>;
   /**
    * True when the CA key has been used for anything but the certificate of this serial and those of
    * its responders.

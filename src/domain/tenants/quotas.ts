@@ -4,6 +4,7 @@ import type { TenantId } from "#core/ids.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
 import { type Instant, secondsPerDay } from "#core/time.ts";
 import type { Unit } from "#domain/store.ts";
+import { dayOf } from "./days.ts";
 import type { TenantState, TenantReads, Used } from "./store.ts";
 
 /**
@@ -93,6 +94,3 @@ function exhausted(
 /** Whole seconds to the next UTC midnight, at least 1. */
 const secondsToMidnight = (now: Instant): number =>
   secondsPerDay - Math.floor(now / 1000 - dayOf(now) * secondsPerDay);
-
-/** The UTC day of an instant, numbered from 1970-01-01 as day 0. */
-export const dayOf = (at: Instant): number => Math.floor(at / (secondsPerDay * 1000));

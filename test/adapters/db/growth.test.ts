@@ -69,6 +69,7 @@ const bounds: Readonly<Record<string, Bound>> = {
   cross_signs: people("a cross certificate"),
   ct_inclusions: record("what a log has promised"),
   ct_log_heads: replaced("a row a log"),
+  day_counts: replaced("a row a day, however many certificates"),
   events: record("the audit chain"),
   folds: replaced("a row a folded table"),
   grants: people("a grant"),

@@ -407,6 +407,7 @@ const known = {
   crl_reservations: "number this_update sequence reserved_at",
   crl_stamps: "not_after",
   cross_signs: "id subject_ca subject_key_id source created_at",
+  day_counts: "ca_id day kind number",
   events: "folded request_id at certificate_ordinal",
   folds: "name through removed",
   heads: "rows_version",

@@ -28,7 +28,7 @@ export function stateOf(instance: Instance): Readonly<Record<string, string>> {
 }
 
 const ownWork =
-  /^(sqlite_|access_log$|crl_|ledger$|heads$|events$|folds$|certificate_counts$|tenant_counts$|certificate_search)/;
+  /^(sqlite_|access_log$|crl_|ledger$|heads$|events$|folds$|certificate_counts$|day_counts$|tenant_counts$|certificate_search)/;
 
 const bytesShown = (row: unknown) =>
   Object.entries(row as Record<string, unknown>) // A row of SQLite.

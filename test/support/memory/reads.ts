@@ -17,7 +17,7 @@ import { envelopeReads } from "./envelopes.ts";
 import { grantReads } from "./grants.ts";
 import { passkeyReads } from "./passkeys.ts";
 import { keyCheckReads } from "./key-checks.ts";
-import { tenantReads } from "./tenants.ts";
+import { daysOf, tenantReads } from "./tenants.ts";
 import { expiryReads, isOutlived } from "./expiry.ts";
 import { replacementReads } from "./replacements.ts";
 import { retentionReads } from "./retention.ts";
@@ -155,6 +155,13 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         }),
       ),
     ...intentReads(state),
+    days: async (cas, firstDay) =>
+      daysOf(
+        [...state.certificates.values()].filter(
+          ({ kind, caId }) => kind === "leaf" && cas.includes(caId),
+        ),
+        firstDay,
+      ),
     signedBeyond: async (ca, own) =>
       [...state.intents.values()].some(
         ({ caId, serial, purpose }) =>

@@ -6,9 +6,10 @@
 import type { TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
+import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Reads, Unit } from "#domain/store.ts";
-import { dayOf } from "#domain/tenants/quotas.ts";
-import type { Used } from "#domain/tenants/store.ts";
+import { dayOf } from "#domain/tenants/days.ts";
+import type { DayUsage, Used } from "#domain/tenants/store.ts";
 import { type MemoryState, pageOf } from "./state.ts";
 
 /** Tenants and their usage. */
@@ -30,26 +31,31 @@ export const tenantReads = (state: MemoryState): Reads["tenants"] => ({
   used: async (tenant, now) => used(state, tenant, now),
   usage: async (tenant, firstDay, now) => {
     const leaves = leavesOf(state, tenant);
-    const revocations = leaves.flatMap(({ status, revokedAt }) =>
-      status === "revoked" && revokedAt !== undefined ? [dayOf(revokedAt)] : [],
-    );
-    const issues = leaves.map(({ createdAt }) => dayOf(createdAt));
-    const days = [...new Set([...issues, ...revocations])].filter((day) => day >= firstDay);
     return {
       active: used(state, tenant, now).active,
-      issued: issues.length,
-      revoked: revocations.length,
+      issued: leaves.length,
+      revoked: leaves.filter(({ status }) => status === "revoked").length,
       cas: casOf(state, tenant).length,
-      days: days
-        .sort((a, b) => b - a)
-        .map((day) => ({
-          day,
-          issued: issues.filter((one) => one === day).length,
-          revoked: revocations.filter((one) => one === day).length,
-        })),
+      days: daysOf(leaves, firstDay),
     };
   },
 });
+
+/** What was done with these on each day from the first on, latest first. */
+export function daysOf(rows: readonly CertificateRecord[], firstDay: number): readonly DayUsage[] {
+  const issues = rows.map(({ createdAt }) => dayOf(createdAt));
+  const revocations = rows
+    .filter(({ status }) => status === "revoked")
+    .map(({ revokedAt, createdAt }) => dayOf(revokedAt ?? createdAt));
+  const days = [...new Set([...issues, ...revocations])].filter((day) => day >= firstDay);
+  return days
+    .sort((a, b) => b - a)
+    .map((day) => ({
+      day,
+      issued: issues.filter((one) => one === day).length,
+      revoked: revocations.filter((one) => one === day).length,
+    }));
+}
 
 /** Tenant writes of a unit. */
 export const tenantWrites = (state: MemoryState): Unit["tenants"] => ({

@@ -22,7 +22,13 @@ export async function fullStore(): Promise<DatabaseUnderTest> {
   const connection = connectionOn(file);
   const { t } = connection;
   const own = [t.certificates, t.events, t.ledger, t.heads, t.openIntents, t.migrations, t.folds];
-  const derived = [t.certificateCounts, t.revocationCounts, t.tenantCounts, t.accessLog];
+  const derived = [
+    t.certificateCounts,
+    t.dayCounts,
+    t.revocationCounts,
+    t.tenantCounts,
+    t.accessLog,
+  ];
   const skipped = new Set<unknown>([...own, ...derived]);
   for (const table of Object.values(t).filter((one) => !skipped.has(one))) {
     const one = carried(connection, table, ["folded", "certificate_ordinal"]);

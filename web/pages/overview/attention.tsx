@@ -1,5 +1,6 @@
 /** What needs a person: each with what to do about it, the most urgent first. */
 
+import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
 import { type Console, useAddress, useConsole } from "#web/console.ts";
 import { ClockPause } from "./clock.tsx";
@@ -23,11 +24,16 @@ import { isMissing, Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Copy } from "#web/ui/copy.tsx";
 import { Status } from "#web/ui/status.tsx";
 
+interface AttentionProps {
+  /** The whole page asks for it once. */
+  readonly expiring: Reply<Answers["monitor.expiring"]> | undefined;
+}
+
 /** A list, or one line that says that nothing does; before the first CA, how to make it. */
-export function Attention() {
+export function Attention({ expiring }: AttentionProps) {
   const { tenant } = useAddress().query;
   const cas = useAsked("ca.list", { tenant, limit: casMax }, ["ca.*"]).reply;
-  const { matters, parts, left, jobs } = useMatters();
+  const { matters, parts, left, jobs } = useMatters(expiring);
   const items = cas?.kind === "answered" ? cas.answer.items : [];
   const active = items.filter(({ status }) => status !== "retired");
   const all = inOrder([...active.flatMap(endingCa), ...matters]);
@@ -61,28 +67,34 @@ function Matters({ all, parts, left }: MattersProps) {
   const fine = parts.flatMap(({ of, reply }) => (reply?.kind === "answered" ? [of] : []));
   return (
     <section class="card" aria-labelledby="attention">
-      <h2 id="attention">Needs you</h2>
-      {all.length === 0 && !known && <Waiting />}
-      {all.length === 0 && known && fine.length > 0 && (
-        <p>
-          <Status word="nothing" tone="good" /> {listed(fine)} are fine.
-        </p>
-      )}
-      <Unknown parts={parts} />
-      {all.length > 0 && (
-        <ul class="bare">
-          {all.map(({ tone, word, sentence, href }) => (
-            <li key={sentence}>
-              <Status word={word} tone={tone} /> <a href={href}>{sentence}</a>
-            </li>
-          ))}
-        </ul>
-      )}
-      {left > 0 && (
-        <p class="quiet small">
-          The newest {casMax} authorities were looked at, and {left.toLocaleString("en")} were not.
-        </p>
-      )}
+      <div class="heading">
+        <h2 id="attention">Needs you</h2>
+        {all.length > 0 && <span class="quiet small">{all.length} in all</span>}
+      </div>
+      <div class="matters">
+        {all.length === 0 && !known && <Waiting />}
+        {all.length === 0 && known && fine.length > 0 && (
+          <p>
+            <Status word="nothing" tone="good" /> {listed(fine)} are fine.
+          </p>
+        )}
+        <Unknown parts={parts} />
+        {all.length > 0 && (
+          <ul class="bare">
+            {all.map(({ tone, word, sentence, href }) => (
+              <li key={sentence}>
+                <Status word={word} tone={tone} /> <a href={href}>{sentence}</a>
+              </li>
+            ))}
+          </ul>
+        )}
+        {left > 0 && (
+          <p class="quiet small">
+            The newest {casMax} authorities were looked at, and {left.toLocaleString("en")} were
+            not.
+          </p>
+        )}
+      </div>
     </section>
   );
 }
@@ -113,12 +125,11 @@ const listed = (words: readonly string[]): string => {
 };
 
 /** All but what CAs say of themselves; of the chosen tenant, unless it is about the instance. */
-function useMatters() {
+function useMatters(expiring: AttentionProps["expiring"]) {
   const console = useConsole();
   const { tenant } = console.address.query;
   const published = useAsked("crl.list", { tenant, limit: casMax }, ["ca.*", "crl.*"]).reply;
-  const approvals = useDecidable(["*"]);
-  const expiring = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]);
+  const approvals = useDecidable();
   const ready = useAsked("health.ready", {});
   const jobs = useAsked("job.list", asked(console, "job.list", {}), ["monitor.clock_accept"]);
   // Only who may run it is told: what it finds is about the host.
@@ -129,22 +140,22 @@ function useMatters() {
     jobs.refresh();
     ready.refresh();
   }, 15);
-  const urgent = expiringSoon(expiring.reply, tenant);
+  const urgent = expiringSoon(expiring, tenant);
   const answer = published?.kind === "answered" ? published.answer : undefined;
   return {
     matters: [
       ...notReady(ready.reply),
       ...failingJobs(jobs.reply),
       ...(answer?.items ?? []).flatMap(endingPublished),
-      ...waiting(approvals.reply, inboxHref(console.address.query)),
+      ...waiting(approvals, inboxHref(console.address.query)),
       ...urgent,
       // What ends soon is told already, by its number.
       ...findings(preflight.reply, urgent.length > 0 ? ["certs.expiring"] : []),
     ],
     parts: [
       { of: "CRLs and responders", reply: published },
-      ...(may(console, "approval.approve") ? [{ of: "approvals", reply: approvals.reply }] : []),
-      { of: "expiry", reply: expiring.reply },
+      ...(may(console, "approval.approve") ? [{ of: "approvals", reply: approvals }] : []),
+      { of: "expiry", reply: expiring },
       { of: "components", reply: ready.reply },
       ...(may(console, "job.list") ? [{ of: "jobs", reply: jobs.reply }] : []),
       ...(may(console, "preflight.run") ? [{ of: "checks", reply: preflight.reply }] : []),

@@ -1,66 +1,59 @@
 /** How many certificates there are, by how soon they end and by status. */
 
+import type { Answers } from "#api/answers.ts";
+import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { useAsked } from "#web/ui/asked.tsx";
-import { NoPlot, Plot } from "#web/ui/plot.tsx";
+import { awaited, NoPlot, Plot } from "#web/ui/plot.tsx";
 import { statusWord } from "#web/ui/status.tsx";
 
+interface InventoryProps {
+  /** The whole page asks for it once. */
+  readonly expiring: Reply<Answers["monitor.expiring"]> | undefined;
+}
+
 /** Of the chosen tenant, or of all CAs that the caller may read. */
-export function Inventory() {
+export function Inventory({ expiring }: InventoryProps) {
   const { tenant } = useAddress().query;
-  const ends = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]).reply;
   const counts = useAsked("inventory.certificates", { tenant }, ["cert.*", "ca.*"]).reply;
+  const none = awaited(["certificates"], statuses.length);
   return (
     <>
-      <NoPlot title={byTime} reply={ends} />
-      <NoPlot title={byStatus} reply={counts} />
-      {ends?.kind === "answered" && (
-        <Plot
-          title={byTime}
-          unit="certificates"
-          kind="bars"
-          series={[
-            {
-              name: "certificates",
-              points: [
-                {
-                  name: `over ${ends.answer.warning_days} days`,
-                  value: ends.answer.counts.ok,
-                },
-                {
-                  name: `up to ${ends.answer.warning_days} days`,
-                  value: ends.answer.counts.warning,
-                },
-                {
-                  name: `up to ${ends.answer.critical_days} days`,
-                  value: ends.answer.counts.critical,
-                },
-                { name: "expired", value: ends.answer.counts.expired },
-              ],
-            },
-          ]}
-        />
+      {expiring?.kind === "answered" ? (
+        <ByTime ends={expiring.answer} />
+      ) : (
+        <NoPlot {...byTime} series={none} reply={expiring} />
       )}
-      {counts?.kind === "answered" && counts.answer.cas > 0 && (
-        <Plot
-          title={byStatus}
-          unit="certificates"
-          kind="bars"
-          series={[
-            {
-              name: "certificates",
-              points: statuses.map((status) => ({
-                name: statusWord(status),
-                value: counts.answer[status],
-              })),
-            },
-          ]}
-        />
+      {counts?.kind === "answered" ? (
+        <ByStatus counts={counts.answer} />
+      ) : (
+        <NoPlot {...byStatus} series={none} reply={counts} />
       )}
     </>
   );
 }
 
-const byTime = "Not revoked, by time left";
-const byStatus = "Inventory, by status";
+function ByTime({ ends }: { readonly ends: Answers["monitor.expiring"] }) {
+  const { counts, warning_days, critical_days } = ends;
+  const points = [
+    { name: `over ${warning_days} days`, value: counts.ok },
+    { name: `up to ${warning_days} days`, value: counts.warning },
+    { name: `up to ${critical_days} days`, value: counts.critical },
+    { name: "expired", value: counts.expired },
+  ];
+  return <Plot {...byTime} series={[{ name: "certificates", points }]} />;
+}
+
+function ByStatus({ counts }: { readonly counts: Answers["inventory.certificates"] }) {
+  if (counts.cas === 0) return null;
+  const points = statuses.map((status) => ({ name: statusWord(status), value: counts[status] }));
+  return <Plot {...byStatus} series={[{ name: "certificates", points }]} />;
+}
+
+const byTime = {
+  title: "Not revoked, by time left",
+  unit: "certificates",
+  kind: "bars",
+} as const;
+const byStatus = { title: "Inventory, by status", unit: "certificates", kind: "bars" } as const;
 const statuses = ["good", "held", "revoked", "expired"] as const;

@@ -56,11 +56,11 @@ interface LookingProps {
   readonly refused: Reply<unknown> | undefined;
 }
 
-/** Why there is little to see, or nothing new. */
+/** Why there is little to see, or nothing new; always as high, unless it was refused. */
 function Looking({ steps, refused }: LookingProps) {
   if (refused !== undefined) return <Outcome reply={refused} />;
-  if (steps >= 2) return null;
-  return <p class="quiet small">Drawn from now on, every five seconds.</p>;
+  const since = steps < 2 ? "from now on, " : "";
+  return <p class="quiet small">Drawn {since}every five seconds.</p>;
 }
 
 interface Looks {

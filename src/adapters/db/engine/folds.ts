@@ -169,6 +169,11 @@ const derived = {
     `insert into tenant_counts (tenant, kind, slot, number)
        select tenant, 'revoked', coalesce(revoked_at, created_at) / 86400000, count(*) ${leaves} and status = 'revoked'
        group by 1, 3 ${add}`,
+    `insert into day_counts (ca_id, day, kind, number)
+       select ca_id, created_at / 86400000, 'issued', count(*) ${leaves} group by 1, 2 ${add}`,
+    `insert into day_counts (ca_id, day, kind, number)
+       select ca_id, coalesce(revoked_at, created_at) / 86400000, 'revoked', count(*) ${leaves} and status = 'revoked'
+       group by 1, 2 ${add}`,
     `insert into certificate_search (rowid, search) select ordinal, search ${leaves}`,
   ],
   events: [],

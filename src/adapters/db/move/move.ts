@@ -124,9 +124,11 @@ export async function tableRows(source: Connection): Promise<readonly MovedTable
  */
 export function tablesOf({ dialect, t }: Connection): readonly Carried[] {
   const { heads, accessLog, migrations, folds } = t;
-  const { certificateCounts, revocationCounts, tenantCounts } = t;
+  const { certificateCounts, dayCounts, revocationCounts, tenantCounts } = t;
   const left = new Set<unknown>([heads, accessLog, migrations, folds]);
-  for (const counters of [certificateCounts, revocationCounts, tenantCounts]) left.add(counters);
+  for (const counters of [certificateCounts, dayCounts, revocationCounts, tenantCounts]) {
+    left.add(counters);
+  }
   const tables = Object.values(t).filter((table) => !left.has(table));
   return tables.map((table) => carried({ dialect }, table, ownColumns));
 }

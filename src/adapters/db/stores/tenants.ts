@@ -5,7 +5,7 @@ import { and, desc, eq, inArray, or } from "drizzle-orm";
 import type { TenantId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
-import { dayOf } from "#domain/tenants/quotas.ts";
+import { dayOf } from "#domain/tenants/days.ts";
 import type {
   DayUsage,
   TenantState,

@@ -19,10 +19,21 @@ export function counterTables(k: Kit) {
     },
     (t) => [k.primaryKey({ columns: [t.caId, t.status, t.day, t.profile] })],
   );
+  /** Leaves of a CA that were `issued` or `revoked` on a day (days since 1970, UTC). */
+  const dayCounts = k.table(
+    "day_counts",
+    {
+      caId: k.text("ca_id").notNull(),
+      day: k.int("day").notNull(),
+      kind: k.text("kind").notNull(),
+      number: k.int("number").notNull(),
+    },
+    (t) => [k.primaryKey({ columns: [t.caId, t.day, t.kind] })],
+  );
   /** Rows of `revocations` by CA. */
   const revocationCounts = k.table("revocation_counts", {
     caId: k.text("ca_id").primaryKey(),
     number: k.int("number").notNull(),
   });
-  return { certificateCounts, revocationCounts };
+  return { certificateCounts, dayCounts, revocationCounts };
 }

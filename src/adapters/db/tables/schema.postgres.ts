@@ -26,6 +26,7 @@ export const {
   bulkRuns,
   bulkSerials,
   certificateCounts,
+  dayCounts,
   revocationCounts,
   blockedKeys,
   ownKeys,

@@ -29,6 +29,7 @@ export const {
   bulkRuns,
   bulkSerials,
   certificateCounts,
+  dayCounts,
   revocationCounts,
   blockedKeys,
   ownKeys,

@@ -7,6 +7,7 @@ import { caId } from "#core/ids.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { withoutDayCounts } from "#test/support/stores/day-counts.ts";
 import * as make from "#test/support/stores/records.ts";
 import {
   type DatabaseUnderTest,
@@ -77,6 +78,7 @@ async function filledStore(database: DatabaseUnderTest) {
 
 /** As the binary before this one left it. */
 async function asBefore(database: DatabaseUnderTest): Promise<void> {
+  await withoutDayCounts(database);
   await database.tamper("drop index certificates_digest");
   await database.tamper("alter table certificates drop column digest_head");
   await database.tamper("delete from schema_migrations where version > 10");

@@ -75,6 +75,11 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     [by("certificates", "certificates_paging"), newest("certificates")],
   ],
   [
+    "what was done on each day",
+    () => reads.certificates.days([home, caId("other")], 20_000),
+    ["SEARCH day_counts USING PRIMARY KEY (ca_id=? AND day>?)", newest("certificates")],
+  ],
+  [
     "a profile",
     () => reads.walk({ ...filter, profile: "rare" }, 90, undefined),
     [by("certificates", "certificates_profile"), newest("certificates")],
