@@ -114,6 +114,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
       await world.instance.admin("POST", "/api/tenants", { slug: `of-${made}`, name: "One" });
     }
     const { page, complaints, quiet, close } = await world.root("/console/operations/backup");
+    await quiet();
     const asked: string[] = [];
     page.on("request", (request) => asked.push(new URL(request.url()).pathname));
     await page.goto(new URL("/console/", page.url()).href);
