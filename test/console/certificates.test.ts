@@ -14,6 +14,7 @@ import {
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
+import { reasonOf } from "#test/support/instances/reasons.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 
 interface Issued {
@@ -166,6 +167,10 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByText("identity_mismatch").waitFor();
     await expectAccessible(page);
     expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
+    await dialog(page).getByLabel("Request with a new key").fill("no request");
+    const withheld = dialog(page).getByRole("button", { name: "Renew" });
+    expect(await reasonOf(page, withheld)).toBe("Mend first what is marked.");
+    expect(await withheld.isDisabled()).toBe(true);
     await dialog(page).getByLabel("Request with a new key").fill("");
     await dialog(page).getByLabel("Days it is valid").fill("many");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
@@ -176,7 +181,9 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await days.fill("30");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     await dialog(page).getByRole("link", { name: "Open the request" }).waitFor();
-    expect(await dialog(page).getByRole("button", { name: "Renew" }).isDisabled()).toBe(true);
+    const renew = dialog(page).getByRole("button", { name: "Renew" });
+    expect(await renew.isDisabled()).toBe(true);
+    expect(await reasonOf(page, renew)).toContain("One other person must approve it.");
     await keepPicture(page, "certificates-renew");
     expect(complaints).toEqual([]);
     await close();

@@ -165,10 +165,12 @@ interface OutcomeProps {
   readonly atField?: boolean;
   /** Asks again, where it failed for no fault of the question. */
   readonly again?: () => void;
+  /** By which a button names what waits as the reason that it cannot be pressed again. */
+  readonly parkedId?: string;
 }
 
 /** What became of something that was asked for, unless it was answered: that the page shows. */
-export function Outcome({ reply, atField = false, again }: OutcomeProps) {
+export function Outcome({ reply, atField = false, again, parkedId }: OutcomeProps) {
   if (reply?.kind === "refused") {
     return (
       <>
@@ -183,7 +185,7 @@ export function Outcome({ reply, atField = false, again }: OutcomeProps) {
       </>
     );
   }
-  if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} />;
+  if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} id={parkedId} />;
   return null;
 }
 
@@ -233,9 +235,14 @@ export const Withheld = ({ children }: { readonly children: ComponentChildren })
   </p>
 );
 
-function WaitsForApproval({ parked }: { readonly parked: Parked }) {
+interface WaitsProps {
+  readonly parked: Parked;
+  readonly id: string | undefined;
+}
+
+function WaitsForApproval({ parked, id }: WaitsProps) {
   return (
-    <div class="notice warn" role="status">
+    <div id={id} class="notice warn" role="status">
       <p>
         <span aria-hidden="true">◔ </span>
         {parked.sentence}{" "}

@@ -93,19 +93,26 @@ interface SendFormProps {
   readonly withheld?: string | undefined;
   /** What is to be done before it can be sent, said beside the button. */
   readonly missing?: string | undefined;
-  /** Where the form says by itself why. */
-  readonly disabled?: boolean;
+  /** The words of the button while it is being done. */
+  readonly working?: string;
   readonly onCancel?: (() => void) | undefined;
   readonly children?: ComponentChildren;
 }
 
-/** A form with its outcome above the buttons. What destroys is never the default of a key. */
+/**
+ * A form with its outcome above the buttons. What destroys is never the default of a key, and what
+ * is parked already is not sent again.
+ */
 export function SendForm(props: SendFormProps) {
   const { onSend, busy, reply, does, look = "primary", onCancel } = props;
-  const { withheld, missing, disabled: saysWhy = false } = props;
-  const reason = withheld ?? missing;
-  const disabled = saysWhy || reason !== undefined;
+  const { withheld, missing, working = "Working…" } = props;
   const id = useId();
+  const parkedId = `${id}-parked`;
+  const reasonIds = [
+    ...((withheld ?? missing) === undefined ? [] : [id]),
+    ...(reply?.kind === "parked" ? [parkedId] : []),
+  ];
+  const disabled = reasonIds.length > 0;
   const button = useRef<HTMLButtonElement>(null);
   const members = useMemo(() => new Set<string>(), []);
   const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
@@ -128,7 +135,7 @@ export function SendForm(props: SendFormProps) {
         </p>
       )}
       <MembersContext.Provider value={members}>{props.children}</MembersContext.Provider>
-      <Outcome reply={reply} atField={isAtField} />
+      <Outcome reply={reply} atField={isAtField} parkedId={parkedId} />
       {withheld === undefined && missing !== undefined && (
         <p id={id} class="reason">
           {missing}
@@ -145,10 +152,10 @@ export function SendForm(props: SendFormProps) {
           type={look === "danger" ? "button" : "submit"}
           class={`button ${look}`}
           disabled={busy || disabled}
-          aria-describedby={reason === undefined ? undefined : id}
+          aria-describedby={disabled ? reasonIds.join(" ") : undefined}
           onClick={look === "danger" ? onSend : undefined}
         >
-          {busy ? "Working…" : does}
+          {busy ? working : does}
         </button>
       </div>
     </form>

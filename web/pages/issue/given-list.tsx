@@ -6,6 +6,7 @@ import { Field } from "#web/ui/form.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
 import { useLastAct } from "#web/ui/last-act.ts";
 import { sizeFault } from "#web/file-size.ts";
+import { runKeepsIt } from "./choice.tsx";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
 /** A list as it was given, and what was read of it. */
@@ -59,7 +60,11 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
   };
   return (
     <form onSubmit={(event) => event.preventDefault()}>
-      <Field label="List, CSV with a header" fault={fault} hint={countsOf(rows)}>
+      <Field
+        label="List, CSV with a header"
+        fault={fault}
+        hint={fixed ? `${runKeepsIt} ${countsOf(rows)}` : countsOf(rows)}
+      >
         {(control) => (
           <textarea
             {...control}
@@ -77,6 +82,7 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
         label="Or its file"
         accept=".csv,text/csv"
         disabled={fixed}
+        hint={fixed ? runKeepsIt : undefined}
         onFile={(file) => void takeFile(file)}
       />
       <Faulty rows={rows.filter((row): row is FaultyRow => row.kind === "faulty")} />

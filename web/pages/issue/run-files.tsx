@@ -1,6 +1,6 @@
 /** The files of a run: a report of every row, and an archive of what was issued. */
 
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
 import type { DoneItem } from "./bulk-run.ts";
 import { archiveOf, reportText } from "./making-keys.ts";
@@ -20,6 +20,8 @@ export function RunFiles({ rows, items }: RunFilesProps) {
   const issued = items.filter(({ status }) => status === "issued");
   const keyed = rows.some(({ encryptedKey }) => encryptedKey !== undefined);
   const busy = written !== undefined;
+  const none = issued.length === 0;
+  const reasonId = useId();
   const write = async () => {
     setWritten(0);
     setFault(undefined);
@@ -34,7 +36,7 @@ export function RunFiles({ rows, items }: RunFilesProps) {
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (busy) return;
+    if (busy || none) return;
     write()
       // The tools did not come: nothing is lost, it can be tried again.
       .catch(() => setFault("The archive could not be written. Try again."))
@@ -57,11 +59,21 @@ export function RunFiles({ rows, items }: RunFilesProps) {
       )}
       {!keyed && fault !== undefined && <p class="bad">{fault}</p>}
       {busy && <progress max={issued.length} value={written} aria-label="Files written" />}
+      {none && (
+        <p id={reasonId} class="reason">
+          No certificate was issued, so there is none to save.
+        </p>
+      )}
       <div class="buttons">
         <button type="button" class="button" onClick={report}>
           Report, CSV
         </button>
-        <button type="submit" class="button primary" disabled={busy || issued.length === 0}>
+        <button
+          type="submit"
+          class="button primary"
+          disabled={busy || none}
+          aria-describedby={none ? reasonId : undefined}
+        >
           {busy ? `Writing ${written} of ${issued.length}` : "Certificates, ZIP"}
         </button>
       </div>
