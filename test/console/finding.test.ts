@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 
-import { chromiumPath } from "#test/support/instances/browser.ts";
+import { answerTo, chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
@@ -35,7 +35,7 @@ const chosen = (choice: Locator) => choice.locator("option:checked").textContent
 async function asOfMany(page: Page, path: "ca" | "tenants"): Promise<void> {
   await page.route(new RegExp(`/api/${path}\\?`), async (route) => {
     if (new URL(route.request().url()).searchParams.has("q")) return await route.continue();
-    const response = await route.fetch();
+    const response = await answerTo(route);
     const answer: object = await response.json();
     await route.fulfill({ response, json: { ...answer, has_more: true } });
   });

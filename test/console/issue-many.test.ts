@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 
-import { chromiumPath } from "#test/support/instances/browser.ts";
+import { answerTo, chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
   expectAccessible,
@@ -155,7 +155,7 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     expect(await issued("bulk.example")).toBeLessThan(before + count);
     // The next slice is issued, and its answer never comes.
     await page.route("**/certificates:bulk", async (route) => {
-      await route.fetch();
+      await answerTo(route);
       await route.abort();
     });
     await page.getByRole("button", { name: "Go on" }).click();

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 
-import { chromiumPath } from "#test/support/instances/browser.ts";
+import { answerTo, chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 
@@ -32,7 +32,7 @@ async function make(path: string, label: string): Promise<string> {
 async function pushOut(page: Page, id: string): Promise<void> {
   await page.route(/\/api\/ca\?/, async (route) => {
     if (new URL(route.request().url()).searchParams.has("q")) return await route.continue();
-    const response = await route.fetch();
+    const response = await answerTo(route);
     const { items, ...rest }: { readonly items: { readonly id: string }[] } = await response.json();
     const newer = items.filter((one) => one.id !== id);
     await route.fulfill({ response, json: { ...rest, items: newer, has_more: true } });

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { chromiumPath } from "#test/support/instances/browser.ts";
+import { answerTo, chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
   expectAccessible,
@@ -29,14 +29,14 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
   test("names failing jobs, responders near their end and a paused clock", async () => {
     const { page, complaints, close } = await world.root("/console/operations/backup");
     await page.route("**/api/jobs", async (route) => {
-      const told = await (await route.fetch()).json();
+      const told = await (await answerTo(route)).json();
       told.clock = { behind_until: fromNow(hour) };
       told.jobs[0] = { ...told.jobs[0], last_failure: "disk full", last_failure_at: fromNow(0) };
       told.jobs[1].late = true;
       await route.fulfill({ json: told });
     });
     await page.route("**/api/crls?*", async (route) => {
-      const told = await (await route.fetch()).json();
+      const told = await (await answerTo(route)).json();
       const responder = { serial: "1", not_before: fromNow(-99 * hour), not_after: fromNow(hour) };
       told.items[0].responder = responder;
       await route.fulfill({ json: told });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 
-import { chromiumPath } from "#test/support/instances/browser.ts";
+import { answerTo, chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
   expectAccessible,
@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
       answer = resolve;
     });
     await page.route(/\/api\/tokens$/, async (route) => {
-      const response = await route.fetch();
+      const response = await answerTo(route);
       await closed;
       await route.fulfill({ response });
     });
@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     const { page, complaints, close } = await world.root("/console/people/tokens");
     const held = Promise.withResolvers<void>();
     await page.route(/\/api\/tokens$/, async (route) => {
-      const response = await route.fetch();
+      const response = await answerTo(route);
       await held.promise;
       await route.fulfill({ response });
     });

@@ -1,6 +1,6 @@
 /** Chromium as a person uses it: one browser, a fresh profile for each visit. */
 
-import { type Browser, chromium, type Page } from "playwright-core";
+import { type APIResponse, type Browser, chromium, type Page, type Route } from "playwright-core";
 
 /** Where the browser is; undefined where it is not installed. */
 export const chromiumPath = Bun.which("chromium") ?? undefined;
@@ -15,6 +15,15 @@ export const openBrowser = (): Promise<Browser> =>
     ...(chromiumPath === undefined ? {} : { executablePath: chromiumPath }),
     args: ["--no-sandbox", "--disable-gpu", "--ignore-certificate-errors"],
   });
+
+/**
+ * What the server answers to a request that is held up. `route.fetch` asks outside of the browser
+ * and cannot be told not to mind certificates.
+ */
+export const answerTo = (route: Route): Promise<APIResponse> => {
+  const request = route.request();
+  return request.frame().page().request.fetch(request, { ignoreHTTPSErrors: true });
+};
 
 /**
  * A page of a fresh profile, and everything it complained about: errors of scripts, and what its
