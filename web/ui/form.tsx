@@ -48,6 +48,8 @@ interface FieldProps {
   readonly hint?: ComponentChildren;
   /** What is wrong with what is typed, before anything is sent. */
   readonly fault?: string | undefined;
+  /** What is still to be done here, said once somebody has tried to send without it. */
+  readonly needed?: string | undefined;
   /** Draws the control with these attributes on it. */
   readonly children: (control: ControlAttributes) => ComponentChildren;
 }
@@ -59,15 +61,14 @@ export interface ControlAttributes {
 }
 
 /** A label, its control, what helps to fill it in, and what is wrong with it. */
-export function Field({ label, member, reply, hint, fault: typed, children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, member, reply, hint, fault: typed, needed, children } = props;
   const id = useId();
-  const fault = typed ?? (member === undefined ? undefined : faultOf(reply, member));
-  const members = useContext(MembersContext);
-  useEffect(() => {
-    if (member === undefined) return;
-    members?.add(member);
-    return () => void members?.delete(member);
-  }, [members, member]);
+  const fields = useContext(FieldsContext);
+  useRegistered(fields?.members, member);
+  useRegistered(fields?.lacking, needed === undefined ? undefined : id);
+  const refused = member === undefined ? undefined : faultOf(reply, member);
+  const fault = typed ?? (fields?.tried === true ? needed : undefined) ?? refused;
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -79,8 +80,25 @@ export function Field({ label, member, reply, hint, fault: typed, children }: Fi
   );
 }
 
-/** The members that have a field in the form, each of which says what is wrong with it. */
-const MembersContext = createContext<Set<string> | undefined>(undefined);
+/** Holds the name in the set while there is one. */
+function useRegistered(set: Set<string> | undefined, name: string | undefined): void {
+  useEffect(() => {
+    if (set === undefined || name === undefined) return;
+    set.add(name);
+    return () => void set.delete(name);
+  }, [set, name]);
+}
+
+interface Fields {
+  /** The members that have a field in the form, each of which says what is wrong with it. */
+  readonly members: Set<string>;
+  /** The controls, by id, in which something is still needed. */
+  readonly lacking: Set<string>;
+  /** Somebody has tried to send it without that. */
+  readonly tried: boolean;
+}
+
+const FieldsContext = createContext<Fields | undefined>(undefined);
 
 interface SendFormProps {
   readonly onSend: () => void;
@@ -101,7 +119,8 @@ interface SendFormProps {
 
 /**
  * A form with its outcome above the buttons. What destroys is never the default of a key, and what
- * is parked already is not sent again.
+ * is parked already is not sent again. Where fields lack something nothing is sent: they say so,
+ * and the first of them is gone to.
  */
 export function SendForm(props: SendFormProps) {
   const { onSend, busy, reply, does, look = "primary", onCancel } = props;
@@ -114,18 +133,30 @@ export function SendForm(props: SendFormProps) {
   ];
   const disabled = reasonIds.length > 0;
   const button = useRef<HTMLButtonElement>(null);
+  const form = useRef<HTMLFormElement>(null);
+  const [tried, setTried] = useState(false);
   const members = useMemo(() => new Set<string>(), []);
+  const lacking = useMemo(() => new Set<string>(), []);
+  const fields = useMemo(() => ({ members, lacking, tried }), [members, lacking, tried]);
   const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
   useEffect(() => {
     // A browser takes the focus from a button that is disabled, here because it was pressed.
     if (!busy && reply !== undefined && isFocusLost()) button.current?.focus();
   }, [busy, reply]);
+  const attempt = () => {
+    if (lacking.size === 0) return onSend();
+    setTried(true);
+    const controls = [
+      ...(form.current?.querySelectorAll<HTMLElement>("input,select,textarea") ?? []),
+    ];
+    controls.find((control) => lacking.has(control.id))?.focus();
+  };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (look !== "danger" && !busy && !disabled) onSend();
+    if (look !== "danger" && !busy && !disabled) attempt();
   };
   return (
-    <form onSubmit={submit} aria-busy={busy}>
+    <form ref={form} onSubmit={submit} aria-busy={busy}>
       {withheld !== undefined && (
         <p id={id} class="notice warn" role="status">
           <span>
@@ -134,7 +165,7 @@ export function SendForm(props: SendFormProps) {
           </span>
         </p>
       )}
-      <MembersContext.Provider value={members}>{props.children}</MembersContext.Provider>
+      <FieldsContext.Provider value={fields}>{props.children}</FieldsContext.Provider>
       <Outcome reply={reply} atField={isAtField} parkedId={parkedId} />
       {withheld === undefined && missing !== undefined && (
         <p id={id} class="reason">
@@ -153,7 +184,7 @@ export function SendForm(props: SendFormProps) {
           class={`button ${look}`}
           disabled={busy || disabled}
           aria-describedby={disabled ? reasonIds.join(" ") : undefined}
-          onClick={look === "danger" ? onSend : undefined}
+          onClick={look === "danger" ? attempt : undefined}
         >
           {busy ? working : does}
         </button>
