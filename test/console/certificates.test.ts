@@ -320,6 +320,34 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await close();
   }, 60_000);
 
+  test("the fingerprint of its key is drawn in groups, and is one text to whoever takes it", async () => {
+    const { serial } = await issue(["grouped.example.test"]);
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    const key = panel(page).getByRole("button", { name: "copy key fingerprint" });
+    await key.waitFor();
+    const groups = await key.locator(".groups span").allTextContents();
+    const whole = groups.join("");
+    expect(whole).toMatch(/^SHA256:[\w+/]{43}$/);
+    expect(groups.map(({ length }) => length)).toEqual([7, ...Array(10).fill(4), 3]);
+    await panel(page).getByRole("button", { name: whole }).waitFor();
+    const gap = await key.evaluate((shown) => {
+      const [first, second] = [...shown.querySelectorAll(".groups span")];
+      const left = second?.getBoundingClientRect().left ?? 0;
+      return left - (first?.getBoundingClientRect().right ?? 0);
+    });
+    expect(gap).toBeGreaterThan(2);
+    const selected = await key.locator(".groups").evaluate((shown) => {
+      getSelection()?.selectAllChildren(shown);
+      return String(getSelection());
+    });
+    expect(selected).toBe(whole);
+    await key.click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(whole);
+    await keepPicture(page, "certificates-groups");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("its chain, its records for DNS and its files are given", async () => {
     const { serial, certificate } = await issue(["tls.example.test"]);
     const at = `/console/certificates/${ca}/${serial}?tab=chain`;
