@@ -180,14 +180,16 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
       <button type="submit" class="button plain" disabled={isSecret} aria-describedby={described}>
         Apply
       </button>
-      {isSecret && (
-        <span id={reasonId} class="bad small">
-          A private key is no filter: it stays here.
-        </span>
-      )}
+      {isSecret && <IsSecret id={reasonId} />}
     </form>
   );
 }
+
+const IsSecret = ({ id }: { readonly id: string }) => (
+  <span id={id} class="bad small">
+    A private key is no filter: it stays here.
+  </span>
+);
 
 const otherDay = "other";
 

@@ -100,6 +100,23 @@ interface Fields {
 
 const FieldsContext = createContext<Fields | undefined>(undefined);
 
+/** What the fields of a form tell it. One that lacks something says so, and is gone to. */
+function useFields() {
+  const form = useRef<HTMLFormElement>(null);
+  const [tried, setTried] = useState(false);
+  const members = useMemo(() => new Set<string>(), []);
+  const lacking = useMemo(() => new Set<string>(), []);
+  const fields: Fields = useMemo(() => ({ members, lacking, tried }), [members, lacking, tried]);
+  const isWhole = (): boolean => {
+    if (lacking.size === 0) return true;
+    setTried(true);
+    const controls = form.current?.querySelectorAll<HTMLElement>("input, select, textarea") ?? [];
+    [...controls].find(({ id }) => lacking.has(id))?.focus();
+    return false;
+  };
+  return { form, fields, isWhole };
+}
+
 interface SendFormProps {
   readonly onSend: () => void;
   readonly busy: boolean;
@@ -133,38 +150,20 @@ export function SendForm(props: SendFormProps) {
   ];
   const disabled = reasonIds.length > 0;
   const button = useRef<HTMLButtonElement>(null);
-  const form = useRef<HTMLFormElement>(null);
-  const [tried, setTried] = useState(false);
-  const members = useMemo(() => new Set<string>(), []);
-  const lacking = useMemo(() => new Set<string>(), []);
-  const fields = useMemo(() => ({ members, lacking, tried }), [members, lacking, tried]);
-  const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
+  const { form, fields, isWhole } = useFields();
+  const isAtField = [...fields.members].some((member) => faultOf(reply, member) !== undefined);
   useEffect(() => {
     // A browser takes the focus from a button that is disabled, here because it was pressed.
     if (!busy && reply !== undefined && isFocusLost()) button.current?.focus();
   }, [busy, reply]);
-  const attempt = () => {
-    if (lacking.size === 0) return onSend();
-    setTried(true);
-    const controls = [
-      ...(form.current?.querySelectorAll<HTMLElement>("input,select,textarea") ?? []),
-    ];
-    controls.find((control) => lacking.has(control.id))?.focus();
-  };
+  const attempt = () => isWhole() && onSend();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (look !== "danger" && !busy && !disabled) attempt();
   };
   return (
     <form ref={form} onSubmit={submit} aria-busy={busy}>
-      {withheld !== undefined && (
-        <p id={id} class="notice warn" role="status">
-          <span>
-            <span aria-hidden="true">◐ </span>
-            {withheld}
-          </span>
-        </p>
-      )}
+      {withheld !== undefined && <NotAllowed id={id}>{withheld}</NotAllowed>}
       <FieldsContext.Provider value={fields}>{props.children}</FieldsContext.Provider>
       <Outcome reply={reply} atField={isAtField} parkedId={parkedId} />
       {withheld === undefined && missing !== undefined && (
@@ -192,3 +191,17 @@ export function SendForm(props: SendFormProps) {
     </form>
   );
 }
+
+interface NotAllowedProps {
+  readonly id: string;
+  readonly children: string;
+}
+
+const NotAllowed = ({ id, children }: NotAllowedProps) => (
+  <p id={id} class="notice warn" role="status">
+    <span>
+      <span aria-hidden="true">◐ </span>
+      {children}
+    </span>
+  </p>
+);

@@ -60,11 +60,7 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
   };
   return (
     <form onSubmit={(event) => event.preventDefault()}>
-      <Field
-        label="List, CSV with a header"
-        fault={fault}
-        hint={fixed ? `${runKeepsIt} ${countsOf(rows)}` : countsOf(rows)}
-      >
+      <Field label="List, CSV with a header" fault={fault} hint={countsOf(rows, fixed)}>
         {(control) => (
           <textarea
             {...control}
@@ -78,18 +74,27 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
           />
         )}
       </Field>
-      <FileField
-        label="Or its file"
-        accept=".csv,text/csv"
-        disabled={fixed}
-        hint={fixed ? runKeepsIt : undefined}
-        onFile={(file) => void takeFile(file)}
-      />
+      <ListFile fixed={fixed} onFile={(file) => void takeFile(file)} />
       <Faulty rows={rows.filter((row): row is FaultyRow => row.kind === "faulty")} />
       <Columns />
     </form>
   );
 }
+
+interface ListFileProps {
+  readonly fixed: boolean;
+  readonly onFile: (file: File) => void;
+}
+
+const ListFile = ({ fixed, onFile }: ListFileProps) => (
+  <FileField
+    label="Or its file"
+    accept=".csv,text/csv"
+    disabled={fixed}
+    hint={fixed ? runKeepsIt : undefined}
+    onFile={onFile}
+  />
+);
 
 /** What may stand in a list, and one to begin with. */
 const Columns = () => (
@@ -140,8 +145,8 @@ function Faulty({ rows }: { readonly rows: readonly FaultyRow[] }) {
   );
 }
 
-function countsOf(rows: readonly Row[]): string {
-  if (rows.length === 0) return "Paste it, or drop its file here.";
+function countsOf(rows: readonly Row[], fixed: boolean): string {
+  if (rows.length === 0) return fixed ? runKeepsIt : "Paste it, or drop its file here.";
   const count = (kind: Row["kind"]) => rows.filter((row) => row.kind === kind).length;
   const parts = [
     [count("request"), "with a request"],
@@ -149,7 +154,7 @@ function countsOf(rows: readonly Row[]): string {
     [count("faulty"), "left out"],
   ] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
-  return `${said.join(", ")}.`;
+  return `${fixed ? `${runKeepsIt} ` : ""}${said.join(", ")}.`;
 }
 
 const shownMax = 20;

@@ -21,7 +21,6 @@ export function RunFiles({ rows, items }: RunFilesProps) {
   const keyed = rows.some(({ encryptedKey }) => encryptedKey !== undefined);
   const busy = written !== undefined;
   const none = issued.length === 0;
-  const reasonId = useId();
   const write = async () => {
     setWritten(0);
     setFault(undefined);
@@ -59,24 +58,43 @@ export function RunFiles({ rows, items }: RunFilesProps) {
       )}
       {!keyed && fault !== undefined && <p class="bad">{fault}</p>}
       {busy && <progress max={issued.length} value={written} aria-label="Files written" />}
+      <Buttons none={none} onReport={report}>
+        {busy ? `Writing ${written} of ${issued.length}` : undefined}
+      </Buttons>
+    </form>
+  );
+}
+
+interface ButtonsProps {
+  /** No certificate was issued. */
+  readonly none: boolean;
+  readonly onReport: () => void;
+  /** How far the archive is, while it is written. */
+  readonly children: string | undefined;
+}
+
+function Buttons({ none, onReport, children }: ButtonsProps) {
+  const reasonId = useId();
+  return (
+    <>
       {none && (
         <p id={reasonId} class="reason">
           No certificate was issued, so there is none to save.
         </p>
       )}
       <div class="buttons">
-        <button type="button" class="button" onClick={report}>
+        <button type="button" class="button" onClick={onReport}>
           Report, CSV
         </button>
         <button
           type="submit"
           class="button primary"
-          disabled={busy || none}
+          disabled={children !== undefined || none}
           aria-describedby={none ? reasonId : undefined}
         >
-          {busy ? `Writing ${written} of ${issued.length}` : "Certificates, ZIP"}
+          {children ?? "Certificates, ZIP"}
         </button>
       </div>
-    </form>
+    </>
   );
 }
