@@ -9,6 +9,7 @@ import {
   expectAccessible,
   expectTree,
 } from "#test/support/instances/console-world.ts";
+import { reasonOf } from "#test/support/instances/reasons.ts";
 
 let world: ConsoleWorld;
 let root: Made;
@@ -113,6 +114,33 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await issue.click();
     await dialog(page).getByText("by the issuer's own life").first().waitFor();
     expect(await invalid(dialog(page).getByLabel("Valid for (days)"))).toBe("true");
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("what is missing is said at each field when it is sent, and nothing is asked", async () => {
+    const { page, complaints, close } = await world.root("/console/authorities?dialog=root");
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(`${request.method()} ${request.url()}`));
+    const create = dialog(page).getByRole("button", { name: "Create the root" });
+    const [label, name] = ["Label", "Common name"].map((word) => dialog(page).getByLabel(word));
+    if (label === undefined || name === undefined) throw new Error("both are named");
+    expect(await invalid(label)).toBe("false");
+    await dialog(page).getByLabel("Organisation").fill("Example");
+    await create.click();
+    await dialog(page).getByText("Type a label.").waitFor();
+    expect(await reasonOf(page, name)).toBe("Type a common name.");
+    expect(await label.evaluate((field) => field === document.activeElement)).toBe(true);
+    await expectAccessible(page);
+    await label.pressSequentially("told");
+    await label.press("Enter");
+    await dialog(page).getByText("Type a label.").waitFor({ state: "detached" });
+    expect(await name.evaluate((field) => field === document.activeElement)).toBe(true);
+    expect(await dialog(page).getByLabel("Organisation").inputValue()).toBe("Example");
+    expect(sent.filter((one) => one.startsWith("POST"))).toEqual([]);
+    await name.fill("Told");
+    await create.click();
+    await dialog(page).getByText("told is made.").waitFor();
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

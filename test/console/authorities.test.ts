@@ -96,6 +96,39 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await close();
   }, 60_000);
 
+  test("in a narrow window the keys of a rollover are drawn full size, one below the other", async () => {
+    const issuing = await make("narrowing", await make("narrowing-root"));
+    await world.instance.admin("POST", `/api/ca/${issuing.id}/rotate`, {});
+    const path = `/console/authorities/${issuing.id}?tab=rollover`;
+    for (const theme of ["light", "dark"] as const) {
+      const { page, complaints, close } = await world.root(path, { theme, width: 360 });
+      const picture = page.getByRole("img", { name: /^The keys below narrowing-root/ });
+      const names = ["narrowing-root", "narrowing", "narrowing-r2"];
+      const boxes = await Promise.all(
+        names.map((name) => picture.getByText(name, { exact: true }).boundingBox()),
+      );
+      const tops = boxes.map((box) => box?.y ?? 0);
+      expect(tops).toEqual(tops.toSorted((one, other) => one - other));
+      expect(new Set(tops).size).toBe(names.length);
+      const drawn = await picture.evaluate((svg) => [
+        svg.getBoundingClientRect().width / Number(svg.getAttribute("width")),
+        document.documentElement.scrollWidth,
+      ]);
+      expect(drawn).toEqual([1, 360]);
+      await expectAccessible(page);
+      await keepPicture(page, `authorities-rollover-narrow-${theme}`);
+      await page.setViewportSize({ width: 1280, height: 800 });
+      const [first, second] = await Promise.all(
+        ["narrowing", "narrowing-r2"].map((name) =>
+          picture.getByText(name, { exact: true }).boundingBox(),
+        ),
+      );
+      expect(first?.y).toBe(second?.y);
+      expect(complaints).toEqual([]);
+      await close();
+    }
+  }, 60_000);
+
   test("a key is rotated and the old one retired, with the consequences in numbers first", async () => {
     const issuing = await make("rolling", await make("rolling-root"));
     await issue(issuing);

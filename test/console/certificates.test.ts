@@ -14,6 +14,7 @@ import {
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
+import { reasonOf } from "#test/support/instances/reasons.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 
 interface Issued {
@@ -166,6 +167,10 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByText("identity_mismatch").waitFor();
     await expectAccessible(page);
     expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
+    await dialog(page).getByLabel("Request with a new key").fill("no request");
+    const withheld = dialog(page).getByRole("button", { name: "Renew" });
+    expect(await reasonOf(page, withheld)).toBe("Mend first what is marked.");
+    expect(await withheld.isDisabled()).toBe(true);
     await dialog(page).getByLabel("Request with a new key").fill("");
     await dialog(page).getByLabel("Days it is valid").fill("many");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
@@ -176,7 +181,9 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await days.fill("30");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     await dialog(page).getByRole("link", { name: "Open the request" }).waitFor();
-    expect(await dialog(page).getByRole("button", { name: "Renew" }).isDisabled()).toBe(true);
+    const renew = dialog(page).getByRole("button", { name: "Renew" });
+    expect(await renew.isDisabled()).toBe(true);
+    expect(await reasonOf(page, renew)).toContain("One other person must approve it.");
     await keepPicture(page, "certificates-renew");
     expect(complaints).toEqual([]);
     await close();
@@ -309,6 +316,34 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await box.press("Enter");
     await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
     await page.getByText("No key here has this fingerprint.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("the fingerprint of its key is drawn in groups, and is one text to whoever takes it", async () => {
+    const { serial } = await issue(["grouped.example.test"]);
+    const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
+    const key = panel(page).getByRole("button", { name: "copy key fingerprint" });
+    await key.waitFor();
+    const groups = await key.locator(".groups span").allTextContents();
+    const whole = groups.join("");
+    expect(whole).toMatch(/^SHA256:[\w+/]{43}$/);
+    expect(groups.map(({ length }) => length)).toEqual([7, ...Array(10).fill(4), 3]);
+    await panel(page).getByRole("button", { name: whole }).waitFor();
+    const gap = await key.evaluate((shown) => {
+      const [first, second] = [...shown.querySelectorAll(".groups span")];
+      const left = second?.getBoundingClientRect().left ?? 0;
+      return left - (first?.getBoundingClientRect().right ?? 0);
+    });
+    expect(gap).toBeGreaterThan(2);
+    const selected = await key.locator(".groups").evaluate((shown) => {
+      getSelection()?.selectAllChildren(shown);
+      return String(getSelection());
+    });
+    expect(selected).toBe(whole);
+    await key.click();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(whole);
+    await keepPicture(page, "certificates-groups");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -68,6 +68,35 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await close();
   }, 60_000);
 
+  test("hides a secret that is answered once until it is asked for, and copies it unseen", async () => {
+    const at = "/console/manual/interface/token.create";
+    const { page, complaints, close } = await world.root(at);
+    const body = { name: "tried", roles: ["auditor"], scope: "platform" };
+    await page.getByLabel("Body, JSON").fill(JSON.stringify(body));
+    await page.getByRole("button", { name: "POST it" }).click();
+    const answer = page.locator("article pre").last();
+    await answer.getByText('"name": "tried"').waitFor();
+    expect(await answer.textContent()).toContain('"secret": "••••••••••••"');
+    // Its beginning is no secret: it stands in every list.
+    expect(/pki_pat_[\w-]{12}/.test(await page.content())).toBe(false);
+    await page.getByRole("button", { name: "copy secret" }).click();
+    const secret = String(await page.evaluate("navigator.clipboard.readText()"));
+    expect(secret).toMatch(/^pki_pat_/);
+    await expectAccessible(page);
+    await keepPicture(page, "documentation-secret");
+    const show = page.getByRole("button", { name: "Show what is secret" });
+    await show.click();
+    expect(await answer.textContent()).toContain(`"secret": "${secret}"`);
+    await show.click();
+    expect(await page.content()).not.toContain(secret);
+    await page.getByLabel("Body, JSON").fill("{}");
+    await page.getByRole("button", { name: "POST it" }).click();
+    await answer.getByText('"code"').waitFor();
+    expect(await show.count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("listens to a stream until it is stopped, behind the event that a header names", async () => {
     const { page, complaints, close } = await world.root("/console/manual/interface/event.stream");
     await page.getByLabel("last-event-id (may be left out)").fill("0");

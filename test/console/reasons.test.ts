@@ -1,11 +1,11 @@
 /** What one may not do is shown disabled with its reason, wherever its address leads. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { go, reasonOf } from "#test/support/instances/reasons.ts";
 
 let world: ConsoleWorld;
 let issuing: string;
@@ -194,18 +194,3 @@ describe.skipIf(chromiumPath === undefined)("a page with nothing on it", () => {
     }
   }, 60_000);
 });
-
-/** Within the page, as a link of it would: the token lives there and nowhere else. */
-const go = (page: Page, address: string): Promise<void> =>
-  page.evaluate((href) => {
-    history.pushState(null, "", href);
-    dispatchEvent(new PopStateEvent("popstate"));
-  }, `/console/${address}`);
-
-/** What the button is described by. */
-async function reasonOf(page: Page, button: Locator): Promise<string> {
-  const id = await button.getAttribute("aria-describedby");
-  if (id === null) return "";
-  const text = await page.locator(`[id="${id}"]`).textContent();
-  return (text ?? "").replace("◐ ", "").trim();
-}

@@ -169,6 +169,34 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     await close();
   }, 45_000);
 
+  test("leaves a form that is opened again meanwhile open, with what is typed in it", async () => {
+    const { page, complaints, close } = await world.root("/console/people/tokens");
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/api\/tokens$/, async (route) => {
+      const response = await route.fetch();
+      await held.promise;
+      await route.fulfill({ response });
+    });
+    await makeToken(page, "first of two");
+    await page.getByRole("button", { name: "Working…" }).waitFor();
+    await page.keyboard.press("Escape");
+    const name = page.getByLabel("Name", { exact: true });
+    await name.waitFor({ state: "detached" });
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await name.fill("second of two");
+    held.resolve();
+    await page.getByTitle("Copy name").getByText("first of two").waitFor();
+    await kept(page).click();
+    await shown(page).waitFor({ state: "detached" });
+    expect(await name.inputValue()).toBe("second of two");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByTitle("Copy name").getByText("second of two").waitFor();
+    await kept(page).click();
+    await page.getByRole("complementary").getByRole("heading", { name: "second of two" }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 45_000);
+
   test("is lost to somebody else who logs in only by their word, and never shown to them", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
     await makeToken(page, "of the first");

@@ -35,9 +35,8 @@ export function Frame({ caller, credential, feed, address, logOut, once }: Frame
   const [{ tenants, moreTenants }, setTenants] = useState(noTenants);
   const stale = useMemo(() => new StaleReads(), []);
   const { show, first: secret, kept } = once;
-  const asker = hrefOf(address.path);
-  // What asks has this function from the page it asks on, wherever one is when the secret comes.
-  const showOnce = useCallback((shown: OnceShown) => show(shown, asker), [show, asker]);
+  // What asks has this function from where it asks, wherever one is when the secret comes.
+  const showOnce = useCallback((shown: OnceShown) => show(shown, address), [show, address]);
   const known: Console = useMemo(
     () => ({
       caller,

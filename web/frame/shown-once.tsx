@@ -4,15 +4,15 @@
  */
 
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { hrefOf, visit } from "#web/address.ts";
+import { type Address, hrefOf, visit } from "#web/address.ts";
 import { type OnceShown, useAddress } from "#web/console.ts";
 import { Copy } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 
 export interface ShownOnce {
-  /** `asker` is the address of the page that has asked for it. */
-  readonly show: (secret: OnceShown, asker: string) => void;
+  /** `asker` is the address at which it was asked for, as it was then. */
+  readonly show: (secret: OnceShown, asker: Address) => void;
   /** The oldest that is not kept yet. */
   readonly first: ShownSecret | undefined;
   /** How many are not kept yet. */
@@ -21,7 +21,7 @@ export interface ShownOnce {
 }
 
 interface ShownSecret extends OnceShown {
-  readonly asker: string;
+  readonly asker: Address;
 }
 
 /** Holds them in this tab, and nowhere else, until they are kept. */
@@ -35,7 +35,7 @@ export function useShownOnce(): ShownOnce {
     return () => removeEventListener("beforeunload", leaving);
   }, [first]);
   const show = useCallback(
-    (secret: OnceShown, asker: string) => setSecrets((was) => [...was, { ...secret, asker }]),
+    (secret: OnceShown, asker: Address) => setSecrets((was) => [...was, { ...secret, asker }]),
     [],
   );
   const kept = useCallback(() => setSecrets((was) => was.slice(1)), []);
@@ -49,14 +49,14 @@ interface OnceDialogProps {
 
 /**
  * Has no cross: one button ends it, and that leads to what the secret belongs to. Whoever has gone
- * elsewhere meanwhile stays there, for something may be typed on that page.
+ * elsewhere meanwhile, or has opened a form anew, stays there, for something may be typed in it.
  */
 export function OnceDialog({ secret, onKept }: OnceDialogProps) {
   const { title, parts, use, href, asker } = secret;
-  const { path } = useAddress();
+  const address = useAddress();
   const leave = () => {
     onKept();
-    if (hrefOf(path) === asker) visit(href);
+    if (isFree(address, asker)) visit(href);
   };
   return (
     <Dialog title={title}>
@@ -85,3 +85,11 @@ export function OnceDialog({ secret, onKept }: OnceDialogProps) {
     </Dialog>
   );
 }
+
+/**
+ * True where nothing is open but the page that has asked for it: its own form is over. Whoever
+ * moves gets another address, even where it says the same.
+ */
+const isFree = (address: Address, asker: Address): boolean =>
+  address === asker ||
+  (hrefOf(address.path) === hrefOf(asker.path) && address.query.dialog === undefined);

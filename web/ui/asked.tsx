@@ -50,7 +50,8 @@ export function useAside<Name extends keyof Answers>(
 }
 
 /** Has the frame say what could not be had at all, where asking again may help. */
-export function useMissing({ reply, refresh }: Answering<unknown>): void {
+export function useMissing(asking: Answering<unknown> | undefined): void {
+  const { reply, refresh = noRefresh } = asking ?? {};
   const { stale } = useConsole();
   const refusal = reply?.kind === "refused" && passes(reply.refusal) ? reply.refusal : undefined;
   useEffect(
@@ -59,6 +60,8 @@ export function useMissing({ reply, refresh }: Answering<unknown>): void {
     [refusal, refresh, stale],
   );
 }
+
+const noRefresh = () => undefined;
 
 /** True where the next attempt may be answered: the question was not at fault. */
 const passes = ({ status }: Refusal): boolean => status === 0 || status === 429 || status >= 500;
@@ -131,10 +134,12 @@ interface OutcomeProps {
   readonly atField?: boolean;
   /** Asks again, where it failed for no fault of the question. */
   readonly again?: () => void;
+  /** By which a button names what waits as the reason that it cannot be pressed again. */
+  readonly parkedId?: string;
 }
 
 /** What became of something that was asked for, unless it was answered: that the page shows. */
-export function Outcome({ reply, atField = false, again }: OutcomeProps) {
+export function Outcome({ reply, atField = false, again, parkedId }: OutcomeProps) {
   if (reply?.kind === "refused") {
     return (
       <>
@@ -149,7 +154,7 @@ export function Outcome({ reply, atField = false, again }: OutcomeProps) {
       </>
     );
   }
-  if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} />;
+  if (reply?.kind === "parked") return <WaitsForApproval parked={reply.parked} id={parkedId} />;
   return null;
 }
 
@@ -199,9 +204,14 @@ export const Withheld = ({ children }: { readonly children: ComponentChildren })
   </p>
 );
 
-function WaitsForApproval({ parked }: { readonly parked: Parked }) {
+interface WaitsProps {
+  readonly parked: Parked;
+  readonly id: string | undefined;
+}
+
+function WaitsForApproval({ parked, id }: WaitsProps) {
   return (
-    <div class="notice warn" role="status">
+    <div id={id} class="notice warn" role="status">
       <p>
         <span aria-hidden="true">◔ </span>
         {parked.sentence}{" "}

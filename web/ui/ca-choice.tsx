@@ -4,7 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import type { Reply } from "#web/api.ts";
 import { useAnsweredQuestion } from "./answered-question.ts";
-import { useAside } from "./asked.tsx";
+import { useAsked, useMissing } from "./asked.tsx";
 import { casMax } from "./ca-pages.ts";
 import { Finder, foundWords, searching } from "./finder.tsx";
 import type { ControlAttributes } from "./form.tsx";
@@ -88,7 +88,10 @@ function useFoundCas(sought: string, { status, tenant }: Among) {
   const text = sought.trim();
   const q = useSettled(sought).trim();
   const members = { limit: casMax, status, tenant, q: q === "" ? undefined : q };
-  const { reply } = useAside("ca.list", members, ["ca.*"]);
+  const asking = useAsked("ca.list", members, ["ca.*"]);
+  const { reply } = asking;
+  // Of what is searched for the search itself says why there is nothing.
+  useMissing(q === "" ? asking : undefined);
   const key = JSON.stringify(members);
   const isOfText = useAnsweredQuestion(reply, key) === key && q === text;
   // The search must stay, with the focus that is in it, while what it narrows is asked for again.

@@ -1,6 +1,6 @@
 /** A text that one click copies, and serials and fingerprints in groups that eyes can follow. */
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CopySign } from "./icon.tsx";
 import { serialHex } from "./plain.ts";
@@ -48,11 +48,33 @@ export const Serial = ({ serial, short = false }: { serial: string; short?: bool
   );
 };
 
-/** A fingerprint or digest in groups. */
+/** A fingerprint or digest in groups: hexadecimal, or in base64 after the name of its algorithm. */
 export const Fingerprint = ({ text, name = "fingerprint" }: { text: string; name?: string }) => (
   <Copy text={text} name={name}>
-    {text.startsWith("SHA256:") ? text : grouped(text.replaceAll(":", ""))}
+    {/^[0-9a-f:]+$/i.test(text) ? grouped(text.replaceAll(":", "")) : <Groups of={text} />}
   </Copy>
+);
+
+/** The beginning of the fingerprint of a key, as a list shows it. */
+export const ShortFingerprint = ({ text }: { readonly text: string }) => (
+  <span class="mono">
+    <Groups of={text.slice(0, 19)} />…
+  </span>
+);
+
+/**
+ * Groups for the eye alone: other tools write base64 without spaces, so whoever selects it or has
+ * it read gets it unbroken.
+ */
+const Groups = ({ of }: { readonly of: string }) => (
+  <span class="groups">
+    {(of.match(/^SHA256:|.{1,4}/g) ?? []).map((part, at) => (
+      <Fragment key={`${at} ${part}`}>
+        <span>{part}</span>
+        <wbr />
+      </Fragment>
+    ))}
+  </span>
 );
 
 const grouped = (hex: string): string => hex.replace(/(.{4})(?=.)/g, "$1 ");

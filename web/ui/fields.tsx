@@ -12,6 +12,8 @@ interface Common {
   readonly member?: string;
   readonly reply?: Reply<unknown> | undefined;
   readonly hint?: ComponentChildren;
+  /** What is still to be done here, said once somebody has tried to send without it. */
+  readonly needed?: string | undefined;
   readonly value: string;
   readonly onChange: (value: string) => void;
 }

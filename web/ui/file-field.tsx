@@ -7,7 +7,7 @@ interface FileFieldProps {
   /** Ends of names, as `accept` takes them. */
   readonly accept: string;
   readonly onFile: (file: File) => void;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   readonly disabled?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /** Filters of a list as chips: each is a member of the address, taken away by one click. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { isSecretText } from "#web/secret-text.ts";
@@ -131,6 +131,7 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
   const { label, choices, kind = "text" } = filter;
   const [value, setValue] = useState("");
   const [other, setOther] = useState(false);
+  const reasonId = useId();
   if (choices !== undefined && !other) {
     return (
       <select
@@ -154,12 +155,14 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
   }
   // An address is kept by browsers and proxies.
   const isSecret = isSecretText(value);
+  const described = isSecret ? reasonId : undefined;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     if (!isSecret) onApply(value);
   };
   const control = {
     "aria-label": label,
+    "aria-describedby": described,
     ref: focused,
     value,
     onInput: ({ currentTarget }: { readonly currentTarget: HTMLInputElement }) =>
@@ -174,13 +177,19 @@ function ValueControl({ filter, onApply }: ValueControlProps) {
       ) : (
         <input type="text" placeholder={label} aria-invalid={isSecret} {...control} />
       )}
-      <button type="submit" class="button plain" disabled={isSecret}>
+      <button type="submit" class="button plain" disabled={isSecret} aria-describedby={described}>
         Apply
       </button>
-      {isSecret && <span class="bad small">A private key is no filter: it stays here.</span>}
+      {isSecret && <IsSecret id={reasonId} />}
     </form>
   );
 }
+
+const IsSecret = ({ id }: { readonly id: string }) => (
+  <span id={id} class="bad small">
+    A private key is no filter: it stays here.
+  </span>
+);
 
 const otherDay = "other";
 

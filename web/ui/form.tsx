@@ -48,6 +48,8 @@ interface FieldProps {
   readonly hint?: ComponentChildren;
   /** What is wrong with what is typed, before anything is sent. */
   readonly fault?: string | undefined;
+  /** What is still to be done here, said once somebody has tried to send without it. */
+  readonly needed?: string | undefined;
   /** Draws the control with these attributes on it. */
   readonly children: (control: ControlAttributes) => ComponentChildren;
 }
@@ -59,15 +61,14 @@ export interface ControlAttributes {
 }
 
 /** A label, its control, what helps to fill it in, and what is wrong with it. */
-export function Field({ label, member, reply, hint, fault: typed, children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, member, reply, hint, fault: typed, needed, children } = props;
   const id = useId();
-  const fault = typed ?? (member === undefined ? undefined : faultOf(reply, member));
-  const members = useContext(MembersContext);
-  useEffect(() => {
-    if (member === undefined) return;
-    members?.add(member);
-    return () => void members?.delete(member);
-  }, [members, member]);
+  const fields = useContext(FieldsContext);
+  useRegistered(fields?.members, member);
+  useRegistered(fields?.lacking, needed === undefined ? undefined : id);
+  const refused = member === undefined ? undefined : faultOf(reply, member);
+  const fault = typed ?? (fields?.tried === true ? needed : undefined) ?? refused;
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -79,8 +80,42 @@ export function Field({ label, member, reply, hint, fault: typed, children }: Fi
   );
 }
 
-/** The members that have a field in the form, each of which says what is wrong with it. */
-const MembersContext = createContext<Set<string> | undefined>(undefined);
+/** Holds the name in the set while there is one. */
+function useRegistered(set: Set<string> | undefined, name: string | undefined): void {
+  useEffect(() => {
+    if (set === undefined || name === undefined) return;
+    set.add(name);
+    return () => void set.delete(name);
+  }, [set, name]);
+}
+
+interface Fields {
+  /** The members that have a field in the form, each of which says what is wrong with it. */
+  readonly members: Set<string>;
+  /** The controls, by id, in which something is still needed. */
+  readonly lacking: Set<string>;
+  /** Somebody has tried to send it without that. */
+  readonly tried: boolean;
+}
+
+const FieldsContext = createContext<Fields | undefined>(undefined);
+
+/** What the fields of a form tell it. One that lacks something says so, and is gone to. */
+function useFields() {
+  const form = useRef<HTMLFormElement>(null);
+  const [tried, setTried] = useState(false);
+  const members = useMemo(() => new Set<string>(), []);
+  const lacking = useMemo(() => new Set<string>(), []);
+  const fields: Fields = useMemo(() => ({ members, lacking, tried }), [members, lacking, tried]);
+  const isWhole = (): boolean => {
+    if (lacking.size === 0) return true;
+    setTried(true);
+    const controls = form.current?.querySelectorAll<HTMLElement>("input, select, textarea") ?? [];
+    [...controls].find(({ id }) => lacking.has(id))?.focus();
+    return false;
+  };
+  return { form, fields, isWhole };
+}
 
 interface SendFormProps {
   readonly onSend: () => void;
@@ -93,42 +128,44 @@ interface SendFormProps {
   readonly withheld?: string | undefined;
   /** What is to be done before it can be sent, said beside the button. */
   readonly missing?: string | undefined;
-  /** Where the form says by itself why. */
-  readonly disabled?: boolean;
+  /** The words of the button while it is being done. */
+  readonly working?: string;
   readonly onCancel?: (() => void) | undefined;
   readonly children?: ComponentChildren;
 }
 
-/** A form with its outcome above the buttons. What destroys is never the default of a key. */
+/**
+ * A form with its outcome above the buttons. What destroys is never the default of a key, and what
+ * is parked already is not sent again. Where fields lack something nothing is sent: they say so,
+ * and the first of them is gone to.
+ */
 export function SendForm(props: SendFormProps) {
   const { onSend, busy, reply, does, look = "primary", onCancel } = props;
-  const { withheld, missing, disabled: saysWhy = false } = props;
-  const reason = withheld ?? missing;
-  const disabled = saysWhy || reason !== undefined;
+  const { withheld, missing, working = "Working…" } = props;
   const id = useId();
+  const parkedId = `${id}-parked`;
+  const reasonIds = [
+    ...((withheld ?? missing) === undefined ? [] : [id]),
+    ...(reply?.kind === "parked" ? [parkedId] : []),
+  ];
+  const disabled = reasonIds.length > 0;
   const button = useRef<HTMLButtonElement>(null);
-  const members = useMemo(() => new Set<string>(), []);
-  const isAtField = [...members].some((member) => faultOf(reply, member) !== undefined);
+  const { form, fields, isWhole } = useFields();
+  const isAtField = [...fields.members].some((member) => faultOf(reply, member) !== undefined);
   useEffect(() => {
     // A browser takes the focus from a button that is disabled, here because it was pressed.
     if (!busy && reply !== undefined && isFocusLost()) button.current?.focus();
   }, [busy, reply]);
+  const attempt = () => isWhole() && onSend();
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (look !== "danger" && !busy && !disabled) onSend();
+    if (look !== "danger" && !busy && !disabled) attempt();
   };
   return (
-    <form onSubmit={submit} aria-busy={busy}>
-      {withheld !== undefined && (
-        <p id={id} class="notice warn" role="status">
-          <span>
-            <span aria-hidden="true">◐ </span>
-            {withheld}
-          </span>
-        </p>
-      )}
-      <MembersContext.Provider value={members}>{props.children}</MembersContext.Provider>
-      <Outcome reply={reply} atField={isAtField} />
+    <form ref={form} onSubmit={submit} aria-busy={busy}>
+      {withheld !== undefined && <NotAllowed id={id}>{withheld}</NotAllowed>}
+      <FieldsContext.Provider value={fields}>{props.children}</FieldsContext.Provider>
+      <Outcome reply={reply} atField={isAtField} parkedId={parkedId} />
       {withheld === undefined && missing !== undefined && (
         <p id={id} class="reason">
           {missing}
@@ -145,12 +182,26 @@ export function SendForm(props: SendFormProps) {
           type={look === "danger" ? "button" : "submit"}
           class={`button ${look}`}
           disabled={busy || disabled}
-          aria-describedby={reason === undefined ? undefined : id}
-          onClick={look === "danger" ? onSend : undefined}
+          aria-describedby={disabled ? reasonIds.join(" ") : undefined}
+          onClick={look === "danger" ? attempt : undefined}
         >
-          {busy ? "Working…" : does}
+          {busy ? working : does}
         </button>
       </div>
     </form>
   );
 }
+
+interface NotAllowedProps {
+  readonly id: string;
+  readonly children: string;
+}
+
+const NotAllowed = ({ id, children }: NotAllowedProps) => (
+  <p id={id} class="notice warn" role="status">
+    <span>
+      <span aria-hidden="true">◐ </span>
+      {children}
+    </span>
+  </p>
+);

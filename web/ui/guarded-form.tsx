@@ -23,10 +23,12 @@ interface GuardedFormProps {
   readonly look?: "primary" | "danger";
   readonly onSend: () => Promise<void>;
   readonly onCancel?: () => void;
+  /** In place of what the operation always takes, where it takes that for some things alone. */
+  readonly gates?: ComponentChildren;
   readonly children?: ComponentChildren;
 }
 
-/** What is parked already is not sent again. */
+/** As the table of operations has it. */
 export function GuardedForm(props: GuardedFormProps) {
   const { operation, where, unless, missing, busy, reply, look = "primary" } = props;
   const right = useRight(operation, where);
@@ -41,11 +43,10 @@ export function GuardedForm(props: GuardedFormProps) {
       // The feed may tell of what is being done before its own answer comes.
       withheld={busy ? undefined : reason}
       missing={busy ? undefined : missing}
-      disabled={reply?.kind === "parked"}
       onCancel={props.onCancel}
     >
       <div class="guarded">{props.children}</div>
-      <Gates operation={operation} />
+      {props.gates ?? <Gates operation={operation} />}
     </SendForm>
   );
 }

@@ -42,11 +42,12 @@ export function TenantField(props: TenantFieldProps) {
         member={member}
         reply={reply}
         hint={value === "" && "There are several: choose the one it belongs to."}
+        needed={value === "" ? "Choose the tenant it belongs to." : undefined}
       >
         {(control) => (
           <select
             {...control}
-            required
+            aria-required
             value={named?.id ?? value}
             onChange={({ currentTarget }) => choose(currentTarget.value)}
           >

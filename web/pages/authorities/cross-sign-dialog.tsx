@@ -17,7 +17,7 @@ import { TextField } from "#web/ui/fields.tsx";
 import { type Ca, caHref, keyWords } from "./ca.ts";
 import { explained } from "./refusals.ts";
 import { countOf, filled } from "./members.ts";
-import { PemField, useTyped } from "./typed.tsx";
+import { neededIn, PemField, useTyped } from "./typed.tsx";
 import { Pem } from "./pem.tsx";
 
 interface CrossSignDialogProps {
@@ -130,6 +130,7 @@ function SubjectField({ source, issuer, typed, change, reply }: SubjectFieldProp
         member="certificate_pem"
         reply={reply}
         value={typed.certificate}
+        needed={neededIn(typed.certificate, "Give the certificate.")}
         onChange={(certificate) => change({ certificate })}
         hint="Of a CA elsewhere, in PEM; a file may be DER."
       />
@@ -143,6 +144,7 @@ function SubjectField({ source, issuer, typed, change, reply }: SubjectFieldProp
         member="csr_pem"
         reply={reply}
         value={typed.request}
+        needed={neededIn(typed.request, "Give the request.")}
         onChange={(request) => change({ request })}
         hint="Of a CA elsewhere, signed with its key, in PEM."
       />
@@ -158,6 +160,7 @@ const LifeFields = ({ source, typed, change, reply }: Omit<SubjectFieldProps, "i
       member="validity_days"
       reply={reply}
       value={typed.validityDays}
+      needed={source === "csr" ? neededIn(typed.validityDays, "Type how many days.") : undefined}
       onChange={(validityDays) => change({ validityDays })}
       hint={
         source === "csr"
@@ -183,7 +186,13 @@ interface LocalSubjectProps extends Pick<SubjectFieldProps, "issuer" | "change" 
 /** Those that have a key in use; the others are shown with their state, which says why not. */
 function LocalSubject({ issuer, value, change, reply }: LocalSubjectProps) {
   return (
-    <Field label="Subject" member="subject_ca_id" reply={reply} hint="You must manage it too.">
+    <Field
+      label="Subject"
+      member="subject_ca_id"
+      reply={reply}
+      hint="You must manage it too."
+      needed={neededIn(value, "Choose the CA to vouch for.")}
+    >
       {(control) => (
         <CaChoice
           control={control}

@@ -11,7 +11,7 @@ import type { Ca } from "./ca.ts";
 import { Made } from "./made.tsx";
 import { explained, failedChecks } from "./refusals.ts";
 import { filled } from "./members.ts";
-import { PemField, useTyped } from "./typed.tsx";
+import { neededIn, PemField, useTyped } from "./typed.tsx";
 
 interface ImportDialogProps {
   readonly ca: Ca;
@@ -87,6 +87,7 @@ const PemFields = ({ typed, change, reply, replace }: PemFieldsProps) => (
       member="certificate_pem"
       reply={reply}
       value={typed.certificate}
+      needed={neededIn(typed.certificate, "Give the certificate.")}
       onChange={(certificate) => change({ certificate })}
       hint="What the other side made of the request, in PEM; a file may be DER."
     />

@@ -7,6 +7,7 @@ import { TenantField } from "#web/ui/tenant-field.tsx";
 import { useOnlyTenant } from "#web/ui/tenants.ts";
 import type { TypedSubject } from "./ca-form.ts";
 import { SubjectFields } from "./subject-fields.tsx";
+import { neededIn } from "./typed.tsx";
 
 interface TypedName extends TypedSubject {
   readonly label: string;
@@ -32,6 +33,7 @@ export function NameFields({ typed, change, reply, choosesTenant }: NameFieldsPr
         reply={reply}
         value={typed.label}
         onChange={(label) => change({ label })}
+        needed={neededIn(typed.label, "Type a label.")}
         hint="What it is called here: letters, digits, dot, dash and underscore."
       />
       {choosesTenant && tenants.length !== 1 && (

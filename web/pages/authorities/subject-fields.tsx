@@ -3,6 +3,7 @@
 import type { Reply } from "#web/api.ts";
 import { TextField } from "#web/ui/fields.tsx";
 import { attributes, type TypedSubject } from "./ca-form.ts";
+import { neededIn } from "./typed.tsx";
 
 interface SubjectFieldsProps {
   readonly typed: TypedSubject;
@@ -22,6 +23,7 @@ export const SubjectFields = ({ typed, change, reply }: SubjectFieldsProps) => (
         value={typed[name]}
         onChange={(value) => change({ [name]: value })}
         hint={hints[name]}
+        needed={name === "cn" ? neededIn(typed.cn, "Type a common name.") : undefined}
       />
     ))}
   </div>

@@ -15,6 +15,10 @@ export function useTyped<Form extends object>(
   return [typed, (change) => setTyped((was) => ({ ...was, ...change }))];
 }
 
+/** What a field says when it is sent without anything in it. */
+export const neededIn = (value: string, sentence: string): string | undefined =>
+  value.trim() === "" ? sentence : undefined;
+
 interface LinesProps {
   readonly label: string;
   readonly member: string;
@@ -24,6 +28,8 @@ interface LinesProps {
   readonly hint?: ComponentChildren;
   readonly placeholder?: string;
   readonly fault?: string | undefined;
+  /** What is still to be done here, said once somebody has tried to send without it. */
+  readonly needed?: string | undefined;
 }
 
 /** Several lines: PEM, or one entry each. */
@@ -36,9 +42,10 @@ export function LinesField({
   onChange,
   placeholder,
   fault,
+  needed,
 }: LinesProps) {
   return (
-    <Field label={label} member={member} reply={reply} hint={hint} fault={fault}>
+    <Field label={label} member={member} reply={reply} hint={hint} fault={fault} needed={needed}>
       {(control) => (
         <textarea
           {...control}

@@ -5,13 +5,13 @@ import { useState } from "preact/hooks";
 import { hrefWith } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
-import { Gates } from "#web/ui/action.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Field, useSend } from "#web/ui/form.tsx";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog, useDialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
 import { type Authority, type Certificate, nameOf } from "./authorities.ts";
 import { RenewDialog } from "./renew.tsx";
-import { whyNotReleased, whyNotRenewed, whyNotRevoked, whyNotSuspended } from "./states.ts";
+import { whyNotReleased, whyNotRevoked, whyNotSuspended } from "./states.ts";
 
 interface DialogsProps {
   readonly certificate: Certificate;
@@ -20,23 +20,23 @@ interface DialogsProps {
   readonly onChange: () => void;
 }
 
-/** The one that the address names, where the certificate stands so that it can be. */
+/** The one that the address names, even where the certificate stands so that it cannot be done. */
 export function CertificateDialog({ certificate, ca, onChange }: DialogsProps) {
   const { open, close } = useDialog();
   const done = () => {
     close();
     onChange();
   };
-  const props = { certificate, onClose: close, onDone: done };
+  const props = { certificate, ca, onClose: close, onDone: done };
   switch (open) {
     case "revoke":
-      return whyNotRevoked(certificate) === undefined ? <RevokeDialog {...props} /> : null;
+      return <RevokeDialog {...props} />;
     case "suspend":
-      return whyNotSuspended(certificate) === undefined ? <SuspendDialog {...props} /> : null;
+      return <SuspendDialog {...props} />;
     case "release":
-      return whyNotReleased(certificate) === undefined ? <ReleaseDialog {...props} /> : null;
+      return <ReleaseDialog {...props} />;
     case "renew":
-      return whyNotRenewed(certificate, ca) === undefined ? <RenewDialog {...props} /> : null;
+      return <RenewDialog certificate={certificate} ca={ca} onClose={close} />;
     default:
       return null;
   }
@@ -44,6 +44,8 @@ export function CertificateDialog({ certificate, ca, onChange }: DialogsProps) {
 
 interface ChangeProps {
   readonly certificate: Certificate;
+  /** Undefined until it is known. */
+  readonly ca: Authority | undefined;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
@@ -124,7 +126,7 @@ interface ChangeDialogProps extends ChangeProps {
 
 /** What takes something away is never the default of a key. */
 function ChangeDialog(props: ChangeDialogProps) {
-  const { certificate, verb, members = {}, onClose, onDone, children } = props;
+  const { certificate, ca, verb, members = {}, onClose, onDone, children } = props;
   const { reply, busy, send } = useSend(`cert.${verb}`);
   const does = `${verb.charAt(0).toUpperCase()}${verb.slice(1)} ${plainText(nameOf(certificate))}`;
   const { ca_id: id, serial } = certificate;
@@ -133,8 +135,11 @@ function ChangeDialog(props: ChangeDialogProps) {
   };
   return (
     <Dialog title={does} onClose={onClose}>
-      <SendForm
-        onSend={() => void change()}
+      <GuardedForm
+        operation={`cert.${verb}`}
+        where={{ caId: id, tenantId: ca?.tenant_id }}
+        unless={whyNot[verb](certificate)}
+        onSend={change}
         busy={busy}
         reply={reply}
         does={does}
@@ -142,11 +147,16 @@ function ChangeDialog(props: ChangeDialogProps) {
         onCancel={onClose}
       >
         {children(reply)}
-        <Gates operation={`cert.${verb}`} />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }
+
+const whyNot = {
+  revoke: whyNotRevoked,
+  suspend: whyNotSuspended,
+  release: whyNotReleased,
+} as const;
 
 const newerKnown = "A newer certificate with the same names has been issued here.";
 const noneNewer =

@@ -1,5 +1,6 @@
 /** One certificate beside its list: how it stands, what can be done with it, and what it says. */
 
+import { useId } from "preact/hooks";
 import { decodePem } from "#core/asn1/pem.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { useAddress, useLive } from "#web/console.ts";
@@ -166,6 +167,7 @@ function Tab({ certificate, issuers }: TabProps) {
 
 /** The files of it, made here from what the page has. */
 function Files({ certificate, issuers }: TabProps) {
+  const reasonId = useId();
   const { certificate: pem, serial, pruned } = certificate;
   if (pruned === true) {
     return <p class="quiet small">Its octets were removed after its time, as is configured.</p>;
@@ -194,6 +196,7 @@ function Files({ certificate, issuers }: TabProps) {
           type="button"
           class="button"
           disabled={chain === undefined}
+          aria-describedby={chain === undefined ? reasonId : undefined}
           onClick={saved(`${serial}-chain.pem`, chain ?? "", pemType)}
         >
           Chain
@@ -204,7 +207,9 @@ function Files({ certificate, issuers }: TabProps) {
       </div>
       {issuers !== undefined && chain === undefined && (
         <>
-          <p class="quiet small">{noChain}</p>
+          <p id={reasonId} class="quiet small">
+            {noChain}
+          </p>
           <Outcome reply={issuers.refused} />
         </>
       )}

@@ -6,21 +6,25 @@ import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
 import { Gates } from "#web/ui/action.tsx";
 import { useAside } from "#web/ui/asked.tsx";
-import { Field, SendForm, useSend } from "#web/ui/form.tsx";
+import { Field, useSend } from "#web/ui/form.tsx";
 import { isWithheld, sendable, useGiven } from "#web/ui/given.ts";
+import { GuardedForm } from "#web/ui/guarded-form.tsx";
 import { Dialog } from "#web/ui/layers.tsx";
 import { plainText } from "#web/ui/plain.ts";
-import { type Certificate, nameOf } from "./authorities.ts";
+import { type Authority, type Certificate, nameOf } from "./authorities.ts";
 import { listQuery } from "./inventory.tsx";
+import { whyNotRenewed } from "./states.ts";
 import { TypedField } from "./typed.tsx";
 
 interface RenewProps {
   readonly certificate: Certificate;
+  /** Undefined until it is known. */
+  readonly ca: Authority | undefined;
   readonly onClose: () => void;
 }
 
 /** Leads to the new certificate, or to the request that waits for another person. */
-export function RenewDialog({ certificate, onClose }: RenewProps) {
+export function RenewDialog({ certificate, ca, onClose }: RenewProps) {
   const { query } = useAddress();
   const [csr, setCsr] = useState("");
   const [days, setDays] = useState("");
@@ -35,13 +39,17 @@ export function RenewDialog({ certificate, onClose }: RenewProps) {
   };
   return (
     <Dialog title={`Renew ${plainText(nameOf(certificate))}`} onClose={onClose}>
-      <SendForm
-        onSend={() => void renew()}
+      <GuardedForm
+        operation="cert.renew"
+        where={{ caId: id, tenantId: ca?.tenant_id }}
+        unless={whyNotRenewed(certificate, ca)}
+        missing={isWithheld(csr, "request") ? "Mend first what is marked." : undefined}
+        onSend={renew}
         busy={busy}
         reply={reply}
         does="Renew"
-        disabled={reply?.kind === "parked" || isWithheld(csr, "request")}
         onCancel={onClose}
+        gates={<TakesTwo profile={certificate.profile} />}
       >
         <p>
           The new certificate has the same subject, names and profile, and a serial of its own. This
@@ -57,8 +65,7 @@ export function RenewDialog({ certificate, onClose }: RenewProps) {
           value={days}
           onValue={setDays}
         />
-        <TakesTwo profile={certificate.profile} />
-      </SendForm>
+      </GuardedForm>
     </Dialog>
   );
 }

@@ -1,14 +1,16 @@
 /** Asks an operation with what is typed, as who one is, and shows what comes back. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Credential } from "#web/api.ts";
 import { useConsole } from "#web/console.ts";
+import { Copy } from "#web/ui/copy.tsx";
 import { save } from "#web/ui/download.tsx";
 import { TextField } from "#web/ui/fields.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { type Heard, listened, type Wanted } from "./tried.ts";
 import type { DescribedOperation } from "./openapi.ts";
+import { hidden, secretsIn } from "./secrets.ts";
 
 interface TryOutProps {
   readonly operation: DescribedOperation;
@@ -201,7 +203,7 @@ function Came({ heard: { status, said, type, text, octets, cut }, name }: CamePr
         </p>
       )}
       {cut !== undefined && <p class="warn">{cutWords[cut]}</p>}
-      {text !== undefined && text !== "" && <pre>{text}</pre>}
+      {text !== undefined && text !== "" && <Text key={text} text={text} />}
       {octets.size > 0 && (
         <div class="buttons">
           <button type="button" class="button plain" onClick={() => save(name, octets)}>
@@ -209,6 +211,37 @@ function Came({ heard: { status, said, type, text, octets, cut }, name }: CamePr
           </button>
         </div>
       )}
+    </>
+  );
+}
+
+/** A secret in it is hidden until somebody asks for it, and can be copied unseen. */
+function Text({ text }: { readonly text: string }) {
+  const [shown, setShown] = useState(false);
+  const secrets = useMemo(() => secretsIn(text), [text]);
+  if (secrets.length === 0) return <pre>{text}</pre>;
+  return (
+    <>
+      <p class="warn">
+        <span aria-hidden="true">◐ </span>
+        It has a secret that is answered this once: keep it before you leave this page.
+      </p>
+      <pre>{shown ? text : hidden(text, secrets)}</pre>
+      <div class="buttons">
+        <button
+          type="button"
+          class="button"
+          aria-pressed={shown}
+          onClick={() => setShown((was) => !was)}
+        >
+          Show what is secret
+        </button>
+        {secrets.map(({ member, value }) => (
+          <Copy key={member} text={value} name={member}>
+            copy {member}
+          </Copy>
+        ))}
+      </div>
     </>
   );
 }

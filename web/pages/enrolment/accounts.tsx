@@ -5,7 +5,7 @@ import { useAddress } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
-import { Copy } from "#web/ui/copy.tsx";
+import { Copy, Fingerprint } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
@@ -157,7 +157,7 @@ function AccountFacts({ row }: { readonly row: Account }) {
           Id: <Copy text={row.id} name="id" />,
           Directory: row.directory,
           Contacts: row.contacts.join(", ") || "none",
-          "Key thumbprint": <Copy text={row.key_thumbprint} name="thumbprint" />,
+          "Key thumbprint": <Fingerprint text={row.key_thumbprint} name="thumbprint" />,
           Credential: eab_id && <a href={hrefOf(["enrolment", "credentials", eab_id])}>{eab_id}</a>,
           Since: <Time at={row.created_at} />,
           Orders: <a href={hrefOf(["enrolment", "orders"], { account: row.id })}>its orders</a>,

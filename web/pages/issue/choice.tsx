@@ -165,7 +165,12 @@ export function ChoiceFields(props: ChoiceFieldsProps) {
     <>
       <CaField ca={ca} known={known} reply={reply} fixed={fixed} />
       <ProfileField profile={profile} known={known} reply={reply} fixed={fixed} />
-      <Field label="Valid for days" member="validity_days" reply={reply} hint={lifetime(profile)}>
+      <Field
+        label="Valid for days"
+        member="validity_days"
+        reply={reply}
+        hint={keptBy(fixed, lifetime(profile))}
+      >
         {(control) => (
           <input
             {...control}
@@ -205,11 +210,12 @@ function CaField({ ca, known: { caFault }, reply, fixed = false }: CaFieldProps)
   const { query } = useAddress();
   const change = useChange();
   const label = "Certificate authority";
-  const hint = ca !== undefined && (
+  const expires = ca !== undefined && (
     <>
       Expires <Day at={ca.not_after} />.
     </>
   );
+  const hint = keptBy(fixed, expires);
   return (
     <Field label={label} member="id" reply={reply} hint={hint} fault={caFault}>
       {(control) => (
@@ -249,7 +255,7 @@ function ProfileField({ profile, known, reply, fixed = false }: ProfileFieldProp
         label="Profile"
         member="profile"
         reply={reply}
-        hint={profile?.description}
+        hint={keptBy(fixed, profile?.description)}
         fault={fault}
       >
         {(control) => (
@@ -297,6 +303,17 @@ const lifetime = ({ default_validity_days: usual, max_validity_days: most }: Pro
   most === 0
     ? `${usual} where nothing is typed.`
     : `${usual} where nothing is typed, ${most} at most.`;
+
+/** Beside what a run that has begun keeps, the same is said as the reason. */
+const keptBy = (fixed: boolean, hint: ComponentChildren): ComponentChildren => (
+  <>
+    {fixed && `${runKeepsIt} `}
+    {hint}
+  </>
+);
+
+/** Why a field cannot be changed any more. */
+export const runKeepsIt = "The run that has begun keeps it.";
 
 const flagOf = (word: string | undefined): boolean | undefined =>
   word === undefined ? undefined : word === "true";

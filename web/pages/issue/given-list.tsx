@@ -6,6 +6,7 @@ import { Field } from "#web/ui/form.tsx";
 import { FileField } from "#web/ui/file-field.tsx";
 import { useLastAct } from "#web/ui/last-act.ts";
 import { sizeFault } from "#web/file-size.ts";
+import { runKeepsIt } from "./choice.tsx";
 import { columns, type FaultyRow, type Row, rowsIn, templateText } from "./rows.ts";
 
 /** A list as it was given, and what was read of it. */
@@ -59,7 +60,7 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
   };
   return (
     <form onSubmit={(event) => event.preventDefault()}>
-      <Field label="List, CSV with a header" fault={fault} hint={countsOf(rows)}>
+      <Field label="List, CSV with a header" fault={fault} hint={countsOf(rows, fixed)}>
         {(control) => (
           <textarea
             {...control}
@@ -73,17 +74,27 @@ export function GivenList({ given: { text, rows }, onGiven, fixed }: GivenListPr
           />
         )}
       </Field>
-      <FileField
-        label="Or its file"
-        accept=".csv,text/csv"
-        disabled={fixed}
-        onFile={(file) => void takeFile(file)}
-      />
+      <ListFile fixed={fixed} onFile={(file) => void takeFile(file)} />
       <Faulty rows={rows.filter((row): row is FaultyRow => row.kind === "faulty")} />
       <Columns />
     </form>
   );
 }
+
+interface ListFileProps {
+  readonly fixed: boolean;
+  readonly onFile: (file: File) => void;
+}
+
+const ListFile = ({ fixed, onFile }: ListFileProps) => (
+  <FileField
+    label="Or its file"
+    accept=".csv,text/csv"
+    disabled={fixed}
+    hint={fixed ? runKeepsIt : undefined}
+    onFile={onFile}
+  />
+);
 
 /** What may stand in a list, and one to begin with. */
 const Columns = () => (
@@ -134,8 +145,8 @@ function Faulty({ rows }: { readonly rows: readonly FaultyRow[] }) {
   );
 }
 
-function countsOf(rows: readonly Row[]): string {
-  if (rows.length === 0) return "Paste it, or drop its file here.";
+function countsOf(rows: readonly Row[], fixed: boolean): string {
+  if (rows.length === 0) return fixed ? runKeepsIt : "Paste it, or drop its file here.";
   const count = (kind: Row["kind"]) => rows.filter((row) => row.kind === kind).length;
   const parts = [
     [count("request"), "with a request"],
@@ -143,7 +154,7 @@ function countsOf(rows: readonly Row[]): string {
     [count("faulty"), "left out"],
   ] as const;
   const said = parts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
-  return `${said.join(", ")}.`;
+  return `${fixed ? `${runKeepsIt} ` : ""}${said.join(", ")}.`;
 }
 
 const shownMax = 20;

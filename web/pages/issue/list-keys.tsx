@@ -2,11 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
+import { SendForm } from "#web/ui/form.tsx";
 import { withKeys } from "./making-keys.ts";
 import {
   noPassphrase,
   type Passphrase,
   PassphraseFields,
+  passphraseMissing,
   settledPassphrase,
 } from "./passphrase.tsx";
 import { listText, type Row } from "./rows.ts";
@@ -24,9 +26,8 @@ export function ListKeys({ rows, count, onRows }: ListKeysProps) {
   const [failed, setFailed] = useState(false);
   const settled = settledPassphrase(passphrase);
   const busy = made !== undefined;
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (settled === undefined || busy) return;
+  const make = () => {
+    if (settled === undefined) return;
     setMade(0);
     setFailed(false);
     withKeys(rows, settled, setMade)
@@ -41,7 +42,14 @@ export function ListKeys({ rows, count, onRows }: ListKeysProps) {
   return (
     <section class="card">
       <h2>Keys</h2>
-      <form onSubmit={submit} aria-busy={busy}>
+      <SendForm
+        onSend={make}
+        busy={busy}
+        reply={undefined}
+        does="Make the keys and save the list"
+        working={`Making keys, ${made} of ${count}`}
+        missing={settled === undefined ? passphraseMissing : undefined}
+      >
         <p>
           {count === 1 ? "One row has" : `${count} rows have`} names and no request. Their keys are
           made in this tab and encrypted at once under one passphrase. The list with requests and
@@ -54,12 +62,7 @@ export function ListKeys({ rows, count, onRows }: ListKeysProps) {
             Not every key could be made; nothing was sent. Look at the kinds of keys in the list.
           </p>
         )}
-        <div class="buttons">
-          <button type="submit" class="button primary" disabled={settled === undefined || busy}>
-            {busy ? `Making keys, ${made} of ${count}` : "Make the keys and save the list"}
-          </button>
-        </div>
-      </form>
+      </SendForm>
     </section>
   );
 }

@@ -15,6 +15,9 @@ export const noPassphrase: Passphrase = { first: "", again: "", shown: false };
 export const settledPassphrase = ({ first, again }: Passphrase): string | undefined =>
   weakness(first) === undefined && first === again ? first : undefined;
 
+/** Said beside a button while there is none. */
+export const passphraseMissing = "Type the same passphrase twice first, or have one suggested.";
+
 interface PassphraseFieldsProps {
   readonly value: Passphrase;
   readonly onChange: (value: Passphrase) => void;

@@ -7,6 +7,7 @@ import { Fingerprint } from "#web/ui/copy.tsx";
 import { spkiOf } from "#web/x509/paths.ts";
 import { sizeFault } from "#web/file-size.ts";
 import { FileField } from "#web/ui/file-field.tsx";
+import { SendForm } from "#web/ui/form.tsx";
 import { PageKey } from "./page-key.ts";
 import { KnownPassphrase } from "./passphrase.tsx";
 import { SavePkcs12 } from "./saving.tsx";
@@ -89,11 +90,12 @@ function Elsewhere({ path: [leaf] }: { readonly path: readonly Uint8Array[] }) {
       </p>
       <details>
         <summary>Open a key file saved here</summary>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void open();
-          }}
+        <SendForm
+          onSend={() => void open()}
+          busy={false}
+          reply={undefined}
+          does="Open the key"
+          missing={missingToOpen(file, passphrase)}
         >
           <FileField
             label="Key file"
@@ -114,15 +116,15 @@ function Elsewhere({ path: [leaf] }: { readonly path: readonly Uint8Array[] }) {
               setPassphrase(text);
             }}
           />
-          <div class="buttons">
-            <button type="submit" class="button" disabled={file === "" || passphrase === ""}>
-              Open the key
-            </button>
-          </div>
-        </form>
+        </SendForm>
       </details>
     </>
   );
+}
+
+function missingToOpen(file: string, passphrase: string): string | undefined {
+  if (file === "") return "Choose the key file first.";
+  return passphrase === "" ? "Type its passphrase first." : undefined;
 }
 
 /** Far more than a key and a request have. */

@@ -1,5 +1,6 @@
 /** A certificate that was issued: its files, its key where this tab has it, and what to do now. */
 
+import { useId } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
 import { useKeyring } from "#web/keyring.ts";
@@ -62,6 +63,7 @@ interface ShownProps {
 /** Its key and the certificate itself need nobody above it. */
 function Shown({ issued, issuers, above }: ShownProps) {
   const { ca_id, serial, common_name, subject, sans } = issued;
+  const reasonId = useId();
   const kept = useKeyring().find(issued.public_key_fingerprint);
   const [leaf] = certificatesIn(issued.certificate);
   const isWhole = certificatesAbove(issuers) !== undefined;
@@ -79,10 +81,12 @@ function Shown({ issued, issuers, above }: ShownProps) {
           <section class="card">
             <h2>Issued</h2>
             <Facts issued={issued} />
-            <Files path={path} isWhole={isWhole} stem={stem} />
+            <Files path={path} noChainId={isWhole ? undefined : reasonId} stem={stem} />
             {!isWhole && (
               <>
-                <p class="quiet small">{noChain}</p>
+                <p id={reasonId} class="quiet small">
+                  {noChain}
+                </p>
                 <Outcome reply={issuers.refused} />
               </>
             )}
@@ -127,13 +131,13 @@ function Facts({ issued }: { readonly issued: Issued }) {
 
 interface FilesProps {
   readonly path: readonly Uint8Array[];
-  /** Nothing of the path is missing. */
-  readonly isWhole: boolean;
+  /** What says that the path is not whole; undefined where nothing of it is missing. */
+  readonly noChainId: string | undefined;
   readonly stem: string;
 }
 
 /** Without the key, which is in none of them. */
-function Files({ path, isWhole, stem }: FilesProps) {
+function Files({ path, noChainId, stem }: FilesProps) {
   const [leaf] = path;
   if (leaf === undefined) return null;
   const pem = (certificates: readonly Uint8Array[]) =>
@@ -156,7 +160,8 @@ function Files({ path, isWhole, stem }: FilesProps) {
           type="button"
           class="button"
           title={file}
-          disabled={!isWhole && content === chain}
+          disabled={noChainId !== undefined && content === chain}
+          aria-describedby={content === chain ? noChainId : undefined}
           onClick={() => save(file, content())}
         >
           {name}

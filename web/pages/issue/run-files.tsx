@@ -1,6 +1,6 @@
 /** The files of a run: a report of every row, and an archive of what was issued. */
 
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
 import type { DoneItem } from "./bulk-run.ts";
 import { archiveOf, reportText } from "./making-keys.ts";
@@ -20,6 +20,7 @@ export function RunFiles({ rows, items }: RunFilesProps) {
   const issued = items.filter(({ status }) => status === "issued");
   const keyed = rows.some(({ encryptedKey }) => encryptedKey !== undefined);
   const busy = written !== undefined;
+  const none = issued.length === 0;
   const write = async () => {
     setWritten(0);
     setFault(undefined);
@@ -34,7 +35,7 @@ export function RunFiles({ rows, items }: RunFilesProps) {
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (busy) return;
+    if (busy || none) return;
     write()
       // The tools did not come: nothing is lost, it can be tried again.
       .catch(() => setFault("The archive could not be written. Try again."))
@@ -57,14 +58,43 @@ export function RunFiles({ rows, items }: RunFilesProps) {
       )}
       {!keyed && fault !== undefined && <p class="bad">{fault}</p>}
       {busy && <progress max={issued.length} value={written} aria-label="Files written" />}
+      <Buttons none={none} onReport={report}>
+        {busy ? `Writing ${written} of ${issued.length}` : undefined}
+      </Buttons>
+    </form>
+  );
+}
+
+interface ButtonsProps {
+  /** No certificate was issued. */
+  readonly none: boolean;
+  readonly onReport: () => void;
+  /** How far the archive is, while it is written. */
+  readonly children: string | undefined;
+}
+
+function Buttons({ none, onReport, children }: ButtonsProps) {
+  const reasonId = useId();
+  return (
+    <>
+      {none && (
+        <p id={reasonId} class="reason">
+          No certificate was issued, so there is none to save.
+        </p>
+      )}
       <div class="buttons">
-        <button type="button" class="button" onClick={report}>
+        <button type="button" class="button" onClick={onReport}>
           Report, CSV
         </button>
-        <button type="submit" class="button primary" disabled={busy || issued.length === 0}>
-          {busy ? `Writing ${written} of ${issued.length}` : "Certificates, ZIP"}
+        <button
+          type="submit"
+          class="button primary"
+          disabled={children !== undefined || none}
+          aria-describedby={none ? reasonId : undefined}
+        >
+          {children ?? "Certificates, ZIP"}
         </button>
       </div>
-    </form>
+    </>
   );
 }

@@ -2,11 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { save } from "#web/ui/download.tsx";
+import { SendForm } from "#web/ui/form.tsx";
 import type { MadeRequest } from "./made-request.ts";
 import {
   noPassphrase,
   type Passphrase,
   PassphraseFields,
+  passphraseMissing,
   settledPassphrase,
 } from "./passphrase.tsx";
 import type { PageKey } from "./page-key.ts";
@@ -76,9 +78,8 @@ function SavingForm({ does, write, onCancel, children }: SavingFormProps) {
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState(false);
   const settled = settledPassphrase(passphrase);
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (settled === undefined || busy) return;
+  const begin = () => {
+    if (settled === undefined) return;
     setBusy(true);
     setFailed(false);
     write(settled)
@@ -87,7 +88,15 @@ function SavingForm({ does, write, onCancel, children }: SavingFormProps) {
       .finally(() => setBusy(false));
   };
   return (
-    <form onSubmit={submit} aria-busy={busy}>
+    <SendForm
+      onSend={begin}
+      busy={busy}
+      reply={undefined}
+      does={does}
+      working="Encrypting…"
+      missing={settled === undefined ? passphraseMissing : undefined}
+      onCancel={onCancel}
+    >
       <p class="quiet small">{children}</p>
       <PassphraseFields value={passphrase} onChange={setPassphrase} />
       {failed && (
@@ -95,16 +104,6 @@ function SavingForm({ does, write, onCancel, children }: SavingFormProps) {
           The file could not be written; the key is still here. Try again.
         </p>
       )}
-      <div class="buttons">
-        {onCancel && (
-          <button type="button" class="button plain" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
-        <button type="submit" class="button primary" disabled={settled === undefined || busy}>
-          {busy ? "Encrypting…" : does}
-        </button>
-      </div>
-    </form>
+    </SendForm>
   );
 }

@@ -1,5 +1,6 @@
 /** One certificate: who signs, for which key, with which names, and what would come of it. */
 
+import { useId } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
@@ -95,6 +96,7 @@ function From({ here, algorithm }: FromProps) {
   const choose = (from: string | undefined) =>
     visit(hrefWith(address, { from }), { replace: true });
   const unmade = algorithm !== "classical";
+  const reasonId = useId();
   return (
     <fieldset class="choices">
       <legend>Private key</legend>
@@ -104,6 +106,7 @@ function From({ here, algorithm }: FromProps) {
           name="from"
           checked={here}
           disabled={unmade}
+          aria-describedby={unmade ? reasonId : undefined}
           onChange={() => choose(undefined)}
         />
         Make it in this browser
@@ -112,7 +115,11 @@ function From({ here, algorithm }: FromProps) {
         <input type="radio" name="from" checked={!here} onChange={() => choose("csr")} />
         It is made, and I have a request
       </label>
-      {unmade && <p class="reason">Browsers make no ML-DSA keys.</p>}
+      {unmade && (
+        <p id={reasonId} class="reason">
+          Browsers make no ML-DSA keys.
+        </p>
+      )}
     </fieldset>
   );
 }

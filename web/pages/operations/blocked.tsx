@@ -5,7 +5,7 @@ import { useAddress, useConsole } from "#web/console.ts";
 import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Confirm } from "#web/ui/confirm.tsx";
-import { Copy, Fingerprint } from "#web/ui/copy.tsx";
+import { Copy, Fingerprint, ShortFingerprint } from "#web/ui/copy.tsx";
 import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
@@ -70,7 +70,7 @@ export function BlockedPart({ rest: [id] }: { readonly rest: readonly string[] }
 const columns: readonly Column<BlockedKey>[] = [
   {
     name: "Key",
-    cell: ({ public_key_fingerprint: text }) => <span class="mono">{text.slice(0, 19)}…</span>,
+    cell: ({ public_key_fingerprint: text }) => <ShortFingerprint text={text} />,
   },
   { name: "Why", wraps: true, cell: ({ reason }) => <WithSerials text={reason} short /> },
   { name: "By", wide: true, cell: ({ created_by }) => created_by },

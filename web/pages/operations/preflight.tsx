@@ -1,5 +1,6 @@
 /** Checks the instance, its host and what it depends on, and says what to do about it. */
 
+import { useId } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
 import { usePolled } from "#web/polled.ts";
@@ -23,7 +24,8 @@ type Check = Report["checks"][number];
 export function PreflightPart() {
   const address = useAddress();
   const network = address.query.outside === "true";
-  const { allowed } = useRight("preflight.run");
+  const right = useRight("preflight.run");
+  const reasonId = useId();
   const { reply, busy, refresh } = useAsked("preflight.run", { network, timeout_seconds: 25 });
   usePolled(() => {
     if (!network && !busy) refresh();
@@ -36,13 +38,19 @@ export function PreflightPart() {
           <input
             type="checkbox"
             checked={network}
-            disabled={!allowed}
+            disabled={!right.allowed}
+            aria-describedby={right.allowed ? undefined : reasonId}
             onChange={({ currentTarget: { checked } }) =>
               visit(hrefWith(address, { outside: checked || undefined }), { replace: true })
             }
           />
           look outside too
         </label>
+        {!right.allowed && (
+          <span id={reasonId} class="unseen">
+            {right.reason}
+          </span>
+        )}
         <Action operation="preflight.run" look="primary" busy={busy} onClick={refresh}>
           {busy ? "Checking…" : "Check again"}
         </Action>
