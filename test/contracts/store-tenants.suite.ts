@@ -208,6 +208,34 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     expect(await store.read.tenants.used(ca.tenant, noon)).toEqual({ today: 0, active: 0 });
   });
 
+  test("one that is adopted as revoked is counted as revoked then, and lives on no day", async () => {
+    const { store, home } = given();
+    const ca = await ownCa(store, home);
+    const adopted = make.certificate({
+      caId: ca.id,
+      tenant: ca.tenant,
+      createdAt: noon,
+      status: "revoked",
+      revokedAt: later(-48),
+      reason: "superseded",
+    });
+    await store.atomically(async (tx) => {
+      expect(await tx.certificates.adopt(adopted)).toBe(true);
+    });
+    const day = dayOf(noon);
+    expect(await store.read.tenants.used(ca.tenant, noon)).toMatchObject({ active: 0 });
+    expect(await store.read.tenants.usage(ca.tenant, day - 3, noon)).toEqual({
+      active: 0,
+      issued: 1,
+      revoked: 1,
+      cas: 1,
+      days: [
+        { day, issued: 1, revoked: 0 },
+        { day: day - 2, issued: 0, revoked: 1 },
+      ],
+    });
+  });
+
   test("usage tells totals, CAs, and the days on which anything happened", async () => {
     const { store, home } = given();
     const ca = await ownCa(store, home);
