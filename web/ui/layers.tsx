@@ -81,11 +81,18 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
       ref={window}
       class={wide ? "wide" : undefined}
       aria-labelledby={id}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape" || event.isComposing) return;
+        // The browser would close it at the second `Esc`, whatever it was told.
+        event.preventDefault();
+        event.stopPropagation();
+        onClose?.();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose?.();
       }}
-      // A browser closes it at the second `Esc`, whatever the first was told.
+      // As it does where the focus is outside.
       onClose={({ currentTarget }) => currentTarget.isConnected && currentTarget.showModal()}
     >
       <header>

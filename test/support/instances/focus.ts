@@ -71,6 +71,7 @@ export async function expectDialog(
   await page.keyboard.press("Escape");
   if (endedBy !== undefined) {
     await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
     expect(await dialog.isVisible()).toBe(true);
     await page.getByRole("button", { name: endedBy }).click();
   }
