@@ -59,13 +59,13 @@ describe.skipIf(!possible)("the login page", () => {
     await page.getByText("Alice Example").waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("lets root in, when asked for that account", async () => {
     const { page } = await logIn("root", password, "Built-in administrator");
     await page.getByRole("heading", { name: "API tokens" }).waitFor();
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("says that a password is wrong", async () => {
     const { page } = await logIn("alice", "wrong");
@@ -73,5 +73,5 @@ describe.skipIf(!possible)("the login page", () => {
     await alert.waitFor();
     expect(await alert.textContent()).toContain("invalid_credentials");
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 });

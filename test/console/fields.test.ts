@@ -35,7 +35,7 @@ describe.skipIf(chromiumPath === undefined)("the fields of the console", () => {
     expect(await dialog.getByText("Must match ^y$.", { exact: true }).count()).toBe(1);
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("of a filter are taken back by Esc and by the cross, which leave the panel", async () => {
     const { page, complaints, close } = await world.root("/console/events");
@@ -53,5 +53,5 @@ describe.skipIf(chromiumPath === undefined)("the fields of the console", () => {
     expect(await page.locator("aside.panel").count()).toBe(1);
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 });

@@ -33,7 +33,7 @@ describe.skipIf(chromiumPath === undefined)("the focus in the console", () => {
     await until(async () => (await focused(page)) === "Make the token");
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   for (const width of [1280, 360] as const) {
     test(`returns to the row whose panel is closed, at ${width} px`, async () => {
@@ -58,6 +58,6 @@ describe.skipIf(chromiumPath === undefined)("the focus in the console", () => {
       await until(async () => (await focused(page)) === number);
       expect(complaints).toEqual([]);
       await close();
-    }, 30_000);
+    }, 60_000);
   }
 });

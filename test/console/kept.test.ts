@@ -79,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await label.waitFor({ state: "detached" });
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("stays under the login that a lost session asks for, whatever key is pressed", async () => {
     const { page, complaints, close } = await world.root(`/console/issue?ca=${ca}`);
@@ -103,7 +103,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await page.getByText("It would be issued.").waitFor();
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("is looked at again after a login: figures move on", async () => {
     const { page, complaints, close } = await world.root("/console/authorities");

@@ -79,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     expect(await page.context().cookies()).toEqual([]);
     expect(complaints).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("keeps the session out of reach of scripts, over a reload, until one logs out", async () => {
     const { page, complaints } = await visit();
@@ -106,7 +106,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     expect(old.status).toBe(401);
     expect(complaints).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("says that a session lives on when it could not be ended, and ends it when it can", async () => {
     const { page } = await visit();
@@ -128,7 +128,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await loginForm(page);
     expect(await page.context().cookies()).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("goes to the provider and comes back logged in", async () => {
     const { page, complaints } = await visit();
@@ -145,7 +145,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     expect(names).not.toContain("__Host-pki_oidc_tx");
     expect(complaints).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("ends another session with the CSRF token, and that one notices", async () => {
     const victim = await visit();
@@ -176,7 +176,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     expect([...complaints, ...victim.complaints]).toEqual([]);
     await victim.page.context().close();
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("asks to log in again when the time of the session is over", async () => {
     const { page } = await visit();
@@ -190,7 +190,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Your session has ended.").waitFor();
     await loginForm(page);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("lets somebody in whose clock is hours wrong, and ends the session in its own time", async () => {
     const { page } = await visit();
@@ -204,7 +204,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.clock.fastForward("01:00:01");
     await page.getByText("Your session has ended.").waitFor();
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("asks again where the server is too busy to know the session, and takes nobody for out", async () => {
     const { page } = await visit();
@@ -225,7 +225,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.clock.fastForward(6_000);
     await inside(page);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("keeps what was typed when the session is over, for the same person to go on with", async () => {
     const { page, complaints } = await visit();
@@ -243,7 +243,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Nobody can show it again").waitFor();
     expect(complaints).toEqual([]);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("takes an API token as well, and forgets it", async () => {
     const { page } = await visit();
@@ -253,7 +253,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.reload();
     await loginForm(page);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 
   test("asks for another API token when that one is revoked", async () => {
     const { page } = await visit();
@@ -266,7 +266,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByRole("heading", { name: "Log in again" }).waitFor({ state: "hidden" });
     await inside(page);
     await page.context().close();
-  }, 30_000);
+  }, 60_000);
 });
 
 const newToken = () =>

@@ -33,12 +33,12 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     await page.keyboard.press("c");
     await page.waitForURL("**/console/authorities?tenant=north");
     await page.getByRole("link", { name: "waiting for your approval" }).click();
-    await page.waitForURL("**/console/approvals?tenant=north");
+    await page.waitForURL("**/console/approvals?decidable=true&tenant=north");
     await page.getByRole("link", { name: "pkid", exact: true }).click();
     await page.waitForURL("**/console/?tenant=north");
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("is closed by Esc and by whatever else is pressed, and moves by the arrows", async () => {
     const { page, complaints, close } = await world.root("/console/people/tenants/default");
@@ -70,7 +70,7 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     expect(await menu.getAttribute("open")).toBeNull();
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("has a tenant that is made while it is there, and no longer one that is deleted", async () => {
     const { page, complaints, close } = await world.root("/console/");
@@ -84,7 +84,7 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     await menu.getByRole("link", { name: "made-then" }).waitFor({ state: "detached" });
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 });
 
 describe.skipIf(chromiumPath === undefined)("the tenant of something new", () => {
@@ -104,7 +104,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     expect(await apiTokens()).toEqual([await idOf("south")]);
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("has its own CA to issue from, and no run of another tenant goes on in it", async () => {
     const { instance } = world;
@@ -150,7 +150,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     expect(await apiTokens()).toContain(await idOf("north"));
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("is the only one of whoever has a role in one alone, who makes none for all", async () => {
     const secret = await world.instance.token(["admin"], { tenant_id: "north", name: "admin" });
@@ -163,7 +163,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     expect(await where.locator("option", { hasText: "Every tenant" }).isDisabled()).toBe(true);
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("is chosen for a root as well, which is not sent before", async () => {
     const { page, complaints, close } = await world.root("/console/authorities?dialog=root");
@@ -185,7 +185,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     expect(items.map(({ tenant_id }) => tenant_id)).toEqual([await idOf("north")]);
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 });
 
 /** The tenants of those that are there, newest first. */

@@ -47,7 +47,7 @@ describe.skipIf(chromiumPath === undefined)("the console without the feed", () =
     await seen;
     expect(complaints).toEqual([]);
     await close();
-  }, 30_000);
+  }, 60_000);
 
   test("asks for the groups of a search that are drawn, and not before their answers came", async () => {
     const secret = await world.instance.token(["approver"]);
