@@ -29,7 +29,8 @@ export class Pace {
       if (this.#attempt !== attempt) return;
       this.#attempt = undefined;
       const now = this.#now();
-      this.#restUntil = now + Math.max(0, now - begun - quickMs) * restShare;
+      const rest = Math.max(0, now - begun - quickMs) * restShare;
+      this.#restUntil = now + Math.min(rest, restMax);
       if (this.#isHeard) this.#plan();
     };
   }
@@ -67,3 +68,5 @@ export class Pace {
 const quickMs = 250;
 /** So many times as long as it took beyond that. */
 const restShare = 20;
+/** Whatever it took: a line that hung, or a night's sleep, says nothing of the server. */
+const restMax = 60_000;

@@ -64,6 +64,15 @@ describe("a question that events ask again", () => {
     expect(asked).toBe(1);
   });
 
+  test("rests no longer than a minute, however long the answer took", () => {
+    answeredAfter(8 * 3_600_000);
+    pace.hear();
+    pass(59_999);
+    expect(asked).toBe(0);
+    pass(1);
+    expect(asked).toBe(1);
+  });
+
   test("is asked once for all events before an attempt that somebody made", () => {
     answeredAfter(1_250);
     pace.hear();

@@ -169,7 +169,7 @@ function AccountFacts({ row }: { readonly row: Account }) {
 
 function Authorizations({ account }: { readonly account: string }) {
   const { open, close } = useDialog();
-  const { reply, refresh } = useAsked("acme.authz.list", { account, limit: 100 }, ["acme.*"]);
+  const { reply, refresh } = useAsked("acme.authz.list", { account, limit: 500 }, ["acme.*"]);
   if (reply?.kind !== "answered") return null;
   const { items, total } = reply.answer;
   return (
