@@ -67,6 +67,17 @@ async function tryToLose(page: Page): Promise<void> {
   await page.waitForURL((url) => !url.searchParams.has("dialog"));
 }
 
+/** Keeps from the page that its token is made, until the function that is given back is called. */
+async function held(page: Page): Promise<() => void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await page.route(/\/api\/tokens$/, async (route) => {
+    const response = await route.fetch();
+    await promise;
+    await route.fulfill({ response });
+  });
+  return resolve;
+}
+
 describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () => {
   test("stays over Esc, a press beside it and the way back, until it is said to be kept", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
@@ -125,15 +136,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
 
   test("comes also to whoever has closed the form while it was made", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
-    let answer = () => {};
-    const closed = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    await page.route(/\/api\/tokens$/, async (route) => {
-      const response = await route.fetch();
-      await closed;
-      await route.fulfill({ response });
-    });
+    const answer = await held(page);
     await makeToken(page, "late");
     await page.getByRole("button", { name: "Working…" }).waitFor();
     await page.keyboard.press("Escape");
@@ -147,12 +150,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
 
   test("leads nowhere from another page, where something may be typed meanwhile", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
-    const held = Promise.withResolvers<void>();
-    await page.route(/\/api\/tokens$/, async (route) => {
-      const response = await route.fetch();
-      await held.promise;
-      await route.fulfill({ response });
-    });
+    const answer = await held(page);
     await makeToken(page, "gone on");
     await page.getByRole("button", { name: "Working…" }).waitFor();
     await page.keyboard.press("Escape");
@@ -160,7 +158,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     await pages.getByRole("link", { name: "Issue" }).click();
     const names = page.getByLabel("Names");
     await names.fill("typed.example.com");
-    held.resolve();
+    answer();
     await kept(page).click();
     await shown(page).waitFor({ state: "detached" });
     expect(await names.inputValue()).toBe("typed.example.com");
@@ -171,12 +169,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
 
   test("leaves a form that is opened again meanwhile open, with what is typed in it", async () => {
     const { page, complaints, close } = await world.root("/console/people/tokens");
-    const held = Promise.withResolvers<void>();
-    await page.route(/\/api\/tokens$/, async (route) => {
-      const response = await route.fetch();
-      await held.promise;
-      await route.fulfill({ response });
-    });
+    const answer = await held(page);
     await makeToken(page, "first of two");
     await page.getByRole("button", { name: "Working…" }).waitFor();
     await page.keyboard.press("Escape");
@@ -184,7 +177,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     await name.waitFor({ state: "detached" });
     await page.getByRole("link", { name: "New API token" }).first().click();
     await name.fill("second of two");
-    held.resolve();
+    answer();
     await page.getByTitle("Copy name").getByText("first of two").waitFor();
     await kept(page).click();
     await shown(page).waitFor({ state: "detached" });
