@@ -148,13 +148,33 @@ export const freshBeside = (target: string): string =>
 /** Fails where no file can be made, which the bits of a directory do not say for sure. */
 export function probe({ target }: Place): void {
   const fresh = freshBeside(target);
+  const forget = removedBySignals(fresh);
   try {
     writeFileSync(fresh, "", { mode: 0o600, flag: "wx" });
   } catch (error) {
     throw new Failure(`${target} cannot be written: ${codeOf(error)}; nothing was done.`);
   } finally {
     rmSync(fresh, { force: true });
+    // What came meanwhile is heard in the turn between, and still ends the process.
+    setImmediate(forget);
   }
+}
+
+/**
+ * Removes the file when a signal would end the process, which then ends by it; a signal that
+ * somebody else listens to is left to them. Undone by the result.
+ */
+export function removedBySignals(file: string): () => void {
+  const end = (signal: NodeJS.Signals) => {
+    rmSync(file, { force: true });
+    forget();
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal);
+  };
+  const forget = () => {
+    for (const signal of signals) process.off(signal, end);
+  };
+  for (const signal of signals) process.on(signal, end);
+  return forget;
 }
 
 function staged(place: Place, result: string | Uint8Array): Staged {
@@ -199,6 +219,7 @@ function giveTo(fresh: string, { uid, gid }: { readonly uid: number; readonly gi
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "unknown";
 
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** POSIX chown: (uid_t)-1 leaves the owner as it is. */
 const unchanged = -1;
 const others = 0o007;

@@ -6,7 +6,7 @@ import { open } from "node:fs/promises";
 import { Failure } from "./failure.ts";
 import type { FileKind } from "./file-kinds.ts";
 import type { Io } from "./io.ts";
-import { endow, freshBeside, placeOf, probe } from "./out-file.ts";
+import { endow, freshBeside, placeOf, probe, removedBySignals } from "./out-file.ts";
 
 /** Takes the result piece by piece, and none before the last is written. */
 export type StreamOut = (pieces: AsyncIterable<Uint8Array>) => Promise<void>;
@@ -65,19 +65,3 @@ async function told(file: string, write: () => Promise<void>): Promise<void> {
     throw new Failure(`${file} cannot be written: ${String(error.code)}.`);
   }
 }
-
-/** Removes the file when a signal ends the process, which then ends by it; undone by the result. */
-function removedBySignals(file: string): () => void {
-  const end = (signal: NodeJS.Signals) => {
-    rmSync(file, { force: true });
-    forget();
-    process.kill(process.pid, signal);
-  };
-  const forget = () => {
-    for (const signal of signals) process.off(signal, end);
-  };
-  for (const signal of signals) process.on(signal, end);
-  return forget;
-}
-
-const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -88,8 +88,9 @@ const daemon = (cert: string, ...flags: string[]) =>
 /** Ends every pause of a daemon, as SIGHUP does, until what is waited for is so. */
 async function hastily(done: () => boolean): Promise<void> {
   while (!done()) {
-    process.emit("SIGHUP");
+    // Before it listens a signal ends it as every command.
     await Bun.sleep(10);
+    process.emit("SIGHUP");
   }
 }
 

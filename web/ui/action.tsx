@@ -82,12 +82,6 @@ export function useGuarded(operationClass: ApprovalClass): boolean | undefined {
   return reply?.kind === "answered" ? reply.answer.guarded.includes(operationClass) : undefined;
 }
 
-/** Whether the configuration lets the caller decide on this class; undefined while not known. */
-export function useOperates(operationClass: ApprovalClass): boolean | undefined {
-  const { reply } = useAside("approval.list", { limit: 1 });
-  return reply?.kind === "answered" ? reply.answer.operates.includes(operationClass) : undefined;
-}
-
 function TakesTwo({ operationClass }: { readonly operationClass: ApprovalClass }) {
   if (useGuarded(operationClass) !== true) return null;
   return (

@@ -4,8 +4,9 @@ import { useState } from "preact/hooks";
 import type { Answers } from "#api/answers.ts";
 import { hrefOf, hrefWith } from "#web/address.ts";
 import { addressOf } from "#web/api.ts";
+import { useDecidable } from "#web/decidable.ts";
 import { type Console, useAddress, useConsole } from "#web/console.ts";
-import { Action, useOperates } from "#web/ui/action.tsx";
+import { Action } from "#web/ui/action.tsx";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";
 import { Fingerprint } from "#web/ui/copy.tsx";
@@ -201,9 +202,10 @@ function whyNotApproved(
 
 /** Said to whoever is not among those that the configuration names for its class. */
 function useWhyNotOperator({ operation_class }: Approval): string | undefined {
-  return useOperates(operation_class) === false
-    ? `The configuration names others to decide on ${operation_class}.`
-    : undefined;
+  const reply = useDecidable();
+  if (reply?.kind !== "answered" || reply.answer.operates.includes(operation_class))
+    return undefined;
+  return `The configuration names others to decide on ${operation_class}.`;
 }
 
 const whyNotRejected = ({ status }: Approval): string | undefined =>
