@@ -5,11 +5,11 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Answers, Questions } from "#api/answers.ts";
 import { grantGives, grantRoles } from "#core/access/roles.ts";
 import { namesIn, type Operation, operations, routeOf } from "#operations";
-import { ask, type Credential, type Parked, type Refusal, type Reply } from "#web/api.ts";
+import { ask, type Parked, type Refusal, type Reply } from "#web/api.ts";
 import { hrefOf } from "#web/address.ts";
 import { useConsole } from "#web/console.ts";
 import { rightByRoles } from "#web/rights.ts";
-import { type Answering, useAnswer } from "./answer.ts";
+import { type Answering, type Question, useAnswer } from "./answer.ts";
 import { Copy } from "./copy.tsx";
 import { sentenceOf } from "./faults.ts";
 
@@ -27,13 +27,9 @@ export function useAsked<Name extends keyof Answers>(
   live: readonly string[] = [],
 ): Asking<Name> {
   const withheld = useWithheld(name);
-  const isAsked = members !== undefined && withheld === undefined;
-  const question = isAsked && {
-    key: JSON.stringify([name, members]),
-    subject: subjectOf(name, members),
-    asked: (credential: Credential, signal: AbortSignal) => ask(name, members, credential, signal),
-  };
-  const answering = useAnswer(question || undefined, live);
+  const question =
+    members === undefined || withheld !== undefined ? undefined : questionOf(name, members);
+  const answering = useAnswer(question, live);
   return withheld === undefined ? answering : { ...answering, reply: withheld, busy: false };
 }
 
@@ -65,6 +61,15 @@ const noRefresh = () => undefined;
 
 /** True where the next attempt may be answered: the question was not at fault. */
 const passes = ({ status }: Refusal): boolean => status === 0 || status === 429 || status >= 500;
+
+const questionOf = <Name extends keyof Answers>(
+  name: Name,
+  members: Questions[Name],
+): Question<Answers[Name]> => ({
+  key: JSON.stringify([name, members]),
+  subject: subjectOf(name, members),
+  asked: (credential, signal) => ask(name, members, credential, signal),
+});
 
 /** What a question is about, as against which rows of it are wanted. */
 function subjectOf(name: keyof Answers, members: object): string {

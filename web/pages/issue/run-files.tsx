@@ -58,9 +58,11 @@ export function RunFiles({ rows, items }: RunFilesProps) {
       )}
       {!keyed && fault !== undefined && <p class="bad">{fault}</p>}
       {busy && <progress max={issued.length} value={written} aria-label="Files written" />}
-      <Buttons none={none} onReport={report}>
-        {busy ? `Writing ${written} of ${issued.length}` : undefined}
-      </Buttons>
+      <Buttons
+        none={none}
+        progress={busy ? `Writing ${written} of ${issued.length}` : undefined}
+        onReport={report}
+      />
     </form>
   );
 }
@@ -68,12 +70,12 @@ export function RunFiles({ rows, items }: RunFilesProps) {
 interface ButtonsProps {
   /** No certificate was issued. */
   readonly none: boolean;
-  readonly onReport: () => void;
   /** How far the archive is, while it is written. */
-  readonly children: string | undefined;
+  readonly progress: string | undefined;
+  readonly onReport: () => void;
 }
 
-function Buttons({ none, onReport, children }: ButtonsProps) {
+function Buttons({ none, progress, onReport }: ButtonsProps) {
   const reasonId = useId();
   return (
     <>
@@ -89,10 +91,10 @@ function Buttons({ none, onReport, children }: ButtonsProps) {
         <button
           type="submit"
           class="button primary"
-          disabled={children !== undefined || none}
+          disabled={progress !== undefined || none}
           aria-describedby={none ? reasonId : undefined}
         >
-          {children ?? "Certificates, ZIP"}
+          {progress ?? "Certificates, ZIP"}
         </button>
       </div>
     </>

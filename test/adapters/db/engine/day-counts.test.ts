@@ -1,29 +1,22 @@
 /** What was issued and revoked on each day is counted once, before the migration and after it. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { bothDatabases } from "#test/support/stores/both.ts";
 import { daysIn, withoutDayCounts } from "#test/support/stores/day-counts.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import * as make from "#test/support/stores/records.ts";
-import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.stop());
+const databases = bothDatabases();
+const [, [, emptyPostgres]] = databases;
 
-describe.each([
-  ["SQLite", async () => sqliteDatabase()],
-  ["PostgreSQL", () => postgresDatabase(server)],
-] as const)("on %s", (_, create) => {
+describe.each(databases)("on %s", (_, create) => {
   test("the migration counts what was there, and what comes is added to it", async () => {
     const database = await create();
     const filled = await database.open();
@@ -66,7 +59,7 @@ describe.each([
 });
 
 test("on PostgreSQL the migration takes back what was counted as living and was revoked", async () => {
-  const database = await postgresDatabase(server);
+  const database = await emptyPostgres();
   const filled = await database.open();
   await fill(filled);
   await filled.close();

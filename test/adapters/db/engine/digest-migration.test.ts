@@ -1,32 +1,19 @@
 /** Certificates of before their digests were indexed are found by them, and only by their own. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { sha256Hex } from "#core/crypto.ts";
 import { caId } from "#core/ids.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { bothDatabases } from "#test/support/stores/both.ts";
 import { withoutDayCounts } from "#test/support/stores/day-counts.ts";
 import * as make from "#test/support/stores/records.ts";
-import {
-  type DatabaseUnderTest,
-  postgresDatabase,
-  sqliteDatabase,
-} from "#test/support/stores/stores.ts";
+import type { DatabaseUnderTest } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.stop());
-
-describe.each([
-  ["SQLite", async () => sqliteDatabase()],
-  ["PostgreSQL", () => postgresDatabase(server)],
-] as const)("on %s", (_, create) => {
+describe.each(bothDatabases())("on %s", (_, create) => {
   test("every row gets what a new one has, wherever its octets are", async () => {
     const database = await create();
     const filled = await filledStore(database);

@@ -2,7 +2,7 @@
  * A database from before open intents had a table of their own keeps everything it knew of them.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import {
   applyMigrations,
@@ -15,27 +15,13 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { caId, type Serial } from "#core/ids.ts";
+import { bothDatabases } from "#test/support/stores/both.ts";
 import { certificate, intentFor, ledgerDraft } from "#test/support/stores/records.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
-import {
-  type DatabaseUnderTest,
-  postgresDatabase,
-  postgresLimits,
-  sqliteDatabase,
-} from "#test/support/stores/stores.ts";
+import { type DatabaseUnderTest, postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-let server: PostgresServer;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server.stop());
-
-describe.each([
-  ["SQLite", async () => sqliteDatabase()],
-  ["PostgreSQL", () => postgresDatabase(server)],
-] as const)("on %s", (dialect, create) => {
+describe.each(bothDatabases())("on %s", (dialect, create) => {
   const driver = dialect === "SQLite" ? "sqlite" : "postgres";
 
   test("no serial is free again, and what was open is found by the next start", async () => {
