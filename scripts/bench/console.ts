@@ -3,7 +3,7 @@
  * page, and how steadily a long inventory scrolls and turns its pages.
  */
 
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 
 import { ConsoleWorld, rootPassword, signIn } from "#test/support/instances/console-world.ts";
 import { newTls } from "./bare-issuer.ts";
@@ -94,7 +94,7 @@ async function loaded(page: Page, address: string): Promise<Loaded> {
   await page.addInitScript(noteReady);
   let [fileOctets, answerOctets] = [0, 0];
   const sized: Promise<void>[] = [];
-  page.on("requestfinished", (request) => {
+  const count = (request: Request) => {
     const { pathname } = new URL(request.url());
     const size = request.sizes().then(({ responseBodySize }) => {
       if (/^\/(api|auth|healthz|readyz|livez|metrics)/.test(pathname))
@@ -102,10 +102,13 @@ async function loaded(page: Page, address: string): Promise<Loaded> {
       else fileOctets += responseBodySize;
     });
     sized.push(size);
-  });
+  };
+  page.on("requestfinished", count);
   await page.goto(address);
   await page.locator("main h1").first().waitFor();
   const readyMs = Number(await page.evaluate("window.readyAt"));
+  // What ends from now on would be asked for its size when the page is gone.
+  page.off("requestfinished", count);
   await Promise.all(sized);
   return { fileOctets, answerOctets, readyMs };
 }
