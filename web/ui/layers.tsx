@@ -76,23 +76,33 @@ export function Dialog({ title, onClose, wide = false, children }: DialogProps) 
       if (back instanceof HTMLElement) back.focus();
     };
   }, []);
+  const pressed = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    // The browser would close it at the second `Esc`, whatever it was told.
+    event.preventDefault();
+    event.stopPropagation();
+    onClose?.();
+  };
+  useEffect(() => {
+    // Behind its last control the focus is on the page itself, as far as scripts can tell.
+    const outside = (event: KeyboardEvent) => {
+      const top = [...document.querySelectorAll("dialog[open]")].at(-1);
+      if (event.target === document.body && top === window.current) pressed(event);
+    };
+    document.addEventListener("keydown", outside);
+    return () => document.removeEventListener("keydown", outside);
+  });
   return (
     <dialog
       ref={window}
       class={wide ? "wide" : undefined}
       aria-labelledby={id}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || event.isComposing) return;
-        // The browser would close it at the second `Esc`, whatever it was told.
-        event.preventDefault();
-        event.stopPropagation();
-        onClose?.();
-      }}
+      onKeyDown={pressed}
       onCancel={(event) => {
         event.preventDefault();
         onClose?.();
       }}
-      // As it does where the focus is outside.
+      // However else a browser closes it.
       onClose={({ currentTarget }) => currentTarget.isConnected && currentTarget.showModal()}
     >
       <header>
