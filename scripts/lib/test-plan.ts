@@ -20,7 +20,7 @@ export interface Outcome {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** `file: name` of each test that failed. */
+  /** `file: name` of each test that failed, with the beginning of what it failed on and where. */
   readonly failures: readonly string[];
   /** A line for each file with tests that were skipped: how many, and by which conditions. */
   readonly skips: readonly string[];
@@ -169,8 +169,14 @@ function outcomeOf(
   };
 }
 
+/** Why stands beside the name, since of a long run often nothing but its end is kept. */
 const failedTests = (report: string): string[] =>
-  cases(report, "failure").map(({ file, name }) => `${file}: ${name}`);
+  cases(report, "failure").map(({ file, name, why }) => {
+    const line = new RegExp(`at (?:.*\\W)?${RegExp.escape(file)}:(\\d+)`).exec(why)?.[1];
+    const [what = ""] = why.split(/\n\s+at /);
+    const short = what.replace(/\s+/g, " ").trim().slice(0, whyMax);
+    return `${file}: ${name} (${[short, ...(line ? [`line ${line}`] : [])].join(", ")})`;
+  });
 
 /** A condition stands where the tests do, and says in its words what is missing. */
 function skippedTests(report: string, source: (file: string) => string): string[] {
@@ -186,16 +192,21 @@ function skippedTests(report: string, source: (file: string) => string): string[
 }
 
 function cases(report: string, ended: "failure" | "skipped") {
-  const found = report.matchAll(new RegExp(`<testcase ([^>]*[^/])>\\s*<${ended}`, "g"));
-  return Array.from(found, ([, attributes = ""]) => {
-    const value = (name: string) => unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes));
-    return { file: value("file"), name: value("name") };
+  const found = report.matchAll(
+    new RegExp(`<testcase ([^>]*[^/])>\\s*<${ended}([^>]*)>([^<]*)`, "g"),
+  );
+  return Array.from(found, ([, test = "", end = "", text = ""]) => {
+    const value = (attributes: string, name: string) =>
+      unescaped(new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? "");
+    // A test that took too long has no text, only a message.
+    const why = text.trim() === "" ? value(end, "message") : unescaped(text);
+    return { file: value(test, "file"), name: value(test, "name"), why };
   });
 }
 
-function unescaped(found: RegExpExecArray | null): string {
-  const text = found?.[1] ?? "";
+function unescaped(text: string): string {
   return text
+    .replaceAll("&#10;", "\n")
     .replaceAll("&lt;", "<")
     .replaceAll("&gt;", ">")
     .replaceAll("&quot;", '"')
@@ -268,5 +279,7 @@ const folders = [
   "test/support/",
 ] as const;
 const togetherMax = 12;
+/** Characters of what a test failed on, beside its name. */
+const whyMax = 400;
 /** One file that hangs must not take the time of all. */
 const groupSecondsMax = 600;

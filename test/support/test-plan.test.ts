@@ -29,7 +29,11 @@ beforeAll(() => {
     "lacks.test.ts",
     'const there = Bun.which("no-such-program");\ntest.skipIf(there === null)("x", () => {});\ntest.skipIf(there === null)("y", () => {}); test("z", () => {});',
   );
-  file("bad.test.ts", 'test("a < b & \\"c\\"", () => expect(1).toBe(2)); test("fine", () => {});');
+  file(
+    "bad.test.ts",
+    'test("a < b & \\"c\\"", () => { expect(1).toBe(2); }); test("fine", () => {});',
+  );
+  file("slow.test.ts", 'test("waits", () => Bun.sleep(60_000), 1);');
   file("hangs.test.ts", 'test("for ever", () => { for (;;) {} });');
   // Each of the two ends only while the other runs.
   const meets = (own: string, other: string) =>
@@ -73,10 +77,17 @@ test("a run that is ended keeps the results it has and names the files without o
   const outcomes = await run([["hangs.test.ts"], ["bad.test.ts"], ["good.test.ts"]], 2, 1);
   const of = (file: string) => outcomes.find(({ files }) => files.includes(file));
   expect(of("bad.test.ts")).toMatchObject({ passed: 1, failed: 1, skipped: 0, missing: [] });
-  expect(of("bad.test.ts")?.failures).toEqual(['bad.test.ts: a < b & "c"']);
+  expect(of("bad.test.ts")?.failures).toEqual([
+    'bad.test.ts: a < b & "c" (AssertionError: expect(received).toBe(expected) Expected: 2 Received: 1, line 2)',
+  ]);
   expect(of("hangs.test.ts")).toMatchObject({ passed: 0, missing: ["hangs.test.ts"] });
   // It waited, and the end came first.
   expect(of("good.test.ts")).toMatchObject({ passed: 0, missing: ["good.test.ts"] });
+});
+
+test("a test that took too long is said to have, beside its name", async () => {
+  const [outcome] = await run([["slow.test.ts"]], 1);
+  expect(outcome?.failures).toEqual(["slow.test.ts: waits (test timed out)"]);
 });
 
 test("what passed and what was skipped is counted, and nothing is left in the folder", async () => {
