@@ -12,6 +12,7 @@ import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
 import { openMemoryStore } from "#test/support/memory/store.ts";
+import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import {
   certificate,
@@ -81,6 +82,25 @@ test("two replicas append without gap or fork", async () => {
   expect(await wholeChain(a)).toHaveLength(200);
   expect(await wholeLedger(b)).toHaveLength(400);
   await closeAll([a, b]);
+});
+
+test("a replica starts beside one that appends between any two of its questions", async () => {
+  const database = await postgresDatabase(server);
+  const busy = await database.open();
+  const wire = await openWire(Number(new URL(database.target).port));
+  wire.delayAnswers(20);
+  let over = false;
+  const appending = (async () => {
+    while (!over) await busy.atomically((tx) => tx.audit.appendEvent(draft(), noon));
+  })();
+  const dsn = Object.assign(new URL(database.target), { port: wire.port }).href;
+  const options = { driver: "postgres", dsn, ...postgresLimits, migrate: true } as const;
+  const late = await openStore(options, { clock: systemClock, random: systemRandom });
+  over = true;
+  await appending;
+  expect(await wholeChain(late)).toEqual(await wholeChain(busy));
+  await closeAll([busy, late]);
+  wire.close();
 });
 
 test("a serial taken by one replica is refused to the other", async () => {

@@ -72,7 +72,7 @@ async function started(
       await fillEmpty(engine.writer, deps);
     });
     await refuseMoved(engine.reader);
-    await verifyHeads(engine.reader);
+    await engine.view(verifyHeads);
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
     const onFault = deps.onFault ?? (() => {});

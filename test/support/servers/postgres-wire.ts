@@ -16,6 +16,8 @@ export interface PostgresWire {
    * has been sent: whoever waits for an answer in between waits for ever.
    */
   holdAnswers(from: string, until: string): void;
+  /** From now on the server's answers are that late. */
+  delayAnswers(milliseconds: number): void;
   close(): void;
 }
 
@@ -26,6 +28,7 @@ export async function openWire(target: number): Promise<PostgresWire> {
   const open = new Set<Socket>();
   const held = new Set<Socket>();
   const hold = { from: "", until: "" };
+  let delay = 0;
   const begins = (text: string, start: string) => start !== "" && text.startsWith(start);
   const server = createServer((client) => {
     const upstream = connect(target, "127.0.0.1");
@@ -39,7 +42,10 @@ export async function openWire(target: number): Promise<PostgresWire> {
     });
     client.on("data", (octets: Buffer) => reader.read(octets));
     client.pipe(upstream);
-    upstream.pipe(client);
+    upstream.on("data", (octets: Buffer) => {
+      if (delay === 0) client.write(octets);
+      else setTimeout(() => client.write(octets), delay);
+    });
     for (const [socket, other] of [
       [client, upstream],
       [upstream, client],
@@ -61,6 +67,9 @@ export async function openWire(target: number): Promise<PostgresWire> {
     parsed,
     holdAnswers: (from, until) => {
       Object.assign(hold, { from, until });
+    },
+    delayAnswers: (milliseconds) => {
+      delay = milliseconds;
     },
     close: () => {
       server.close();
