@@ -283,10 +283,21 @@ export class AcmeClient {
     return await this.#until<AuthorizationObject>(url, ({ status }) => status !== "pending");
   }
 
-  /** Finalizes, and gives the order once it is decided. */
+  /**
+   * Finalizes, and gives the order once it is decided. Comes again for as long as it is told that it
+   * is too early (RFC 8555 §6.6): how many others come at the same time is not in its hands.
+   */
   async finalize(order: Order, csr: Buffer): Promise<Order> {
     const body = { csr: csr.toString("base64url") };
-    await this.read<OrderObject>(order.finalize, body);
+    for (;;) {
+      const answer = await this.post(order.finalize, body);
+      const wait = Number(answer.headers.get("retry-after"));
+      if (answer.status !== 429 || wait === 0) {
+        bodyOf(answer, order.finalize);
+        break;
+      }
+      await Bun.sleep(wait * 1000);
+    }
     return await this.#until<Order>(order.url, ({ status }) => status !== "processing", order);
   }
 
