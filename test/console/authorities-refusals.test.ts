@@ -129,7 +129,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByLabel("Organisation").fill("Example");
     await create.click();
     await dialog(page).getByText("Type a label.").waitFor();
-    expect(await reasonOf(page, name)).toBe("Type a common name.");
+    expect(await reasonOf(name)).toBe("Type a common name.");
     expect(await label.evaluate((field) => field === document.activeElement)).toBe(true);
     await expectAccessible(page);
     await label.pressSequentially("told");

@@ -169,7 +169,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
     await dialog(page).getByLabel("Request with a new key").fill("no request");
     const withheld = dialog(page).getByRole("button", { name: "Renew" });
-    expect(await reasonOf(page, withheld)).toBe("Mend first what is marked.");
+    expect(await reasonOf(withheld)).toBe("Mend first what is marked.");
     expect(await withheld.isDisabled()).toBe(true);
     await dialog(page).getByLabel("Request with a new key").fill("");
     await dialog(page).getByLabel("Days it is valid").fill("many");
@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByRole("link", { name: "Open the request" }).waitFor();
     const renew = dialog(page).getByRole("button", { name: "Renew" });
     expect(await renew.isDisabled()).toBe(true);
-    expect(await reasonOf(page, renew)).toContain("One other person must approve it.");
+    expect(await reasonOf(renew)).toContain("One other person must approve it.");
     await keepPicture(page, "certificates-renew");
     expect(complaints).toEqual([]);
     await close();

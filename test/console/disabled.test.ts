@@ -75,7 +75,8 @@ describe.skipIf(chromiumPath === undefined)("a dialog that asks for confirmation
   test("says why whoever only reads cannot confirm it, and so does what stands for it", async () => {
     const { instance } = world.shown.world;
     const reader = await instance.token(["auditor"], { scope: "platform" });
-    const { page, complaints, close } = await world.shown.world.bearer(reader, "/console/people");
+    const visit = await world.shown.world.bearer(reader, "/console/people");
+    const { page, complaints, quiet, close } = visit;
     await page.route("**/api/acme/replacements/planned", (route) =>
       route.fulfill({ json: running() }),
     );
@@ -87,7 +88,8 @@ describe.skipIf(chromiumPath === undefined)("a dialog that asks for confirmation
       const place = page.getByRole("main").locator(".notice", { hasText: told }).first();
       const isDialog = at === "dialog";
       await (isDialog ? act : place).waitFor();
-      const reason = isDialog ? await reasonOf(page, act) : await place.textContent();
+      await quiet();
+      const reason = isDialog ? await reasonOf(act) : await place.textContent();
       const may = isDialog && (await act.isEnabled());
       found.push([operation, { may, reason, open: await act.count() }]);
       const why = expect.stringContaining(told);

@@ -9,10 +9,13 @@ export const go = (page: Page, address: string): Promise<void> =>
     dispatchEvent(new PopStateEvent("popstate"));
   }, `/console/${address}`);
 
-/** What the control is described by. */
-export async function reasonOf(page: Page, control: Locator): Promise<string> {
-  const ids = (await control.getAttribute("aria-describedby"))?.split(" ") ?? [];
-  const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).textContent()));
+/** What the control is described by, at one moment. */
+export async function reasonOf(control: Locator): Promise<string> {
+  const texts = await control.evaluate((element) =>
+    (element.getAttribute("aria-describedby") ?? "")
+      .split(" ")
+      .map((id) => document.getElementById(id)?.textContent ?? ""),
+  );
   return texts.join(" ").replace("◐ ", "").trim();
 }
 
