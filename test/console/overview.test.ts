@@ -24,6 +24,12 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 const hour = 3_600_000;
+const plotsRefused = [
+  "Requests a second",
+  "Issued and revoked, 30 days",
+  "Not revoked, by time left",
+  "Inventory, by status",
+];
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
 describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
@@ -194,6 +200,30 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     60_000,
   );
 
+  test("draws a plot whose figures could not be had as soon as they are asked for again", async () => {
+    const { page, complaints, close } = await world.root("/console/operations/backup");
+    const failed = { error: "Too much to do.", code: "overloaded", request_id: "r-1" };
+    const figures = /\/(api\/(inventory|monitor)\/|metrics$)/;
+    await page.route(figures, (route) => route.fulfill({ status: 503, json: failed }));
+    await page.addInitScript(withoutLooks);
+    await page.goto(new URL("/console/", page.url()).href);
+    const card = (name: string) => page.locator(".plots").getByRole("region", { name });
+    for (const name of plotsRefused) {
+      await card(name).getByText(failed.error).waitFor();
+      await card(name).getByRole("button", { name: "Try again" }).waitFor();
+    }
+    await expectAccessible(page);
+    await keepPicture(page, "overview-refused");
+    await page.unroute(figures);
+    for (const name of plotsRefused) {
+      await card(name).getByRole("button", { name: "Try again" }).click();
+      await card(name).getByRole("alert").waitFor({ state: "detached" });
+      await card(name).getByRole("figure").waitFor();
+    }
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("draws a figure that stands alone as a point, and two as a line", async () => {
     const { page, complaints, close } = await world.root("/console/");
     const picture = page.getByRole("region", { name: "Requests a second" }).getByRole("figure");
@@ -230,3 +260,11 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await close();
   }, 60_000);
 });
+
+/** In the page: nothing looks at the rate every five seconds, which would ask again by itself. */
+function withoutLooks(): void {
+  const real = globalThis.setInterval;
+  const other = (again: () => void, everyMs: number) =>
+    everyMs === 5_000 ? 0 : real(again, everyMs);
+  globalThis.setInterval = Object.assign(other, real);
+}
