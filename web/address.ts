@@ -95,5 +95,16 @@ function decoded(segment: string): string {
  * These say how something is shown, or what stands over or beside a list, and leave the list where
  * it is.
  */
-const panelMembers = new Set(["dialog", "tab", "panel", "cursor", "page", "earlier", "view"]);
+const panelMembers = new Set([
+  "dialog",
+  "tab",
+  "panel",
+  "panel_cursor",
+  "panel_page",
+  "panel_earlier",
+  "cursor",
+  "page",
+  "earlier",
+  "view",
+]);
 const moved = "pkid-moved";

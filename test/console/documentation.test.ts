@@ -97,6 +97,23 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await close();
   }, 60_000);
 
+  test("hides a secret also in an answer that is longer than a page can show", async () => {
+    const at = "/console/manual/interface/token.create";
+    const { page, complaints, close } = await world.root(at);
+    const long = { id: "1", secret: "pki_pat_never", roles: Array(20_000).fill("auditor") };
+    await page.route("**/api/tokens", (route) => route.fulfill({ status: 201, json: long }));
+    await page.getByRole("button", { name: "POST it" }).click();
+    const answer = page.locator("article pre").last();
+    await answer.getByText('"auditor"').waitFor();
+    expect(await answer.textContent()).toContain('"secret":"••••••••••••"');
+    expect(await page.content()).not.toContain(long.secret);
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Show what is secret" }).click();
+    expect(await answer.textContent()).toContain(`"secret":"${long.secret}"`);
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("listens to a stream until it is stopped, behind the event that a header names", async () => {
     const { page, complaints, close } = await world.root("/console/manual/interface/event.stream");
     await page.getByLabel("last-event-id (may be left out)").fill("0");

@@ -10,6 +10,7 @@ import {
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
+import { enrol } from "#test/support/instances/places.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 
 let world: ConsoleWorld;
@@ -96,6 +97,38 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     expect(await answer.json()).toMatchObject({ items: [], total: 0 });
     const { page, complaints, close } = await world.bearer(secret, "/console/enrolment");
     await page.getByText("Nothing enrols by itself here that you may see").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
+  test("pages through what an account is to prove, beside the list of accounts", async () => {
+    const count = 60;
+    const names = Array.from({ length: count }, (_, at) => `n${100 + at}.example.com`);
+    const { account } = await enrol(world, names);
+    const at = `/console/enrolment/accounts/${account}`;
+    const { page, complaints, close } = await world.root(at);
+    const panel = page.getByRole("complementary");
+    const pager = panel.getByRole("navigation", { name: "Pages of the proofs" });
+    const proved = (name: string) => panel.getByRole("listitem").filter({ hasText: name });
+    await pager.getByText(`1–50 of ${count}`).waitFor();
+    expect(await proved(".example.com").count()).toBe(50);
+    await expectAccessible(page);
+    await pager.getByRole("button", { name: "Next" }).click();
+    await pager.getByText(`51–60 of ${count}`).waitFor();
+    await proved("n159.example.com").waitFor();
+    expect(await proved(".example.com").count()).toBe(10);
+    await keepPicture(page, "enrolment-proofs");
+    await page.reload();
+    await proved("n159.example.com").getByRole("link", { name: "End" }).click();
+    await page.getByRole("dialog").waitFor();
+    await page.getByRole("button", { name: "End the authorization" }).click();
+    await pager.getByText(`51–59 of ${count - 1}`).waitFor();
+    // The list beside it is at its first page, and leads to panels at theirs.
+    const row = page.getByRole("row").getByRole("link", { name: account });
+    expect(await row.getAttribute("href")).toBe(at);
+    await pager.getByRole("button", { name: "Back" }).click();
+    await pager.getByText(`1–50 of ${count - 1}`).waitFor();
+    await proved("n100.example.com").waitFor();
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -99,6 +99,35 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await close();
   }, 60_000);
 
+  test("ask again for a file that did not come, unless asking again cannot help", async () => {
+    const { page, complaints, close } = await world.root("/console/operations/ledger");
+    const answers = [
+      { status: 503, json: { error: "Too much to do.", code: "overloaded" } },
+      { status: 409, json: { error: "There is none.", code: "state_conflict" } },
+    ];
+    await page.route("**/api/hsm/combined-audit-log", async (route) => {
+      const answer = answers.shift();
+      await (answer === undefined ? route.continue() : route.fulfill(answer));
+    });
+    const again = page.getByRole("button", { name: "Try again" });
+    const button = page.getByRole("button", { name: "With what was signed" });
+    await button.click();
+    await page.getByText("Too much to do.").waitFor();
+    await expectAccessible(page);
+    await again.click();
+    await page.getByText("There is none.").waitFor();
+    expect(await again.count()).toBe(0);
+    answers.push({ status: 502, json: { error: "It broke.", code: "internal" } });
+    await button.click();
+    await page.getByText("It broke.").waitFor();
+    const saved = page.waitForEvent("download");
+    await again.click();
+    await (await saved).path();
+    await page.getByRole("alert").waitFor({ state: "detached" });
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("show the configuration in force with where it comes from, and no secret", async () => {
     const { page, complaints, close } = await world.root("/console/operations/settings");
     await page.getByRole("cell", { name: "log.format" }).waitFor();

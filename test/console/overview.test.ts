@@ -24,6 +24,12 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 const hour = 3_600_000;
+const plotsRefused = [
+  "Requests a second",
+  "Issued and revoked, 30 days",
+  "Not revoked, by time left",
+  "Inventory, by status",
+];
 const fromNow = (ms: number): string => new Date(Date.now() + ms).toISOString();
 
 describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
@@ -49,12 +55,16 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await page.getByRole("link", { name: /^The job .* failed: disk full/ }).waitFor();
     await page.getByRole("link", { name: /^The job .* is late/ }).waitFor();
     await page.getByRole("link", { name: /^The OCSP responder of .* ends in/ }).waitFor();
-    const clock = page.getByRole("region", { name: "Clock" });
-    await clock.getByText(/nothing is issued until it has passed/).waitFor();
-    expect(await clock.getByRole("button", { name: "Confirm the time" }).isDisabled()).toBe(true);
-    await clock.getByText("pkid monitor clock-accept").first().waitFor();
+    const clock = page.getByRole("link", { name: /^The clock .* nothing is issued until/ });
+    await clock.waitFor();
     await expectAccessible(page);
     await keepPicture(page, "overview-needs");
+    await clock.click();
+    const told = page.getByRole("region", { name: "Clock" });
+    await told.getByText(/nothing is issued until it has passed/).waitFor();
+    expect(await told.getByRole("button", { name: "Confirm the time" }).isDisabled()).toBe(true);
+    await told.getByText("pkid monitor clock-accept").first().waitFor();
+    await expectAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -141,22 +151,32 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     "keeps its place while answers come: %p, %d px",
     async (query, width) => {
       const { page, complaints, quiet, close } = await world.root("/console/operations/backup");
+      const clock = {
+        behind_until: fromNow(hour),
+        ahead_from: fromNow(0),
+        ahead_to: fromNow(hour),
+      };
       let release = () => {};
       const released = new Promise<void>((resolve) => {
         release = resolve;
       });
-      for (const late of ["**/api/inventory/*", "**/api/monitor/expiring*", "**/api/jobs"]) {
+      for (const late of ["**/api/inventory/*", "**/api/monitor/expiring*"]) {
         await page.route(late, async (route) => {
           await released;
           await route.continue();
         });
       }
+      await page.route("**/api/jobs", async (route) => {
+        const told = await world.instance.admin<Answers["job.list"]>("GET", "/api/jobs");
+        await released;
+        await route.fulfill({ json: { ...told, clock } });
+      });
       await page.setViewportSize({ width, height: 800 });
       await page.goto(new URL(`/console/${query}`, page.url()).href);
       // In a narrow window what needs a person takes all the room it needs.
       const within = width < 720 ? ".plots" : "body";
       const places = async () =>
-        await page.locator(".plots h2").evaluateAll(
+        await page.locator("#attention, .plots h2").evaluateAll(
           (all, from) =>
             all.map((one) => {
               const top = one.closest(from)?.getBoundingClientRect().top ?? 0;
@@ -167,8 +187,10 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
       await page.getByText("Asking…").nth(2).waitFor();
       await page.locator(".plots h2").nth(4).waitFor();
       const before = await places();
-      expect(before).toHaveLength(5);
+      expect(before).toHaveLength(6);
       release();
+      await page.getByRole("link", { name: /^The clock stands before/ }).waitFor();
+      await page.getByRole("link", { name: /^The clock went far ahead/ }).waitFor();
       await page.getByText("Asking…").first().waitFor({ state: "detached" });
       await quiet();
       expect(await places()).toEqual(before);
@@ -177,6 +199,30 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     },
     60_000,
   );
+
+  test("draws a plot whose figures could not be had as soon as they are asked for again", async () => {
+    const { page, complaints, close } = await world.root("/console/operations/backup");
+    const failed = { error: "Too much to do.", code: "overloaded", request_id: "r-1" };
+    const figures = /\/(api\/(inventory|monitor)\/|metrics$)/;
+    await page.route(figures, (route) => route.fulfill({ status: 503, json: failed }));
+    await page.addInitScript(withoutLooks);
+    await page.goto(new URL("/console/", page.url()).href);
+    const card = (name: string) => page.locator(".plots").getByRole("region", { name });
+    for (const name of plotsRefused) {
+      await card(name).getByText(failed.error).waitFor();
+      await card(name).getByRole("button", { name: "Try again" }).waitFor();
+    }
+    await expectAccessible(page);
+    await keepPicture(page, "overview-refused");
+    await page.unroute(figures);
+    for (const name of plotsRefused) {
+      await card(name).getByRole("button", { name: "Try again" }).click();
+      await card(name).getByRole("alert").waitFor({ state: "detached" });
+      await card(name).getByRole("figure").waitFor();
+    }
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
 
   test("draws a figure that stands alone as a point, and two as a line", async () => {
     const { page, complaints, close } = await world.root("/console/");
@@ -214,3 +260,11 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await close();
   }, 60_000);
 });
+
+/** In the page: nothing looks at the rate every five seconds, which would ask again by itself. */
+function withoutLooks(): void {
+  const real = globalThis.setInterval;
+  const other = (again: () => void, everyMs: number) =>
+    everyMs === 5_000 ? 0 : real(again, everyMs);
+  globalThis.setInterval = Object.assign(other, real);
+}

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "bun:test";
 
 import { type Address, hrefOf, hrefWith, parseAddress } from "#web/address.ts";
-import { pageAfter, pageBefore } from "#web/ui/paging.ts";
+import { tenantHref } from "#web/frame/tenant-href.ts";
+import { pageAfter, pageBefore, panelWay, withoutPanelWay } from "#web/ui/paging.ts";
 
 const at = (href: string): Address => {
   const { pathname, search } = new URL(href, "https://x.example");
@@ -41,6 +42,23 @@ describe("the pages of a list", () => {
 
   test("lead to the first one from a link that knows no way", () => {
     expect(back(hrefOf(["events"], { result: "denied", cursor: "c", page: 3 }))).toBe(first);
+  });
+
+  test("in a panel leave those of the list beside it where they are, and go with the panel", () => {
+    const second = walked(2)[1] ?? "";
+    const deep = hrefWith(at(second), pageAfter(at(second).query, 1, "c1", panelWay));
+    const deeper = hrefWith(at(deep), pageAfter(at(deep).query, 2, "c2", panelWay));
+    expect(at(deeper).query).toEqual({
+      ...at(second).query,
+      panel_cursor: "c2",
+      panel_page: "3",
+      panel_earlier: "c1",
+    });
+    expect(hrefWith(at(deeper), pageBefore(at(deeper).query, 3, panelWay))).toBe(deep);
+    expect(hrefWith(at(deep), pageBefore(at(deep).query, 2, panelWay))).toBe(second);
+    expect(hrefWith(at(deeper), withoutPanelWay)).toBe(second);
+    expect(hrefWith(at(deep), { dialog: "end" })).toContain("panel_cursor=c1");
+    expect(at(tenantHref(at(deep), "other")).query).toEqual({ result: "denied", tenant: "other" });
   });
 
   test("begin anew with another filter, and stay under a panel and a dialog", () => {

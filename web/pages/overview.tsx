@@ -12,11 +12,11 @@ import { Plots } from "#web/ui/plot.tsx";
 export function OverviewPage() {
   const { tenant } = useAddress().query;
   // It counts the whole inventory: both parts that show it share one answer.
-  const expiring = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]).reply;
+  const expiring = useAsked("monitor.expiring", { tenant, limit: 1 }, ["cert.*"]);
   return (
     <>
       <Heading name="Overview" />
-      <Attention expiring={expiring} />
+      <Attention expiring={expiring.reply} />
       <Plots>
         <PerDay />
         <Inventory expiring={expiring} />

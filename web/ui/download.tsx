@@ -40,7 +40,7 @@ export function Download({ path, file, look = "outlined", children }: DownloadPr
       <button type="button" class={`button ${look}`} onClick={() => void load()}>
         {children}
       </button>
-      <Outcome reply={reply} />
+      <Outcome reply={reply} again={() => void load()} />
     </>
   );
 }

@@ -8,7 +8,7 @@ import type { Answers, Questions } from "#api/answers.ts";
 import type { ListEnvelope } from "#api/pages.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
-import { pageAfter, pageBefore } from "./paging.ts";
+import { pageAfter, pageBefore, pageWay, type Way } from "./paging.ts";
 import { Outcome, useAsked, Waiting } from "./asked.tsx";
 
 export interface Column<Row> {
@@ -144,28 +144,31 @@ interface PagerProps {
   readonly answer: ListEnvelope<unknown>;
   /** Of a page. */
   readonly rows: number;
+  /** Where it is not the list of the page. */
+  readonly way?: Way;
+  readonly name?: string;
 }
 
 /**
  * Cursors lead one way only, so the way back is the browser's own where one came from there, and
  * what the address keeps of the way where a link was opened in the middle.
  */
-export function Pager({ answer, rows }: PagerProps) {
+export function Pager({ answer, rows, way = pageWay, name = "Pages of the list" }: PagerProps) {
   const address = useAddress();
-  const page = Number(address.query.page) || 1;
+  const page = Number(address.query[way.page]) || 1;
   const first = (Math.max(1, page) - 1) * rows;
   const { items, total, has_more, next_cursor } = answer;
   const back = () => {
-    if (cameFrom(history.state) === page - 1 && page > 1) history.back();
-    else visit(hrefWith(address, pageBefore(address.query, page)));
+    if (cameFrom(history.state, way) === page - 1 && page > 1) history.back();
+    else visit(hrefWith(address, pageBefore(address.query, page, way)));
   };
   const on = () => {
-    visit(hrefWith(address, pageAfter(address.query, page, next_cursor)));
-    history.replaceState({ from: page }, "");
+    visit(hrefWith(address, pageAfter(address.query, page, next_cursor, way)));
+    history.replaceState({ [way.page]: page }, "");
   };
   if (items.length === 0 && page === 1) return null;
   return (
-    <nav class="pager" aria-label="Pages of the list">
+    <nav class="pager" aria-label={name}>
       <span class="quiet">
         {items.length === 0 ? "no rows" : `${first + 1}–${first + items.length}`} of{" "}
         {total.toLocaleString("en")}
@@ -180,9 +183,12 @@ export function Pager({ answer, rows }: PagerProps) {
   );
 }
 
-const cameFrom = (state: unknown): number | undefined => {
-  const from = typeof state === "object" && state !== null && "from" in state ? state.from : "";
+/** The page of this very list from which one came; a step through another one is none of it. */
+const cameFrom = (state: unknown, { page }: Way): number | undefined => {
+  const from: unknown =
+    typeof state === "object" && state !== null ? Reflect.get(state, page) : undefined;
   return typeof from === "number" ? from : undefined;
 };
 
-const rowsOfPage = 50;
+/** Of every list. */
+export const rowsOfPage = 50;

@@ -3,8 +3,8 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId } from "preact/hooks";
 import { hrefWith, visit } from "#web/address.ts";
-import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
+import type { Answering } from "./answer.ts";
 import { isMissing, Outcome, Waiting } from "./asked.tsx";
 import { Table } from "./list.tsx";
 
@@ -98,14 +98,15 @@ function PlotHeading({ id, title }: PlotHeadingProps) {
 }
 
 interface NoPlotProps extends Omit<PlotProps, "children"> {
-  readonly reply: Reply<unknown> | undefined;
+  /** Of its figures. */
+  readonly asking: Pick<Answering<unknown>, "reply" | "refresh">;
 }
 
 /**
  * Stands where a plot will, as high as that with `series` as many figures, or where it would if its
  * figures could be had.
  */
-export function NoPlot({ reply, ...plot }: NoPlotProps) {
+export function NoPlot({ asking: { reply, refresh }, ...plot }: NoPlotProps) {
   const { asTable } = useContext(LookContext);
   const id = useId();
   const { title } = plot;
@@ -113,7 +114,7 @@ export function NoPlot({ reply, ...plot }: NoPlotProps) {
   return (
     <section class="card" aria-labelledby={id}>
       <PlotHeading id={id} title={title} />
-      {reply !== undefined && <Outcome reply={reply} />}
+      {reply !== undefined && <Outcome reply={reply} again={refresh} />}
       {reply === undefined && (
         <>
           <div class="over">

@@ -7,7 +7,7 @@ import type { Page } from "playwright-core";
 
 import { AcmeClient } from "#test/support/acme/client.ts";
 import { binding } from "#test/support/acme/keys.ts";
-import type { Visit } from "./console-world.ts";
+import type { ConsoleWorld, Visit } from "./console-world.ts";
 import { type Shown, shownWorld } from "./shown.ts";
 
 /** A part of a page, or a dialog over one. */
@@ -216,7 +216,7 @@ export async function placesWorld(): Promise<{ readonly shown: Shown; readonly i
     role: "ca-issuer",
   };
   await instance.admin("POST", "/api/grants", { ...grant, scope: "self" });
-  const enrolled = await enrol(shown);
+  const enrolled = await enrol(shown.world, ["walked.example.com"]);
   const blocked = await first("/api/blocked-keys");
   await shown.world.root("/console/").then(({ close }) => close());
   const ids: Ids = {
@@ -239,8 +239,8 @@ export async function placesWorld(): Promise<{ readonly shown: Shown; readonly i
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A client with an account orders a certificate, and has proved nothing yet. */
-async function enrol({ world: { instance, origin } }: Shown) {
+/** A client with an account orders a certificate for the names, and has proved nothing yet. */
+export async function enrol({ instance, origin }: ConsoleWorld, names: readonly string[]) {
   const made = await instance.admin<Row>("POST", "/api/acme/eab", {
     name: "walked",
     dns_suffixes: ["example.com"],
@@ -251,8 +251,7 @@ async function enrol({ world: { instance, origin } }: Shown) {
   const key = { kid: String(made.id), hmacKey: String(made.hmac_key) };
   const externalAccountBinding = binding(key, client.directory.newAccount, client.key.jwk);
   await client.register({ termsOfServiceAgreed: true, externalAccountBinding });
-  const identifiers = [{ type: "dns", value: "walked.example.com" }];
-  await client.read(client.directory.newOrder, { identifiers });
+  await client.order(names);
   const only = async (path: string) => {
     const { items } = await instance.admin<{ items: readonly Row[] }>("GET", path);
     return String(items[0]?.id);

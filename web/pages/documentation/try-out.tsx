@@ -10,7 +10,7 @@ import { FileField } from "#web/ui/file-field.tsx";
 import { Field } from "#web/ui/form.tsx";
 import { type Heard, listened, type Wanted } from "./tried.ts";
 import type { DescribedOperation } from "./openapi.ts";
-import { hidden, secretsIn } from "./secrets.ts";
+import { veiled } from "./secrets.ts";
 
 interface TryOutProps {
   readonly operation: DescribedOperation;
@@ -218,15 +218,15 @@ function Came({ heard: { status, said, type, text, octets, cut }, name }: CamePr
 /** A secret in it is hidden until somebody asks for it, and can be copied unseen. */
 function Text({ text }: { readonly text: string }) {
   const [shown, setShown] = useState(false);
-  const secrets = useMemo(() => secretsIn(text), [text]);
-  if (secrets.length === 0) return <pre>{text}</pre>;
+  const { text: safe, secrets } = useMemo(() => veiled(text), [text]);
+  if (safe === text) return <pre>{text}</pre>;
   return (
     <>
       <p class="warn">
         <span aria-hidden="true">◐ </span>
         It has a secret that is answered this once: keep it before you leave this page.
       </p>
-      <pre>{shown ? text : hidden(text, secrets)}</pre>
+      <pre>{shown ? text : safe}</pre>
       <div class="buttons">
         <button
           type="button"

@@ -10,7 +10,8 @@ import { Facts } from "#web/ui/facts.tsx";
 import { type Filter, Filters } from "#web/ui/filters.tsx";
 import { Heading } from "#web/ui/heading.tsx";
 import { Panel, useDialog } from "#web/ui/layers.tsx";
-import { type Column, List, type RowOf } from "#web/ui/list.tsx";
+import { type Column, List, Pager, type RowOf, rowsOfPage } from "#web/ui/list.tsx";
+import { panelWay, withoutPanelWay } from "#web/ui/paging.ts";
 import { Status } from "#web/ui/status.tsx";
 import { Time } from "#web/ui/time.tsx";
 
@@ -30,7 +31,9 @@ export function AccountsPart({ id }: { readonly id: string | undefined }) {
           caption="Accounts, newest first"
           columns={columns}
           keyOf={(row) => row.id}
-          hrefOf={(row) => hrefOf(["enrolment", "accounts", row.id], address.query)}
+          hrefOf={(row) =>
+            hrefOf(["enrolment", "accounts", row.id], { ...address.query, ...withoutPanelWay })
+          }
           selected={id}
           live={["acme.account.*"]}
           empty={<NoAccounts />}
@@ -86,7 +89,7 @@ function AccountPanel({ id }: { readonly id: string }) {
   const address = useAddress();
   const { open, close } = useDialog();
   const { reply, refresh } = useAsked("acme.account.list", { id }, ["acme.account.*"]);
-  const closeHref = hrefOf(["enrolment", "accounts"], address.query);
+  const closeHref = hrefOf(["enrolment", "accounts"], { ...address.query, ...withoutPanelWay });
   if (reply === undefined) return <Waiting />;
   const row =
     reply.kind === "answered" ? reply.answer.items.find((one) => one.id === id) : undefined;
@@ -169,19 +172,23 @@ function AccountFacts({ row }: { readonly row: Account }) {
 
 function Authorizations({ account }: { readonly account: string }) {
   const { open, close } = useDialog();
-  const { reply, refresh } = useAsked("acme.authz.list", { account, limit: 500 }, ["acme.*"]);
-  if (reply?.kind !== "answered") return null;
-  const { items, total } = reply.answer;
+  const cursor = useAddress().query[panelWay.cursor];
+  const members = { account, limit: rowsOfPage, cursor };
+  const { reply, refresh } = useAsked("acme.authz.list", members, ["acme.*"]);
+  if (reply?.kind !== "answered") return <Outcome reply={reply} again={refresh} />;
+  const { items, has_more } = reply.answer;
   return (
     <>
       <h3>What it has proved, or is to prove</h3>
-      {items.length === 0 && <p class="quiet">Nothing yet.</p>}
+      {items.length === 0 && cursor === undefined && <p class="quiet">Nothing yet.</p>}
       <ul class="bare">
         {items.map((one) => (
           <Proof key={one.id} authorization={one} />
         ))}
       </ul>
-      {total > items.length && <p class="quiet small">{total - items.length} more.</p>}
+      {(has_more || cursor !== undefined) && (
+        <Pager answer={reply.answer} rows={rowsOfPage} way={panelWay} name="Pages of the proofs" />
+      )}
       {open?.startsWith("authz-") && (
         <Confirm
           operation="acme.authz.deactivate"

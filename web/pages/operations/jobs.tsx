@@ -2,7 +2,7 @@
 
 import { Fragment } from "preact";
 import type { Answers } from "#api/answers.ts";
-import { ClockPause } from "#web/pages/overview/clock.tsx";
+import { ClockPause } from "./clock.tsx";
 import { usePolled } from "#web/polled.ts";
 import { Outcome, useAsked, Waiting } from "#web/ui/asked.tsx";
 import { Breaking } from "#web/ui/breaking.tsx";

@@ -3,7 +3,6 @@
 import type { Answers } from "#api/answers.ts";
 import { hrefOf } from "#web/address.ts";
 import { type Console, useAddress, useConsole } from "#web/console.ts";
-import { ClockPause } from "./clock.tsx";
 import {
   endingCa,
   endingPublished,
@@ -13,6 +12,7 @@ import {
   inOrder,
   type Matter,
   notReady,
+  pausedClock,
   waiting,
 } from "./matters.ts";
 import { inboxHref, useDecidable } from "#web/decidable.ts";
@@ -36,11 +36,10 @@ export function Attention({ expiring }: AttentionProps) {
   const { matters, parts, left, jobs } = useMatters(expiring);
   const items = cas?.kind === "answered" ? cas.answer.items : [];
   const active = items.filter(({ status }) => status !== "retired");
-  const all = inOrder([...active.flatMap(endingCa), ...matters]);
+  const all = inOrder([...pausedClock(jobs), ...active.flatMap(endingCa), ...matters]);
   const more = Math.max(left, cas?.kind === "answered" ? cas.answer.total - items.length : 0);
   return (
     <>
-      {jobs?.kind === "answered" && <ClockPause clock={jobs.answer.clock} />}
       {cas?.kind === "answered" && active.length === 0 && <FirstCa />}
       {(active.length > 0 || all.length > 0 || cas?.kind !== "answered") && (
         <Matters all={all} parts={[{ of: "authorities", reply: cas }, ...parts]} left={more} />

@@ -1,33 +1,32 @@
 /** How many certificates there are, by how soon they end and by status. */
 
 import type { Answers } from "#api/answers.ts";
-import type { Reply } from "#web/api.ts";
 import { useAddress } from "#web/console.ts";
-import { useAsked } from "#web/ui/asked.tsx";
+import { type Asking, useAsked } from "#web/ui/asked.tsx";
 import { awaited, NoPlot, Plot } from "#web/ui/plot.tsx";
 import { statusWord } from "#web/ui/status.tsx";
 
 interface InventoryProps {
   /** The whole page asks for it once. */
-  readonly expiring: Reply<Answers["monitor.expiring"]> | undefined;
+  readonly expiring: Asking<"monitor.expiring">;
 }
 
 /** Of the chosen tenant, or of all CAs that the caller may read. */
 export function Inventory({ expiring }: InventoryProps) {
   const { tenant } = useAddress().query;
-  const counts = useAsked("inventory.certificates", { tenant }, ["cert.*", "ca.*"]).reply;
+  const counts = useAsked("inventory.certificates", { tenant }, ["cert.*", "ca.*"]);
   const none = awaited(["certificates"], statuses.length);
   return (
     <>
-      {expiring?.kind === "answered" ? (
-        <ByTime ends={expiring.answer} />
+      {expiring.reply?.kind === "answered" ? (
+        <ByTime ends={expiring.reply.answer} />
       ) : (
-        <NoPlot {...byTime} series={none} reply={expiring} />
+        <NoPlot {...byTime} series={none} asking={expiring} />
       )}
-      {counts?.kind === "answered" ? (
-        <ByStatus counts={counts.answer} />
+      {counts.reply?.kind === "answered" ? (
+        <ByStatus counts={counts.reply.answer} />
       ) : (
-        <NoPlot {...byStatus} series={none} reply={counts} />
+        <NoPlot {...byStatus} series={none} asking={counts} />
       )}
     </>
   );

@@ -36,6 +36,22 @@ export function notReady(reply: Asked<"health.ready">): readonly Matter[] {
     }));
 }
 
+/** What a step of the clock has paused: all of it is told where the jobs are. */
+export function pausedClock(reply: Asked<"job.list">): readonly Matter[] {
+  if (reply?.kind !== "answered") return [];
+  const { behind_until, ahead_from } = reply.answer.clock;
+  const sentences = [
+    ...(behind_until === undefined ? [] : [behindSentence(behind_until)]),
+    ...(ahead_from === undefined ? [] : [aheadSentence]),
+  ];
+  const href = hrefOf(["operations", "jobs"]);
+  return sentences.map((sentence) => ({ tone: "bad", word: "paused", sentence, href }));
+}
+
+/** The distance is by the clock of the server, which is the one that is behind. */
+const behindSentence = (until: string): string =>
+  `The clock stands before the last event: nothing is issued until it has passed that, ${distance(Date.parse(until) - serverNow())}.`;
+
 /** Jobs that failed last, or have not run for longer than they may. */
 export function failingJobs(reply: Asked<"job.list">): readonly Matter[] {
   if (reply?.kind !== "answered") return [];
@@ -165,3 +181,4 @@ const ahead = (days: number): string =>
   `${new Date(serverNow() + days * dayMs).toISOString().slice(0, 19)}Z`;
 const rank = ({ tone }: Matter): number => (tone === "bad" ? 0 : 1);
 const dayMs = 86_400_000;
+const aheadSentence = "The clock went far ahead: what acts on many things by their age waits.";

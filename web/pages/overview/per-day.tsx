@@ -7,9 +7,10 @@ import { awaited, NoPlot, Plot } from "#web/ui/plot.tsx";
 /** Of the chosen tenant, or of all CAs that the caller may read. */
 export function PerDay() {
   const { tenant } = useAddress().query;
-  const { reply } = useAsked("inventory.days", { tenant, days: dayCount }, ["cert.*", "ca.*"]);
+  const asking = useAsked("inventory.days", { tenant, days: dayCount }, ["cert.*", "ca.*"]);
+  const { reply } = asking;
   if (reply?.kind !== "answered") {
-    return <NoPlot {...perDay} series={awaited(["issued", "revoked"], dayCount)} reply={reply} />;
+    return <NoPlot {...perDay} series={awaited(["issued", "revoked"], dayCount)} asking={asking} />;
   }
   if (reply.answer.cas === 0) return null;
   const days = [...reply.answer.items].reverse();

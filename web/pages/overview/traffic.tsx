@@ -16,7 +16,7 @@ interface Look {
 
 /** The figures are looked at every five seconds and forgotten with the page. */
 export function Traffic() {
-  const { looks, refused } = useLooks();
+  const { looks, refused, again } = useLooks();
   const steps = looks.slice(1).map((look, index) => step(looks[index] ?? look, look));
   return (
     <>
@@ -35,7 +35,7 @@ export function Traffic() {
           },
         ]}
       >
-        <Looking steps={steps.length} refused={refused} />
+        <Looking steps={steps.length} refused={refused} again={again} />
       </Plot>
       <Plot
         title="Time of a signature"
@@ -45,7 +45,7 @@ export function Traffic() {
           { name: "mean", points: steps.map(({ name, signMs }) => ({ name, value: signMs })) },
         ]}
       >
-        <Looking steps={steps.length} refused={undefined} />
+        <Looking steps={steps.length} refused={undefined} again={again} />
       </Plot>
     </>
   );
@@ -54,11 +54,12 @@ export function Traffic() {
 interface LookingProps {
   readonly steps: number;
   readonly refused: Reply<unknown> | undefined;
+  readonly again: () => void;
 }
 
 /** Why there is little to see, or nothing new; always as high, unless it was refused. */
-function Looking({ steps, refused }: LookingProps) {
-  if (refused !== undefined) return <Outcome reply={refused} />;
+function Looking({ steps, refused, again }: LookingProps) {
+  if (refused !== undefined) return <Outcome reply={refused} again={again} />;
   const since = steps < 2 ? "from now on, " : "";
   return <p class="quiet small">Drawn {since}every five seconds.</p>;
 }
@@ -67,11 +68,14 @@ interface Looks {
   readonly looks: readonly Look[];
   /** The last one came to nothing. */
   readonly refused: Reply<unknown> | undefined;
+  /** Looks now, and every so often from now on. */
+  readonly again: () => void;
 }
 
 function useLooks(): Looks {
   const [looks, setLooks] = useState<readonly Look[]>([]);
   const [refused, setRefused] = useState<Reply<unknown>>();
+  const [round, setRound] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
     const look = async () => {
@@ -90,8 +94,8 @@ function useLooks(): Looks {
       clearInterval(timer);
       stop.abort();
     };
-  }, []);
-  return { looks, refused };
+  }, [round]);
+  return { looks, refused, again: () => setRound((count) => count + 1) };
 }
 
 function lookAt(samples: readonly Sample[]): Look {
