@@ -5,7 +5,7 @@
 
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import {
   type Envelope,
@@ -42,6 +42,7 @@ import {
   parseKeyFile,
   storeIdFile,
 } from "./key-file.ts";
+import { Labels } from "./labels.ts";
 import { MasterKey } from "./master-key.ts";
 import { SealedHalves } from "./ml-kem-halves.ts";
 import { sealedIds } from "./sealed-files.ts";
@@ -63,6 +64,7 @@ export class SealedKeys {
   readonly #masterKey: MasterKey;
   /** Labels of keys that are being sealed. */
   readonly #adding = new Set<string>();
+  readonly #labels = new Labels((path) => this.#read(basename(path, ".key"))?.label);
   /**
    * Random, made once: tells two key stores apart in the ledger, and keeps their files from being
    * mixed.
@@ -103,7 +105,8 @@ export class SealedKeys {
     this.#adding.add(label);
     const content = exportSecret(secret);
     try {
-      if (this.#files().some((other) => other.label === label)) throw taken();
+      const paths = this.#ids().map((other) => this.#path(other));
+      if (this.#labels.have(label, paths)) throw taken();
       for (;;) {
         const kek = this.ring.active;
         if (kek === undefined) throw absent();
@@ -328,8 +331,12 @@ export class SealedKeys {
   }
 
   #files(): KeyFile[] {
+    return this.#ids().flatMap((id) => this.#read(id) ?? []);
+  }
+
+  #ids(): string[] {
     const names = readdirSync(this.#directory).filter((name) => keyFile.test(name));
-    return names.flatMap((name) => this.#read(name.slice(0, idDigits)) ?? []);
+    return names.map((name) => name.slice(0, idDigits));
   }
 
   #read(id: string): KeyFile | undefined {
