@@ -344,6 +344,66 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
     expect(await issued("platform", foreign.tenant)).toEqual([30]);
   });
 
+  test("counts by status are the totals of the lists of the CAs asked for, to the second", async () => {
+    const { store, home } = given();
+    const cas = await Promise.all(["a", "b", "c"].map((name) => ownCa(store, `${home}-${name}`)));
+    const ends = [-48, -24, -12.5, -12, -1, -0.001, 0, 0.001, 1, 11.999, 12, 24, 48];
+    const statuses = ["good", "held", "revoked"] as const;
+    for (const [at, { id, tenant }] of cas.entries()) {
+      for (const hours of ends.slice(at)) {
+        for (const status of statuses) {
+          const row = make.certificate({ caId: id, tenant, notAfter: later(hours) });
+          await make.issue(store, row);
+          if (status === "good") continue;
+          const reason = status === "held" ? "certificateHold" : "superseded";
+          await store.atomically((tx) =>
+            tx.certificates.setStatus(id, row.serial, status, noon, reason),
+          );
+        }
+      }
+      const serving = make.certificate({ caId: id, notAfter: later(1) });
+      await make.issue(store, { ...serving, kind: "serving" });
+    }
+    const totals = async (asked: readonly CaRecord[], now: number) => {
+      const counts = { good: 0, held: 0, revoked: 0, expired: 0 };
+      for (const { id: caId } of asked) {
+        for (const status of ["good", "held", "revoked", "expired"] as const) {
+          const filter = { caId, status, now: instant(now) };
+          counts[status] += (await store.read.certificates.page(filter, 1)).total;
+        }
+      }
+      return counts;
+    };
+    const counts = (asked: readonly CaRecord[], now: number) =>
+      store.read.certificates.statusCounts(
+        asked.map(({ id }) => id),
+        instant(now),
+      );
+    for (const hours of [-100, -48, -12, 0, 0.0005, 12, 100]) {
+      const now = later(hours);
+      for (const asked of [cas, cas.slice(1), cas.slice(0, 1), []]) {
+        expect(await counts(asked, now)).toEqual(await totals(asked, now));
+      }
+    }
+    expect(await counts(cas.slice(0, 1), noon)).toEqual({
+      good: 7,
+      held: 13,
+      revoked: 13,
+      expired: 6,
+    });
+  });
+
+  test("counts by status of more CAs than one statement takes are those of all of them", async () => {
+    const { store, home } = given();
+    const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));
+    for (const id of [ids[0], ids[120], ids[249]]) {
+      if (id !== undefined) await make.issue(store, make.certificate({ caId: id }));
+    }
+    await make.issue(store, make.certificate({ caId: caId(`${home}-other`) }));
+    const counts = await store.read.certificates.statusCounts(ids, noon);
+    expect(counts).toEqual({ good: 3, held: 0, revoked: 0, expired: 0 });
+  });
+
   test("days of more CAs than one statement takes are those of all of them", async () => {
     const { store, home } = given();
     const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));

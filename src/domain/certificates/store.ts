@@ -114,6 +114,9 @@ export interface Outstanding {
   readonly latestNotAfter: Instant | undefined;
 }
 
+/** How many there are of each status, as of one moment. */
+export type StatusCounts = Readonly<Record<CertificateStatus, number>>;
+
 export interface CertificateReads {
   bySerial(ca: CaId, serial: Serial): Promise<CertificateRecord | undefined>;
   /**
@@ -140,6 +143,11 @@ export interface CertificateReads {
    * anything was; in any order. Leaves only, also those that have left for the archive.
    */
   days(cas: readonly CaId[], firstDay: number): Promise<readonly DayUsage[]>;
+  /**
+   * Of these CAs together: the totals of `page` by status. Takes no longer for many certificates
+   * than for few, but for those that end on the UTC day of `now`.
+   */
+  statusCounts(cas: readonly CaId[], now: Instant): Promise<StatusCounts>;
   /**
    * True when the CA key has been used for anything but the certificate of this serial and those of
    * its responders.

@@ -162,6 +162,14 @@ function certificateReads(state: MemoryState): Reads["certificates"] {
         ),
         firstDay,
       ),
+    statusCounts: async (cas, now) => {
+      const counts = { good: 0, held: 0, revoked: 0, expired: 0 };
+      for (const { kind, caId, status, notAfter } of state.certificates.values()) {
+        if (kind !== "leaf" || !cas.includes(caId)) continue;
+        counts[status === "good" && notAfter < now ? "expired" : status] += 1;
+      }
+      return counts;
+    },
     signedBeyond: async (ca, own) =>
       [...state.intents.values()].some(
         ({ caId, serial, purpose }) =>

@@ -29,6 +29,7 @@ import {
   type Connection,
 } from "#adapters/db/engine/connection.ts";
 import { daysOf } from "#adapters/db/inventory/day-counts.ts";
+import { statusCountsOf } from "#adapters/db/inventory/status-counts.ts";
 import { beginningAlike } from "#adapters/db/inventory/by-digest.ts";
 import { slicedInventory } from "#adapters/db/inventory/sliced-inventory.ts";
 import { wholeInventory } from "#adapters/db/inventory/whole-inventory.ts";
@@ -59,6 +60,7 @@ export function certificateReads(connection: Connection): CertificateReads {
     orphans: orphansOf(connection),
     outstanding: outstandingOf(connection),
     days: daysOf(connection),
+    statusCounts: statusCountsOf(connection),
     superseded: supersededOf(connection),
     signedBeyond: signedBeyond(connection),
     profileSeen: profileSeenOf(connection),

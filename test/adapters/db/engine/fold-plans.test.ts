@@ -80,6 +80,15 @@ test.each<[string, () => Promise<unknown>, (string | RegExp)[]]>([
     ["SEARCH day_counts USING PRIMARY KEY (ca_id=? AND day>?)", newest("certificates")],
   ],
   [
+    "how many there are by status",
+    () => reads.certificates.statusCounts([home, caId("other")], noon),
+    [
+      "SEARCH certificate_counts USING PRIMARY KEY (ca_id=?)",
+      "SEARCH certificate_counts USING PRIMARY KEY (ca_id=? AND status=? AND day=?)",
+      newest("certificates"),
+    ],
+  ],
+  [
     "a profile",
     () => reads.walk({ ...filter, profile: "rare" }, 90, undefined),
     [by("certificates", "certificates_profile"), newest("certificates")],
