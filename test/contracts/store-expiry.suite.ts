@@ -39,6 +39,21 @@ export function expiryContract(given: () => { readonly store: Store }): void {
       );
     });
 
+    test("EXP-1, EXP-2: counts of more than one step takes are those of each row by itself", async () => {
+      const { store } = given();
+      const facts = Array.from({ length: 430 }, (_, index): Drawn => {
+        const ca = index % 43 === 0 ? "next" : "old";
+        const status = index % 7 === 0 ? "held" : "good";
+        const marker = index % 31 === 0 ? "canary" : "";
+        return { ...plain, ca, status, marker, name: `${index % 100}`, hours: index % 12 };
+      });
+      const { rows, cas } = await stored(store, facts);
+      const ends = [at(0), at(2), at(5), at(11)];
+      for (const ca of cas) {
+        expect(await store.read.expiry.endCounts(ca, ends)).toEqual(expectedCounts(rows, ca, ends));
+      }
+    });
+
     test("what has left for the archive or is a tombstone is watched no more", async () => {
       const { store } = given();
       const { rows, cas } = await stored(store, [plain, plain, plain]);

@@ -91,12 +91,15 @@ export class Reports {
     const earliest = new Earliest<Entry>(listing.limit);
     for await (const ca of casIn(store, scope)) {
       const spans = await store.read.expiry.endCounts(ca.id, ends);
+      let selected = 0;
       for (const [index, { present, superseded }] of spans.entries()) {
         const end = ends[index] ?? at;
         counts[severityOf(end, at, thresholds)] += present;
         if (end > until) continue;
-        total += present + (listing.superseded ? superseded : 0);
+        selected += present + (listing.superseded ? superseded : 0);
       }
+      total += selected;
+      if (selected === 0) continue;
       await this.#list(ca, until, listing, (one) =>
         earliest.add({
           ...one,

@@ -116,7 +116,15 @@ test("a report holds the CAs in reach, or the one that is named, and no other", 
 });
 
 test("who asks for the same while a report is made gets one that was begun afterwards", async () => {
-  const { reports, store } = await stored([]);
+  const { store } = await stored([]);
+  const { promise: held, resolve: goOn } = Promise.withResolvers<void>();
+  const { read } = store;
+  const endCounts: typeof read.expiry.endCounts = async (...asked) => {
+    await held;
+    return await read.expiry.endCounts(...asked);
+  };
+  const slow = { read: { ...read, expiry: { ...read.expiry, endCounts } } };
+  const reports = new Reports({ store: slow, clock: testClock(), thresholds: () => thresholds });
   const first = reports.report(platform, everything);
   await store.atomically((tx) => tx.cas.insert(make.ca({ id: caId("late"), label: "late" })));
   await make.issue(
@@ -125,6 +133,7 @@ test("who asks for the same while a report is made gets one that was begun after
   );
   const second = reports.report(platform, everything);
   const third = reports.report(platform, everything);
+  goOn();
   await first;
   expect((await second).total).toBe(1);
   expect(await third).toBe(await second);

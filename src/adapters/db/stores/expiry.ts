@@ -17,6 +17,7 @@ import {
 } from "#domain/expiry/store.ts";
 import { breath, counted, type Connection } from "#adapters/db/engine/connection.ts";
 import { divided, foldedThrough, type Part } from "#adapters/db/engine/folds.ts";
+import { countLeaves } from "#adapters/db/inventory/certificate-counts.ts";
 
 import { outlived } from "./superseded.ts";
 
@@ -77,6 +78,12 @@ function endCountsOn(connection: Connection): ExpiryReads["endCounts"] {
   return async (caId, ends) => {
     // Rows above it are walked as they are, and it stays where it is for the whole count.
     const mark = await foldedThrough(connection, "certificates");
+    // Most CAs have few or none, and are looked at as a whole.
+    const leaves = await countLeaves(connection, { caId, statuses: watchedStatuses });
+    if (leaves === 0) return inSpans([], ends);
+    if (leaves <= rowsAStep) {
+      return inSpans(await endsOf(connection, mark, caId, ends.at(-1)), ends);
+    }
     const counts: EndCount[] = [];
     let last: Instant | undefined;
     for (const until of ends) {
@@ -90,6 +97,39 @@ function endCountsOn(connection: Connection): ExpiryReads["endCounts"] {
     }
     return counts;
   };
+}
+
+/** Of a CA with few leaves, which are read in one step. */
+async function endsOf(
+  connection: Connection,
+  mark: number,
+  caId: CaId,
+  until: Instant | undefined,
+): Promise<readonly Ended[]> {
+  const { notAfter } = connection.t.certificates;
+  const superseded = sql`${outlived(connection, caId)}`.mapWith(Boolean);
+  const found: Ended[] = [];
+  for (const { from, rows } of divided(connection, "certificates", mark)) {
+    for (const status of watchedStatuses) {
+      const its = and(rows, watched(connection, { caId, status, until }, undefined, undefined));
+      found.push(...(await connection.db.select({ notAfter, superseded }).from(from).where(its)));
+    }
+  }
+  return found;
+}
+
+interface Ended {
+  readonly notAfter: number;
+  readonly superseded: boolean;
+}
+
+function inSpans(found: readonly Ended[], ends: readonly Instant[]): readonly EndCount[] {
+  const counts = ends.map(() => ({ present: 0, superseded: 0 }));
+  for (const { notAfter, superseded } of found) {
+    const span = counts[ends.findIndex((end) => notAfter <= end)];
+    if (span !== undefined) span[superseded ? "superseded" : "present"] += 1;
+  }
+  return counts;
 }
 
 /** Slice by slice, as wide as their time allows. */
