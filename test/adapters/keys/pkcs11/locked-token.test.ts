@@ -69,6 +69,7 @@ function declareAll(real: string): void {
     for (let turn = 0; turn < 6; turn += 1) {
       write(turn % 2 === 0 ? "wrong-2" : "wrong-1");
       client.again();
+      if (turn === 0) await until(() => module.shown().includes("wrong-2"));
       await Bun.sleep(400);
       if (turn === 3) for (const pid of signers()) process.kill(pid, "SIGKILL");
     }
