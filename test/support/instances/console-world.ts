@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 
 import { expectGolden } from "#test/support/golden.ts";
-import { openBrowser } from "./browser.ts";
+import { openBarePages, openBrowser } from "./browser.ts";
 import { Instance, newHome } from "./instance.ts";
 
 export interface Visit {
@@ -49,12 +49,12 @@ export class ConsoleWorld {
     const settings = { root_user: { password }, ...config };
     const [instance, browser] = await Promise.all([
       Instance.start({ home, config: settings, env }),
-      openBrowser(),
+      openBarePages(),
     ]);
     return new ConsoleWorld(instance, browser, password);
   }
 
-  /** Around an instance with root's password that runs already. */
+  /** Around an instance with root's password that runs already, in the browser that people have. */
   static async around(instance: Instance): Promise<ConsoleWorld> {
     return new ConsoleWorld(instance, await openBrowser());
   }
