@@ -284,8 +284,8 @@ export class AcmeClient {
   }
 
   /**
-   * Finalizes, and gives the order once it is decided. Comes again for as long as it is told that it
-   * is too early (RFC 8555 §6.6): how many others come at the same time is not in its hands.
+   * Finalizes, and gives the order once it is decided. Comes again for as long as it is told that
+   * it is too early (RFC 8555 §6.6): how many others come at the same time is not in its hands.
    */
   async finalize(order: Order, csr: Buffer): Promise<Order> {
     const body = { csr: csr.toString("base64url") };

@@ -8,7 +8,7 @@ export const chromiumPath = Bun.which("chromium") ?? undefined;
 /** The browser with all that people have around a page. */
 export const openBrowser = (): Promise<Browser> => launched(chromiumPath);
 
-/** The same browser with nothing around its pages: a visit costs a third of the processor's time. */
+/** The same with nothing around its pages: a visit costs a third of the processor's time. */
 export const openBarePages = (): Promise<Browser> =>
   launched(Bun.which("chromium-headless-shell") ?? chromiumPath);
 

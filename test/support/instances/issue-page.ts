@@ -31,7 +31,10 @@ export async function savedBy(
   folder: string,
   act: () => Promise<void>,
 ): Promise<string> {
-  const [download] = await Promise.all([page.waitForEvent("download", { timeout: 100_000 }), act()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download", { timeout: 100_000 }),
+    act(),
+  ]);
   const file = join(folder, download.suggestedFilename());
   await download.saveAs(file);
   return file;
