@@ -13,7 +13,7 @@ import { type Outcome, planned, runPlan } from "./lib/test-plan.ts";
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    processes: { type: "string", default: "3" },
+    processes: { type: "string", default: "2" },
     waiting: { type: "string", default: "1" },
     "limit-minutes": { type: "string", default: "40" },
   },

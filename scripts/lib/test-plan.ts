@@ -266,6 +266,8 @@ export const waitingPlaces: readonly string[] = [
   "test/end-to-end/outputs.test.ts",
   "test/end-to-end/audit-export.test.ts",
   "test/end-to-end/certificate-files.test.ts",
+  // Each of its files waits for a browser half of the time.
+  "test/console/",
 ];
 
 /** In the order in which they start. */
