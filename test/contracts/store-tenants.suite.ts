@@ -395,26 +395,27 @@ export function tenantContract(given: () => { store: Store; home: string }): voi
 
   test("counts by status of more CAs than one statement takes are those of all of them", async () => {
     const { store, home } = given();
-    const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));
-    for (const id of [ids[0], ids[120], ids[249]]) {
-      if (id !== undefined) await make.issue(store, make.certificate({ caId: id }));
-    }
-    await make.issue(store, make.certificate({ caId: caId(`${home}-other`) }));
+    const ids = await manyCas(store, home);
     const counts = await store.read.certificates.statusCounts(ids, noon);
     expect(counts).toEqual({ good: 3, held: 0, revoked: 0, expired: 0 });
   });
 
   test("days of more CAs than one statement takes are those of all of them", async () => {
     const { store, home } = given();
-    const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));
-    for (const id of [ids[0], ids[120], ids[249]]) {
-      if (id !== undefined) await make.issue(store, make.certificate({ caId: id }));
-    }
-    await make.issue(store, make.certificate({ caId: caId(`${home}-other`) }));
+    const ids = await manyCas(store, home);
     const day = dayOf(noon);
     expect(await store.read.certificates.days(ids, day)).toEqual([{ day, issued: 3, revoked: 0 }]);
   });
   grantContract(given);
+}
+
+/** More CAs than a statement takes, of which three have a certificate, as has one beside them. */
+async function manyCas(store: Store, home: string): Promise<readonly CaId[]> {
+  const ids = Array.from({ length: 250 }, (_, at) => caId(`${home}-${at}`));
+  for (const id of [ids[0], ids[120], ids[249], caId(`${home}-other`)]) {
+    if (id !== undefined) await make.issue(store, make.certificate({ caId: id }));
+  }
+  return ids;
 }
 
 function grantContract(given: () => { store: Store; home: string }): void {

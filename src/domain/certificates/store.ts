@@ -114,7 +114,7 @@ export interface Outstanding {
   readonly latestNotAfter: Instant | undefined;
 }
 
-/** How many there are of each status, as of one moment. */
+/** How many there are of each status: of one that is good, by whether it has ended. */
 export type StatusCounts = Readonly<Record<CertificateStatus, number>>;
 
 export interface CertificateReads {
@@ -145,7 +145,8 @@ export interface CertificateReads {
   days(cas: readonly CaId[], firstDay: number): Promise<readonly DayUsage[]>;
   /**
    * Of these CAs together: the totals of `page` by status. Takes no longer for many certificates
-   * than for few, but for those that end on the UTC day of `now`.
+   * than for few, but for those that end on the UTC day of `now`. It sees no single moment: what is
+   * stored or revoked meanwhile may be in it or not.
    */
   statusCounts(cas: readonly CaId[], now: Instant): Promise<StatusCounts>;
   /**

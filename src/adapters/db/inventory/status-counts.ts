@@ -28,7 +28,8 @@ export function statusCountsOf(connection: Connection): CertificateReads["status
       else if (took > longMs) width = Math.max(width >> 1, 1);
       if (at < cas.length) await breath();
     }
-    return counts;
+    // What was stored between two statements may have been counted by the second alone.
+    return { ...counts, good: Math.max(counts.good, 0) };
   };
 }
 
@@ -69,7 +70,7 @@ async function addTo(
  * and a day, before which what is good has expired; `endingToday` gives the CAs of which some end
  * on that day itself.
  */
-export function statusQueries({ dialect }: Pick<Connection, "dialect">) {
+function statusQueries({ dialect }: Pick<Connection, "dialect">) {
   const [cas, today] = dialect === "sqlite" ? ["?1", "?2"] : ["$1", "$2"];
   const theirs = isAmong({ dialect }, "ca_id", cas);
   const leaves = (its: (day: string) => string) => {
