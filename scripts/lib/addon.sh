@@ -6,7 +6,7 @@ addon_of_pkcs11js=node_modules/pkcs11js/build/Release/pkcs11.node
 build_addon() {
   cd "$root" || return 1
   if [ -s "$addon_of_pkcs11js" ] && [ "$addon_of_pkcs11js" -nt node_modules/pkcs11js/src/main.cpp ]; then return; fi
-  need_command g++ g++ "pkid is built WITHOUT PKCS#11; keys can only be sealed software keys." || return 1
+  need_packages g++ || return 1
   mkdir -p "$(dirname "$addon_of_pkcs11js")"
   # Same bytes on every machine with the same compiler: no build id, no path of this checkout.
   # Renamed at the end, so that an interrupted build leaves nothing that looks finished.

@@ -1,24 +1,34 @@
-# Debian packages, installed when they are missing and it is permitted: by root, and not with NO_PACKAGES set.
+# Debian packages of scripts/debian-packages.tsv, installed if they are missing and that is permitted: by root, without NO_PACKAGES.
+# Sourced by the commands in scripts/; needs $root.
 
-# need_command <command> <package> <what is lost without it>: gives 1 when the command stays missing.
-need_command() {
-  if command -v "$1" >/dev/null; then return 0; fi
-  install_packages "$2"
-  if command -v "$1" >/dev/null; then return 0; fi
-  echo "note: $1 (Debian package $2) is missing: $3" >&2
+# need_packages [check...]: installs the missing packages of these rows, or of all; prints the loss for each that is still missing.
+# Returns 1 if a package is missing in the end.
+need_packages() {
+  local missing still check package loss
+  missing=$(missing_packages "$@" | cut -f2)
+  if [ -z "$missing" ]; then return 0; fi
+  # One transaction is fastest; on its own, a package that this Debian does not have stops no other.
+  # shellcheck disable=SC2086 # one word per package
+  install_packages $missing || for package in $missing; do install_packages "$package"; done
+  still=$(missing_packages "$@")
+  if [ -z "$still" ]; then return 0; fi
+  while IFS=$'\t' read -r check package loss; do
+    echo "note: $check (Debian package $package) is missing: $loss" >&2
+  done <<<"$still"
   return 1
 }
 
-# need_file <path> <package> <what is lost without it>: the same for what a package brings that is no command.
-need_file() {
-  if [ -e "$1" ]; then return 0; fi
-  install_packages "$2"
-  if [ -e "$1" ]; then return 0; fi
-  echo "note: $1 (Debian package $2) is missing: $3" >&2
-  return 1
+# Prints the rows whose command or file is missing; of all rows if no check is named.
+missing_packages() {
+  local check package loss
+  while IFS=$'\t' read -r check package loss; do
+    if [[ $check == \#* ]] || { [ $# -gt 0 ] && [[ " $* " != *" $check "* ]]; }; then continue; fi
+    if [ -e "$check" ] || PATH=$PATH:/usr/sbin command -v "$check" >/dev/null; then continue; fi
+    printf '%s\t%s\t%s\n' "$check" "$package" "$loss"
+  done <"$root/scripts/debian-packages.tsv"
 }
 
-# Gives 1 when it is not permitted or does not work; the caller says what that costs.
+# Returns 1 if installing is not permitted or fails; the caller prints the loss.
 install_packages() {
   if [ "$(id -u)" != 0 ] || [ -n "${NO_PACKAGES:-}" ] || ! command -v apt-get >/dev/null; then return 1; fi
   echo "installing Debian packages: $*" >&2

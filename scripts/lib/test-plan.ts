@@ -1,6 +1,6 @@
-/** Which test files share a process, in which order they start, and what came of each. */
+/** Plan of the test run: files that share a process, the order they start in, and their outcomes. */
 
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 /** Groups of files; each group is one process of the test runner. */
@@ -32,7 +32,9 @@ export interface Outcome {
    * whose signers worked: those end after their server.
    */
   readonly processorSeconds: number;
-  /** Everything it printed. */
+  /** Wall time of each file that has a result. */
+  readonly fileSeconds: ReadonlyMap<string, number>;
+  /** Standard output and standard error, then the ends of the logs of servers if a test failed. */
   readonly output: string;
 }
 
@@ -49,11 +51,12 @@ export interface RunOptions {
 }
 
 /**
- * Files that start servers have a process each and come first, because they take longest. The
- * others share one by folder, up to twelve, so that what they import is read once.
+ * Returns the plan for the files. Files below `separateFolders` have a process each and start
+ * first, because they take longest. The others share a process by folder, up to 40, so that their
+ * imports are read once.
  */
 export function planned(files: readonly string[]): Plan {
-  const alone = files.filter((file) => folders.some((folder) => file.startsWith(folder)));
+  const alone = files.filter((file) => separateFolders.some((folder) => file.startsWith(folder)));
   alone.sort((a, b) => rank(a) - rank(b));
   const shared = Map.groupBy(
     files.filter((file) => !alone.includes(file)),
@@ -103,7 +106,8 @@ async function runGroup(
 ): Promise<Outcome> {
   const started = performance.now();
   const own = join(scratch, name);
-  mkdirSync(own);
+  const logs = join(own, "logs");
+  mkdirSync(logs, { recursive: true });
   // Servers that refuse to run as root run as another user and must be able to pass through.
   for (const folder of [scratch, own]) chmodSync(folder, 0o711);
   const report = join(own, "report.xml");
@@ -114,7 +118,7 @@ async function runGroup(
     ),
     {
       cwd: root,
-      env: { ...process.env, TMPDIR: own },
+      env: { ...process.env, TMPDIR: own, PKID_TEST_LOGS: logs, PKID_TEST_SHARED: scratch },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -135,9 +139,23 @@ async function runGroup(
   const seconds = (performance.now() - started) / 1000;
   const text = existsSync(report) ? readFileSync(report, "utf8") : "";
   const outcome = outcomeOf(files, text, status, (file) => readFileSync(join(root, file), "utf8"));
+  const isGood = outcome.failed === 0 && outcome.missing.length === 0;
+  const output = stdout + stderr + (isGood ? "" : readLogEnds(logs));
   rmSync(own, { recursive: true, force: true });
   const processorSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
-  return { ...outcome, seconds, processorSeconds, output: stdout + stderr };
+  return { ...outcome, seconds, processorSeconds, output };
+}
+
+/** Returns the last lines of each log in the folder, under the name of the test that started it. */
+function readLogEnds(folder: string): string {
+  return readdirSync(folder)
+    .sort()
+    .slice(-logsMax)
+    .map((name) => {
+      const lines = readFileSync(join(folder, name), "utf8").trimEnd().split("\n");
+      return `-- log of ${name.replaceAll("+", "/")}\n${lines.slice(-logLinesMax).join("\n")}\n`;
+    })
+    .join("");
 }
 
 /**
@@ -151,9 +169,7 @@ function outcomeOf(
   source: (file: string) => string,
 ): Omit<Outcome, "seconds" | "processorSeconds" | "output"> {
   const totals = /<testsuites [^>]*>/.exec(report)?.[0];
-  if (totals === undefined) {
-    return { files, passed: 0, failed: 0, skipped: 0, failures: [], skips: [], missing: files };
-  }
+  if (totals === undefined) return notRun(files);
   const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
   const failures = failedTests(report);
   const unexplained = status !== 0 && count("failures") === 0;
@@ -166,7 +182,14 @@ function outcomeOf(
     failures,
     skips: skippedTests(report, source),
     missing: [],
+    fileSeconds: parseFileSeconds(report),
   };
+}
+
+/** Returns the wall time of each file: the suites whose name is that of their file. */
+function parseFileSeconds(report: string): Map<string, number> {
+  const suites = report.matchAll(/<testsuite name="([^"]+)" file="\1"[^>]* time="([\d.]+)"/g);
+  return new Map(Array.from(suites, ([, file = "", time]) => [file, Number(time)]));
 }
 
 /** Why stands beside the name, since of a long run often nothing but its end is kept. */
@@ -222,6 +245,7 @@ const notRun = (files: readonly string[]): Outcome => ({
   failures: [],
   skips: [],
   missing: files,
+  fileSeconds: new Map(),
   seconds: 0,
   processorSeconds: 0,
   output: "",
@@ -241,7 +265,7 @@ function inGroups<T>(items: readonly T[], size: number): T[][] {
   );
 }
 
-const rank = (file: string) => folders.findIndex((folder) => file.startsWith(folder));
+const rank = (file: string) => separateFolders.findIndex((folder) => file.startsWith(folder));
 
 /**
  * Files, and folders of files that share a process, that wait for clients, clocks and silences at
@@ -270,18 +294,14 @@ export const waitingPlaces: readonly string[] = [
   "test/console/",
 ];
 
-/** In the order in which they start. */
-const folders = [
-  "test/end-to-end/",
-  "test/security/",
-  "test/contracts/",
-  "test/model/",
-  "test/console/",
-  "test/adapters/",
-  "test/support/",
-] as const;
-const togetherMax = 12;
-/** Characters of what a test failed on, beside its name. */
+/** Folders of files that start servers or browsers, in the order in which they start. */
+const separateFolders = ["test/end-to-end/", "test/security/", "test/console/"] as const;
+/** Files that share a process. */
+const togetherMax = 40;
+/** Characters of the error that is printed next to the name of a failed test. */
 const whyMax = 400;
-/** One file that hangs must not take the time of all. */
-const groupSecondsMax = 600;
+/** Logs, and lines of each, that are printed when a test failed. */
+const logsMax = 8;
+const logLinesMax = 40;
+/** Seconds after which a group of files is stopped, so that one that hangs does not use up the run. */
+const groupSecondsMax = process.env.PKID_TEST_LONG === undefined ? 600 : 7200;

@@ -3,7 +3,15 @@
  * own.
  */
 
-import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -67,6 +75,7 @@ export class Instance {
     const line = [program, "serve", "--config", configFile];
     const names = sockets.map(([name]) => name);
     const log = openSync(logFile, "w", 0o600);
+    linkLogForRunner(logFile);
     const child = Bun.spawn(sockets.length === 0 ? line : handing(names, line), {
       cwd: home,
       stdio: ["ignore", "pipe", log, ...sockets.map(([, { file }]) => file)],
@@ -189,6 +198,23 @@ export class Instance {
   async dispose(): Promise<void> {
     if (this.child.exitCode === null) await this.stop();
     rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Links the log into the folder of the test runner, which prints its end if a test fails. The link
+ * outlives the home of the instance.
+ */
+function linkLogForRunner(logFile: string): void {
+  const folder = process.env.PKID_TEST_LOGS;
+  if (folder === undefined) return;
+  const caller = /\/(test\/[\w./-]+\.test\.ts)/.exec(new Error("caller").stack ?? "")?.[1];
+  const owner = (caller ?? "a test").replaceAll("/", "+");
+  const order = Math.round(performance.timeOrigin + performance.now());
+  try {
+    linkSync(logFile, join(folder, `${owner} ${order}`));
+  } catch {
+    // A home on a volume of its own cannot be linked from here; its log is not printed.
   }
 }
 
