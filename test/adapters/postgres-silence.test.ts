@@ -35,7 +35,7 @@ const patience: Patience = {
 
 beforeAll(async () => {
   server = await startPostgres();
-  dsn = await server.createDatabase();
+  dsn = await server.createMigratedDatabase();
   path = await openPath(Number(new URL(dsn).port));
   const through = new URL(dsn);
   through.port = String(path.port);
@@ -178,7 +178,7 @@ test("a server that is stopped is unavailable, and serves when it goes on", asyn
 });
 
 test("a store closes while its path is frozen, and while a unit waits", async () => {
-  const through = new URL(await server.createDatabase());
+  const through = new URL(await server.createMigratedDatabase());
   through.port = String(path.port);
   const doomed = await opened(through.href);
   path.freeze();
@@ -189,14 +189,14 @@ test("a store closes while its path is frozen, and while a unit waits", async ()
 });
 
 test("a database that is silent while the store opens keeps it from opening", async () => {
-  const through = new URL(await server.createDatabase());
+  const through = new URL(await server.createMigratedDatabase());
   through.port = String(path.port);
   path.freeze();
   await expect(opened(through.href)).rejects.toMatchObject({ reason: "unreachable" });
 });
 
 test("a store opens although nobody answers the connection that listens, and hears events all the same", async () => {
-  const through = new URL(await server.createDatabase());
+  const through = new URL(await server.createMigratedDatabase());
   const straight = await opened(through.href);
   through.port = String(path.port);
   path.freezeWhoSays((said) => /listen/i.test(said));

@@ -176,7 +176,7 @@ test("two replicas and many approvers execute an operation once", async () => {
   const home = newHome();
   const pg = {
     ...config,
-    database: { driver: "postgres", dsn: await server.createDatabase() },
+    database: { driver: "postgres", dsn: await server.createMigratedDatabase() },
   };
   let one: Instance | undefined;
   let two: Instance | undefined;

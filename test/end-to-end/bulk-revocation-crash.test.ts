@@ -79,7 +79,7 @@ interface Event {
 }
 
 async function migrated(home: string): Promise<string> {
-  const dsn = await server.createDatabase();
+  const dsn = await server.createMigratedDatabase();
   writeConfig(home, { database: { driver: "postgres", dsn } });
   expect((await runCli(home, ["migrate"])).code).toBe(0);
   return dsn;

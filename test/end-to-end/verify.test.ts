@@ -222,7 +222,7 @@ describe("on PostgreSQL with keys in a token", () => {
 
   test("an honest instance is proven beside its server, an edited one is not", async () => {
     const hsmToken = await createHsmToken();
-    const dsn = await server.createDatabase();
+    const dsn = await server.createMigratedDatabase();
     const config = { ...hsmToken.config, ...livedConfig, database: { driver: "postgres", dsn } };
     const home = newHome();
     writeConfig(home, config);

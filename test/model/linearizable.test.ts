@@ -73,7 +73,7 @@ interface World {
 /** Two servers over one database; software keys lie in the data directory of the first. */
 async function onePostgres(): Promise<readonly Instance[]> {
   const home = newHome();
-  const database = { driver: "postgres", dsn: await server.createDatabase() };
+  const database = { driver: "postgres", dsn: await server.createMigratedDatabase() };
   writeConfig(home, { database });
   expect((await runCli(home, ["migrate"])).code).toBe(0);
   const one = await Instance.start({ home, config: { database } });

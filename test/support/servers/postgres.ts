@@ -2,7 +2,7 @@
  * A real PostgreSQL server of the test's own: fresh cluster, fsync on, reachable on 127.0.0.1 only.
  */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -13,6 +13,8 @@ import { freePort } from "./free-port.ts";
 export interface PostgresServer {
   /** Makes an empty database and gives its address. */
   createDatabase(): Promise<string>;
+  /** Creates a database with today's schema and no rows, and returns its address. */
+  createMigratedDatabase(): Promise<string>;
   /** Runs statements in one of the databases. */
   query(dsn: string, text: string): Promise<unknown[]>;
   /** SIGKILL to the server and its children, then a start from what is on disk. */
@@ -24,30 +26,81 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server; throws when PostgreSQL is not installed (Debian package `postgresql`). */
+/** Starts a server; throws if PostgreSQL is not installed (Debian package `postgresql`). */
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), "pkid-postgres-"));
-  const cluster = join(folder, "cluster");
   const asServer = serverIdentity(folder);
+  const cluster = join(folder, "cluster");
+  const shared = process.env.PKID_TEST_SHARED;
+  if (shared === undefined) initializeCluster(cluster, asServer);
+  else run(["cp", "-a", await prepareCluster(shared), cluster]);
+  return serveCluster(folder, asServer);
+}
+
+/**
+ * Returns the cluster that the servers of a test run copy: with a migrated database in it, created
+ * by the first process that needs it.
+ */
+async function prepareCluster(shared: string): Promise<string> {
+  const prepared = join(shared, "postgres");
+  if (existsSync(prepared)) return join(prepared, "cluster");
+  const folder = mkdtempSync(join(shared, "postgres-"));
+  const asServer = serverIdentity(folder);
+  initializeCluster(join(folder, "cluster"), asServer);
+  const server = await serveCluster(folder, asServer, false);
+  await server.createMigratedDatabase();
+  await server.stop();
+  try {
+    renameSync(folder, prepared);
+  } catch {
+    // Another process was faster; its cluster is the same.
+    rmSync(folder, { recursive: true, force: true });
+  }
+  return join(prepared, "cluster");
+}
+
+const initializeCluster = (cluster: string, asServer: readonly string[]): void =>
   run([...asServer, program("initdb"), "-D", cluster, "-U", "pkid", "-A", "trust", "-E", "UTF8"]);
+
+/** Starts a server on the cluster in the folder; `stop` removes the folder if `isOwned`. */
+async function serveCluster(
+  folder: string,
+  asServer: readonly string[],
+  isOwned = true,
+): Promise<PostgresServer> {
   const port = await freePort();
-  const start = () => startServer(asServer, cluster, folder, port);
+  const start = () => startServer(asServer, join(folder, "cluster"), folder, port);
   let server = start();
   const onExit = () => server.kill("SIGKILL");
   process.on("exit", onExit);
   const address = (database: string) => `postgres://pkid@127.0.0.1:${port}/${database}`;
   await answering(address("postgres"));
-  let databases = 0;
   const query = async (dsn: string, text: string): Promise<unknown[]> => {
     await using connection = new SQL({ url: dsn, max: 1 });
     return await connection.unsafe(text);
   };
+  let databases = 0;
+  const createDatabase = async (template = "template1") => {
+    const name = `pkid_${++databases}`;
+    await query(address("postgres"), `create database ${name} template ${template}`);
+    return address(name);
+  };
+  let template: Promise<void> | undefined;
+  const createTemplate = async () => {
+    const [existing] = await query(
+      address("postgres"),
+      "select 1 from pg_database where datname = 'migrated'",
+    );
+    if (existing !== undefined) return;
+    await query(address("postgres"), "create database migrated");
+    await migrate(address("migrated"));
+  };
   return {
     query,
-    createDatabase: async () => {
-      const name = `pkid_${++databases}`;
-      await query(address("postgres"), `create database ${name}`);
-      return address(name);
+    createDatabase,
+    createMigratedDatabase: async () => {
+      await (template ??= createTemplate());
+      return createDatabase("migrated");
     },
     crash: async () => {
       // Immediate shutdown: no checkpoint, no goodbye; the next start recovers from the write-ahead
@@ -63,9 +116,25 @@ export async function startPostgres(): Promise<PostgresServer> {
       process.off("exit", onExit);
       server.kill("SIGINT");
       await server.exited;
-      rmSync(folder, { recursive: true, force: true });
+      if (isOwned) rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Brings an empty database to today's schema. */
+async function migrate(dsn: string): Promise<void> {
+  const { openStore } = await import("#adapters/db/open.ts");
+  const { systemClock, systemRandom } = await import("#adapters/system.ts");
+  const limits = {
+    max_open_conns: 2,
+    conn_max_lifetime_seconds: 1800,
+    conn_max_idle_time_seconds: 300,
+  };
+  const store = await openStore(
+    { driver: "postgres", dsn, migrate: true, ...limits },
+    { clock: systemClock, random: systemRandom },
+  );
+  await store.close();
 }
 
 function startServer(asServer: readonly string[], cluster: string, folder: string, port: number) {

@@ -60,9 +60,9 @@ export const connectionOn = (
   share = new TurnShare(() => performance.now()),
 ): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
 
-/** A database on the server; migrated when it is opened. */
+/** Creates a database on the server, with today's schema and no rows. */
 export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {
-  const target = await server.createDatabase();
+  const target = await server.createMigratedDatabase();
   const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
   return {
     target,
