@@ -28,6 +28,7 @@ try {
   for (const view of [...views(shown), ...further(shown)]) await pictures(view);
 } finally {
   await shown.world.stop();
+  await shown.world.browser.close();
 }
 console.log(folder);
 

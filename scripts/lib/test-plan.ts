@@ -64,7 +64,9 @@ export function planned(files: readonly string[]): Plan {
   );
   const groups = [
     ...alone.map((file) => [file]),
-    ...[...shared.values()].flatMap((group) => inGroups(group, togetherMax)),
+    ...[...shared].flatMap(([folder, group]) =>
+      inGroups(group, folder === "test/console" ? consoleTogetherMax : togetherMax),
+    ),
   ];
   const waits = ([first = ""]: readonly string[]) =>
     waitingPlaces.findIndex((place) => first.startsWith(place));
@@ -295,9 +297,11 @@ export const waitingPlaces: readonly string[] = [
 ];
 
 /** Folders of files that start servers or browsers, in the order in which they start. */
-const separateFolders = ["test/end-to-end/", "test/security/", "test/console/"] as const;
+const separateFolders = ["test/end-to-end/", "test/security/"] as const;
 /** Files that share a process. */
 const togetherMax = 40;
+/** Files of the console that share a process and its browser: so few that several run at a time. */
+const consoleTogetherMax = 8;
 /** Characters of the error that is printed next to the name of a failed test. */
 const whyMax = 400;
 /** Logs, and lines of each, that are printed when a test failed. */

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   keepPicture,
   rootPassword,
 } from "#test/support/instances/console-world.ts";
@@ -69,12 +69,12 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     await row.getByRole("cell", { name: "1 valid" }).waitFor();
     await row.getByRole("cell", { name: "1 revoked for good, reason superseded" }).waitFor();
     expect(await fact(page, "Why").textContent()).toBe("reason superseded");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "approvals-difference");
     const dialog = page.getByRole("dialog");
     await page.goto(`${world.origin}/console/approvals/${id}?dialog=approve`);
     await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const approve = dialog.getByRole("button", { name: /^Approve/ });
     expect(await approve.isDisabled()).toBe(true);
     await dialog.getByText("You made it: somebody else must approve.").waitFor();
@@ -167,7 +167,7 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     await page.getByRole("button", { name: "Try again" }).click();
     await page.getByRole("rowheader", { name: "first-key" }).waitFor();
     await page.getByRole("cell", { name: "1 valid" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await decide(id, "reject");
     expect(complaints).toEqual([]);
     await close();
@@ -186,7 +186,7 @@ describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
     const two = sideBar(page).getByRole("link", { name: "Approvals 2 pending", exact: true });
     await two.waitFor();
     await page.getByRole("link", { name: "2 wait for your approval." }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const maker = await world.root("/console/");
     await maker.page.getByText(/^Needs you$/).waitFor();
     await maker.quiet();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
   rootPassword,
@@ -49,7 +49,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await panel.getByText("0 of 1 approvals").waitFor();
     await panel.getByText("ecdsa-p256", { exact: true }).waitFor();
     await expectTree(page, "approvals-request", "aside");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "approvals");
     const copy = panel.getByRole("button", { name: "copy fingerprint" });
     expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /);
@@ -59,7 +59,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await page.getByLabel("Comment").fill("as agreed");
     // Nobody has passkeys here.
     expect(await page.getByText("with your passkey").count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("button", { name: "Approve and execute" }).click();
     await panel.getByText("as agreed").waitFor();
     await panel.getByText("What it answered").waitFor();
@@ -100,7 +100,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     });
     await page.getByRole("link", { name: /narrow-root/ }).click();
     await page.getByRole("complementary").getByText(hack).first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Reject" }).click();
     await page.getByLabel("Comment").fill(hack);
     await page.getByRole("button", { name: "Reject the request" }).click();
@@ -123,7 +123,7 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await rows.filter({ hasText: "Example One" }).waitFor({ state: "detached" });
     expect(await rows.count()).toBe(1);
     await page.getByText("not needed").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "All", exact: true }).click();
     await rows.filter({ hasText: "Example One" }).getByRole("link").click();
     await page.getByRole("link", { name: "Approve", exact: true }).click();

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 
 let world: ConsoleWorld;
 /** Of the local administrator, who is another person than root and reads requests. */
@@ -52,7 +52,7 @@ describe.skipIf(chromiumPath === undefined)("the secret of an approved API token
     expect(await show(page).count()).toBe(0);
     await approve(id);
     await page.getByRole("status").filter({ hasText: "Its secret waits for you" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await show(page).click();
     await expectWorks(page);
     await page.getByRole("button", { name: "I have kept it" }).click();
@@ -71,7 +71,7 @@ describe.skipIf(chromiumPath === undefined)("the secret of an approved API token
     await approve(id);
     const lead = page.getByRole("link", { name: "Fetch the secret of found again" });
     await lead.waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.goto(`${world.origin}/console/approvals?mine=true`);
     await page
       .getByRole("row", { name: /found again.*its secret waits for you/ })
@@ -117,7 +117,7 @@ describe.skipIf(chromiumPath === undefined)("the secret of an approved API token
     const { page, complaints, close } = await world.bearer(other, `/console/approvals/${id}`);
     await page.getByText("shown to nobody else").waitFor();
     expect(await show(page).count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await Promise.all([maker.close(), close()]);
   }, 60_000);

@@ -7,7 +7,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -72,17 +72,17 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await page.goto(`${world.origin}/console/authorities?dialog=request`);
     await dialog(page).getByText("The key is made here and stays here.").waitFor();
     await expectTree(page, "authorities-request", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.keyboard.press("Escape");
     await dialog(page).waitFor({ state: "detached" });
     const csr = await requested(page, "guest");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("link", { name: "Open guest" }).click();
     await page.getByRole("link", { name: "Bring in the certificate" }).click();
     await dialog(page).getByText("What will be checked").waitFor();
     await expectTree(page, "authorities-import", "dialog");
     await dialog(page).getByLabel("Certificate", { exact: true }).fill(outside.read("cacert.pem"));
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const take = dialog(page).getByRole("button", { name: "Take the certificate" });
     await take.click();
     const checks = dialog(page).getByRole("region", { name: "Checks" });
@@ -95,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     expect(await dialog(page).getByLabel("Certificate", { exact: true }).inputValue()).toBe(
       outside.read("cacert.pem"),
     );
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "authorities-import");
     await certified(csr, subCa);
     await outside.openssl(["x509", "-in", "sub.pem", "-outform", "DER", "-out", "sub.der"]);
@@ -106,7 +106,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await take.click();
     await dialog(page).getByText("Every check is passed").waitFor();
     await dialog(page).getByText("Its path length is not the one").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("link", { name: "Open guest" }).click();
     await page.getByText("below an external root").waitFor();
     await page.getByRole("link", { name: "Replace the certificate" }).click();
@@ -128,11 +128,11 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     const send = dialog(page).getByRole("button", { name: "Cross-sign it" });
     await send.click();
     await marked(page, dialog(page).getByLabel("Subject"));
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByLabel("Subject").selectOption({ label: localSubject });
     await send.click();
     await dialog(page).getByText("voucher vouches for CN=Example newcomer").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("link", { name: "See the cross certificates" }).click();
     await page.getByRole("link", { name: "Cross-sign another CA" }).click();
     await dialog(page).getByRole("link", { name: "A certificate" }).click();
@@ -163,7 +163,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await dialog(page).getByRole("link", { name: "See the cross certificates" }).click();
     await page.getByText("1–3 of 3").waitFor();
     await expectTree(page, "authorities-cross");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const saved = page.waitForEvent("download");
     await page.getByRole("button", { name: "Download" }).first().click();
     expect((await saved).suggestedFilename()).toBe("voucher-cross-chain.pem");

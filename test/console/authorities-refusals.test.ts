@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
 } from "#test/support/instances/console-world.ts";
 import { reasonOf } from "#test/support/instances/reasons.ts";
@@ -57,7 +57,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const create = page.getByRole("button", { name: "Create a root" });
     expect(await create.isDisabled()).toBe(true);
     await page.getByText("Needs ca:manage", { exact: false }).first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "strict-issuing" }).click();
     await page.getByRole("heading", { name: "strict-issuing" }).waitFor();
     await page.getByRole("link", { name: "Rollover" }).click();
@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await page.getByText("strict", { exact: true }).waitFor();
     await page.getByText("Needs ca:manage on this CA.").first().waitFor();
     await expectTree(page, "authorities-auditor");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(await page.getByRole("button", { name: "Rotate the key" }).isDisabled()).toBe(true);
     await close();
     const address = `/console/authorities/${issuing.id}?dialog=intermediate`;
@@ -89,7 +89,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByRole("alert").getByText("already_exists").waitFor();
     expect(await invalid(dialog(page).getByLabel("Label"))).toBe("true");
     expect(await dialog(page).getByLabel("Common name").inputValue()).toBe("Second");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.goto(`${world.origin}/console/authorities/${issuing.id}?dialog=intermediate`);
     await dialog(page).getByLabel("Label").fill("too-deep");
     await dialog(page).getByLabel("Common name").fill("Too deep");
@@ -131,7 +131,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByText("Type a label.").waitFor();
     expect(await reasonOf(name)).toBe("Type a common name.");
     expect(await label.evaluate((field) => field === document.activeElement)).toBe(true);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await label.pressSequentially("told");
     await label.press("Enter");
     await dialog(page).getByText("Type a label.").waitFor({ state: "detached" });
@@ -153,7 +153,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByText("must approve it.").waitFor();
     const send = dialog(page).getByRole("button", { name: "Give strict-issuing a new key" });
     expect(await send.isDisabled()).toBe(true);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("link", { name: "Open the request" }).click();
     await page.waitForURL(/\/console\/approvals\/apr_/);
     expect(complaints).toEqual([]);
@@ -183,7 +183,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
   test("an address that names no authority says so", async () => {
     const { page, complaints, close } = await world.root("/console/authorities/nobody");
     await page.getByRole("alert").getByText("not_found").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

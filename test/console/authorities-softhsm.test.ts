@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { newHome } from "#test/support/instances/instance.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 
@@ -50,7 +50,7 @@ describe.skipIf(!usable)("authorities with keys in a token", () => {
     await created(page, "held-root");
     await page.getByText("ecdsa-p384 · HSM").waitFor();
     await page.getByText("pkcs11:object=").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Issue a CA below it" }).click();
     await dialog(page).getByLabel("Label").fill("held-issuing");
     await dialog(page).getByLabel("Common name").fill("Held Issuing");

@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -50,7 +50,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     const { page, complaints, close } = await world.root("/console/authorities");
     await page.getByText("There is no authority yet").waitFor();
     await expectTree(page, "authorities-empty");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Create a root" }).first().click();
     await dialog(page).waitFor();
     await page.reload();
@@ -64,7 +64,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     expect(await preview.textContent()).toContain("CN=Example Root,O=Example");
     expect(await preview.textContent()).toContain("2.23.140.1.2.1");
     await expectTree(page, "authorities-root", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "authorities-root");
     await dialog(page).getByRole("button", { name: "Create the root" }).click();
     await dialog(page).getByRole("link", { name: "Open example-root" }).click();
@@ -76,7 +76,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await dialog(page).getByLabel("Permitted: DNS domains").fill("example.test");
     await dialog(page).getByText("only dns example.test").waitFor();
     await dialog(page).getByText("a CA, 1 below it at most").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Issue the CA" }).click();
     await dialog(page).getByRole("link", { name: "Open example-issuing" }).click();
     await page.getByRole("heading", { name: "example-issuing" }).waitFor();
@@ -85,13 +85,13 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     const issued = page.getByRole("region", { name: "Issued" });
     await issued.getByRole("link", { name: "0", exact: true }).nth(3).waitFor();
     await expectTree(page, "authorities-facts");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await tab(page, "Certificate").click();
     await page.getByText("example.test", { exact: true }).waitFor();
     await page.getByText("Certificate, SHA-256", { exact: true }).waitFor();
     await page.getByRole("list").getByRole("link", { name: "example-root" }).waitFor();
     await expectTree(page, "authorities-certificate");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -115,7 +115,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
         document.documentElement.scrollWidth,
       ]);
       expect(drawn).toEqual([1, 360]);
-      await expectAccessible(page);
+      await expectStateAccessible(page);
       await keepPicture(page, `authorities-rollover-narrow-${theme}`);
       await page.setViewportSize({ width: 1280, height: 800 });
       const [first, second] = await Promise.all(
@@ -144,7 +144,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await dialog(page).getByRole("cell", { name: "1 certificate", exact: true }).waitFor();
     await dialog(page).getByText("rolling-root", { exact: true }).waitFor();
     await expectTree(page, "authorities-rotate", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "authorities-rotate");
     // What cannot be undone is not sent by a key.
     await dialog(page).getByLabel("Label of the new one").press("Enter");
@@ -153,14 +153,14 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     );
     await dialog(page).getByRole("button", { name: "Give rolling a new key" }).click();
     await dialog(page).getByText("rolling is superseded.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Close" }).click();
     await page.getByRole("cell", { name: "rolling-r2" }).waitFor();
     await page.getByText("once they have expired").waitFor();
     await page.getByRole("cell", { name: "0 certificates" }).waitFor();
     await page.getByText("rolling-root", { exact: true }).waitFor();
     await expectTree(page, "authorities-rollover");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Retire rolling" }).click();
     await dialog(page).getByText("would lose the path").waitFor();
     const retire = dialog(page).getByRole("button", { name: "Retire rolling" });
@@ -170,7 +170,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     expect(await retire.isDisabled()).toBe(true);
     await dialog(page).getByLabel("Type rolling to confirm").fill("rolling");
     await expectTree(page, "authorities-retire", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByLabel("Type rolling to confirm").press("Enter");
     await retire.click();
     await dialog(page).getByText("Its certificate is revoked").waitFor();
@@ -200,7 +200,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
       files.push((await saved).suggestedFilename());
     }
     expect(files).toEqual(["listed.crl", "listed-delta.crl", "listed-1.crl"]);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await tab(page, "Certificate").click();
     for (const [name, file] of Object.entries(documents)) {
       const saved = page.waitForEvent("download");
@@ -222,7 +222,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     expect(await both.isDisabled()).toBe(true);
     await dialog(page).getByLabel("Type mistaken to confirm").fill("mistaken");
     await expectTree(page, "authorities-delete", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await both.click();
     await page.getByRole("heading", { name: "Authorities" }).waitFor();
     expect((await world.instance.fetch(`/api/ca/${id}/certificate`)).status).toBe(404);
@@ -248,7 +248,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
       .waitFor();
     await rowOf("tall-branch").getByRole("cell", { name: "1", exact: true }).waitFor();
     await expectTree(page, "authorities-tree");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "authorities-tree");
     await page.getByLabel("Add a filter").selectOption("status");
     await page.getByLabel("State", { exact: true }).selectOption("retired");
@@ -276,7 +276,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
       expect([name, await page.evaluate(overflow)]).toEqual([name, false]);
     }
     await keepPicture(page, "authorities-narrow");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { exportedBy, issueFor, type MadeCa, makeCaAt } from "#test/support/instances/listed-cas.ts";
@@ -59,7 +59,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
       .waitFor();
     await dialog(page).getByText("1 of 1 rows read in 3 of 3 CAs").waitFor();
     await dialog(page).getByRole("alert").getByText("forbidden").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "beyond-export");
     expect(complaints).toEqual([]);
     await close();
@@ -72,7 +72,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
     await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
     await dialog(page).getByRole("alert").getByText("It broke.").waitFor();
     await dialog(page).getByText("in 2 of 3 CAs; nothing has been saved.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -100,7 +100,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
     await dialog(page)
       .getByText("pkid cert list --ca issuing --status good --q one.example --csv --all")
       .waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
     await page.getByText("0 found in 2 of 3 CAs; the others could not be listed.").waitFor();
     await page.getByRole("alert").getByText("It broke.").waitFor();
     expect(await page.getByText("No certificate here fits.").count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -123,7 +123,7 @@ describe.skipIf(chromiumPath === undefined)("a part of many CAs in a browser", (
     await page.goto(`${world.origin}/console/authorities`);
     await row(page, "root").getByText("· other page").waitFor();
     expect(await page.getByText("its issuer is not in this list").count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.route(`**/api/ca/${root.id}`, (route) =>
       route.fulfill({ status: 404, json: { error: "No such thing.", code: "not_found" } }),
     );

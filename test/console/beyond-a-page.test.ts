@@ -8,7 +8,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { exportedBy, issueFor, type MadeCa, makeCaAt } from "#test/support/instances/listed-cas.ts";
@@ -76,7 +76,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await page.getByText("1 found; they are in the choice.").waitFor();
     await choice.selectOption(old.id);
     await row(page, "deep.example.test").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "beyond-filter");
     await page.goto(`${world.origin}/console/certificates?ca=old-issuing`);
     await row(page, "deep.example.test").waitFor();
@@ -104,7 +104,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     const all = casCount.toLocaleString("en");
     const said = `2 of 2 rows read in ${all} of ${all} CAs; the file has been saved.`;
     await dialog(page).getByText(said).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 120_000);
@@ -114,7 +114,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     const all = casCount.toLocaleString("en");
     await page.getByText(`0 found in 200 of ${all} CAs, the newest.`).waitFor();
     expect(await page.getByText("No certificate here fits.").count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "beyond-search");
     // Held, so that it can be stopped.
     const held = Promise.withResolvers<void>();
@@ -202,7 +202,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await dialog(page).getByLabel("Find a CA").fill("old-root");
     await subject.locator("option", { hasText: "old-root (active" }).waitFor({ state: "attached" });
     await subject.selectOption(root.id);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Cross-sign it" }).click();
     await dialog(page).getByText("voucher vouches for CN=Example old-root").waitFor();
     expect(complaints).toEqual([]);

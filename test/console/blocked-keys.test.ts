@@ -6,7 +6,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -38,7 +38,7 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     const { page, complaints, close } = await world.root(path);
     await page.getByText("No key is blocked.").waitFor();
     await expectTree(page, "operations-blocked-none");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Block a key" }).first().click();
     const dialog = page.getByRole("dialog", { name: "Block a key" });
     const button = dialog.getByRole("button", { name: "Block the key" });
@@ -46,11 +46,11 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await expectTree(page, "operations-blocked-dialog", "dialog");
     await dialog.getByLabel("Key", { exact: true }).fill(csr);
     await dialog.getByLabel("Why").fill("Found in a repository");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await button.click();
     const done = page.getByRole("dialog", { name: "The key is blocked" });
     await done.getByText("One certificate with it is not revoked.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await done.getByRole("button", { name: "Close" }).last().click();
     const row = page.getByRole("link", { name: /^SHA256:/ });
     await row.waitFor();
@@ -62,7 +62,7 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await panel.getByText("Found in a repository").waitFor();
     await row.waitFor();
     await expectTree(page, "operations-blocked");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "operations-blocked");
     await panel.getByRole("link", { name: "Certificates with this key" }).click();
     await page.getByRole("link", { name: "leaked.example.com" }).waitFor();
@@ -99,7 +99,7 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await row.getByRole("link").click();
     await page.getByRole("link", { name: "Unblock" }).click();
     const confirm = page.getByRole("dialog", { name: "Unblock this key" });
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "operations-blocked-unblock", "dialog");
     await confirm.getByRole("button", { name: "Unblock the key" }).click();
     await page.getByText("no longer, on the list").waitFor();

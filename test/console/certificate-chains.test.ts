@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { drawnPassphrase, savedBy } from "#test/support/instances/issue-page.ts";
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { openssl } from "#test/support/instances/relying-party.ts";
@@ -122,7 +122,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     const top = panel(page).getByRole("listitem").last();
     await top.getByText("CN=External Root").waitFor();
     expect(await top.textContent()).toContain("outside this instance · root");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const names = ["guest.example.test", "Example guest"];
     await expectChain(page, outside.read("cacert.pem"), names);
     expect(complaints).toEqual([]);
@@ -173,7 +173,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     await panel(page).getByText("Whatever is above it could not be had.").waitFor();
     await panel(page).getByRole("alert").getByText("req-of-this").waitFor();
     expect(await chainButton(page).isDisabled()).toBe(true);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.goto(`${world.origin}/console/issue/result/${ca_id}/${serial}`);
     await page.getByText("so no chain is given").waitFor();
     await page.getByRole("alert").getByText("It broke.").waitFor();
@@ -203,7 +203,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
       "BEGIN CERTIFICATE",
       "BEGIN PRIVATE KEY",
     ]);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const notice = page.getByText("What is shown may be out of date");
     await notice.waitFor();
     await page.unroute(above);

@@ -10,7 +10,7 @@ import { certify, makeKey, rootFields } from "#test/support/encodings/x509.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -95,13 +95,13 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await panel(page).getByRole("link", { name: "Fields" }).click();
     await panel(page).getByText("Certificate, SHA-256", { exact: true }).waitFor();
     await expectTree(page, "certificates-fields", "aside");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await panel(page).getByRole("link", { name: "Revoke" }).click();
     await dialog(page).waitFor();
     await page.reload();
     await dialog(page).getByText("This cannot be undone.").waitFor();
     await expectTree(page, "certificates-revoke", "dialog");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "certificates-revoke");
     await dialog(page).getByLabel("Reason").selectOption("keyCompromise");
     // A key alone revokes nothing.
@@ -125,11 +125,11 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     const at = `/console/certificates/${ca}/${serial}`;
     const { page, complaints, quiet, close } = await world.root(at);
     await panel(page).getByRole("link", { name: "Suspend" }).click();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Suspend mail.example.test" }).click();
     await panel(page).getByText("It is suspended.").waitFor();
     await panel(page).getByRole("link", { name: "Release" }).click();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Release mail.example.test" }).click();
     await panel(page).getByRole("link", { name: "Renew" }).click();
     // The class is guarded, but nothing of this profile waits for anybody.
@@ -165,7 +165,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByLabel("Request with a new key").fill(other);
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     await dialog(page).getByText("identity_mismatch").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
     await dialog(page).getByLabel("Request with a new key").fill("no request");
     const withheld = dialog(page).getByRole("button", { name: "Renew" });
@@ -200,7 +200,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     expect(await panel(page).getByText("Needs issue on this CA.").count()).toBe(3);
     await panel(page).getByRole("link", { name: "Events" }).click();
     await panel(page).getByText("Needs audit:read on this CA.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "certificates-lesser");
     await panel(page).getByRole("link", { name: "Overview" }).click();
     await panel(page).getByRole("link", { name: "certificates of this key" }).click();
@@ -224,7 +224,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await found.waitFor();
     await page.getByText("1 found in 2 CAs.").waitFor();
     await expectTree(page, "certificates-everywhere");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "certificates-everywhere");
     await found.click();
     const shown = await panel(page).getByTitle("Copy serial").textContent();
@@ -237,7 +237,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
     expect(readFileSync(await (await saving).path(), "utf8")).toContain("drop.example.test");
     await dialog(page).getByText("1 of 1 rows read").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog(page).getByRole("button", { name: "Close" }).first().click();
     await box.fill(`0x${BigInt(serial).toString(16).padStart(32, "0").slice(0, 8)}`);
     await box.press("Enter");
@@ -274,7 +274,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await page.getByText("--requested-by local:root").waitFor();
     await page.goto(`${world.origin}/console/certificates?ca=${ca}&requested_by=nobody`);
     await page.getByText("fits these filters").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   });
@@ -297,7 +297,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await row(page, "digest.example.test").waitFor();
     await page.getByText("1 found in 2 CAs.").waitFor();
     await page.getByText("pkid cert list --help").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     // Of a key that digest is of no certificate.
     const spki = x509.publicKey.export({ type: "spki", format: "der" });
     await box.fill(createHash("sha256").update(spki).digest("hex"));
@@ -365,7 +365,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
       .getByText(/^_25\._tcp/)
       .first()
       .waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "certificates-dns");
     await panel(page).getByRole("link", { name: "Transparency" }).click();
     await panel(page).getByText("No log was asked").waitFor();
@@ -400,7 +400,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await page.getByRole("link", { name: "Remove Status" }).click();
     await page.getByText("1–50 of 60").waitFor();
     await page.getByRole("link", { name: "Export CSV" }).click();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const saving = page.waitForEvent("download");
     await dialog(page).getByRole("button", { name: "Save as CSV" }).click();
     const lines = readFileSync(await (await saving).path(), "utf8")

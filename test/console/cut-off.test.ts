@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 
 let world: ConsoleWorld;
 
@@ -28,12 +28,12 @@ describe.skipIf(chromiumPath === undefined)("a browser that is cut off", () => {
     await state("connection lost");
     await go("Operations");
     await page.getByText("This page could not be loaded").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     // A page that is there already can be gone back to.
     await go("Events");
     await page.getByText("The server does not answer.").first().waitFor();
     await page.getByRole("button", { name: "Try again" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.context().setOffline(false);
     await state("live");
     await event.waitFor();

@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 
@@ -45,7 +45,7 @@ describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
     expect(await page.getByText(/waits? for your approval\./).count()).toBe(0);
     await bell(page, "0").click();
     await page.getByText("Nothing waits for your decision.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "approvals-nothing-to-decide");
     await page.getByRole("link", { name: "Show all requests" }).click();
     await page.getByRole("link", { name: /not-for-root/ }).click();
@@ -58,7 +58,7 @@ describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
       await page.getByLabel("Comment").fill("as agreed");
       await page.getByRole("dialog").getByText(others).waitFor();
       await page.getByRole("dialog").getByRole("button", { name, disabled: true }).waitFor();
-      await expectAccessible(page);
+      await expectStateAccessible(page);
       await page.goto(request);
     }
     await panel.getByText(others).first().waitFor();
@@ -92,7 +92,7 @@ describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
     await sideBar(page).getByRole("link", { name: "Approvals 105 pending", exact: true }).waitFor();
     await page.getByRole("link", { name: "105 wait for your approval." }).click();
     await page.getByText("1–50 of 105").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "approvals-inbox");
     for (const rows of ["51–100 of 105", "101–105 of 105"]) {
       await page.getByRole("button", { name: "Next" }).click();

@@ -6,7 +6,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import {
+  chromiumPath,
+  closeProfiles,
+  freshPage,
+  shareBrowser,
+} from "#test/support/instances/browser.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 import {
   type DirectoryServer,
@@ -34,11 +39,11 @@ beforeAll(async () => {
     role_mappings: [{ value: `cn=ops,ou=groups,${suffix}`, roles: ["admin"] }],
   };
   instance = await Instance.start({ config: { root_user: { password }, auth: { ldap } } });
-  browser = await openBrowser();
+  browser = await shareBrowser();
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
+  if (browser !== undefined) await closeProfiles(browser);
   await instance?.dispose();
   await slapd?.stop();
 });

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -35,12 +35,12 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
   test("shows the manual, chapter by chapter, and finds words in it", async () => {
     const { page, complaints, close } = await world.root("/console/manual/chapters/backup");
     await page.getByRole("heading", { level: 1 }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "documentation-manual");
     await page.getByLabel("Search the manual").fill("drill");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "“drill” in the manual" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByLabel("Search the manual").fill("no such words anywhere");
     await page.keyboard.press("Enter");
     await page.getByText("The manual does not say that anywhere.").waitFor();
@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "GET it" }).click();
     await page.getByText('"is_root": true').waitFor();
     await expectTree(page, "documentation-operation", "article");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByLabel("Operations that contain").fill("tenants");
     await page.getByRole("link", { name: "POST /api/tenants", exact: true }).click();
     await page.getByText("may change it").waitFor();
@@ -63,7 +63,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByLabel("Body, JSON").fill('{"slug":');
     await page.getByRole("button", { name: "POST it" }).click();
     await page.getByText('"code": "malformed_json"').waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -82,7 +82,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "copy secret" }).click();
     const secret = String(await page.evaluate("navigator.clipboard.readText()"));
     expect(secret).toMatch(/^pki_pat_/);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "documentation-secret");
     const show = page.getByRole("button", { name: "Show what is secret" });
     await show.click();
@@ -107,7 +107,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await answer.getByText('"auditor"').waitFor();
     expect(await answer.textContent()).toContain('"secret":"••••••••••••"');
     expect(await page.content()).not.toContain(long.secret);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("button", { name: "Show what is secret" }).click();
     expect(await answer.textContent()).toContain(`"secret":"${long.secret}"`);
     expect(complaints).toEqual([]);
@@ -120,7 +120,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "GET it" }).click();
     // The very first event of the chain, long before the one that the stream begins with.
     await page.getByText(/^id: 1$/m).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("button", { name: "GET it" }).waitFor();
     await page.getByText(/^id: 1$/m).waitFor();
@@ -135,13 +135,13 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "GET it" }).click();
     await page.getByText("what is typed for last-event-id cannot stand in a header").waitFor();
     expect(await page.getByText("The server does not answer.").count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await header.fill("0");
     await page.evaluate(breakOff);
     await page.getByRole("button", { name: "GET it" }).click();
     await page.getByText("It broke off; this is what came until then.").waitFor();
     await page.getByText("data: first").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -177,7 +177,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.route("**/openapi.json", (route) => route.fulfill({ status: 503, json: failed }));
     await page.goto(`${world.origin}/console/manual/interface/no.such`);
     await page.getByText(failed.error).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.unroute("**/openapi.json");
     await page.getByRole("button", { name: "Ask again" }).click();
     await page.getByText("There is no operation “no.such”.").waitFor();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -34,7 +34,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     await page.getByText(`${base}/acme/directory`).first().waitFor();
     await page.getByRole("link", { name: "Caddy" }).click();
     await page.getByText(`acme_ca ${base}/acme/directory`).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "enrolment-directories");
     await keepPicture(page, "enrolment");
     expect(complaints).toEqual([]);
@@ -48,7 +48,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     await page.getByRole("button", { name: "Make the credential" }).click();
     // One without any name it may ask for is refused, and what was typed stays.
     await page.getByRole("alert").getByText("missing_field").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByLabel("DNS names below").fill("example.com, example.org");
     await page.getByRole("button", { name: "Make the credential" }).click();
     await page.getByText("Nobody can show it again").waitFor();
@@ -57,7 +57,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     const panel = page.getByRole("complementary");
     await panel.getByText("example.com, example.org").waitFor();
     expect(await page.content()).not.toContain(key.slice(0, 43));
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Revoke", exact: true }).click();
     await page.getByRole("button", { name: "Revoke web farm" }).click();
     await page.getByText("It is revoked.").waitFor();
@@ -79,10 +79,10 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
       await page.goto(`${world.origin}/console/enrolment/${part}/nobody`);
       await page.getByText(`There is no ${noun} with this id that you may see.`).waitFor();
     }
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Replacements" }).click();
     await page.getByText("Nothing is planned.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     const proved = (name: string) => panel.getByRole("listitem").filter({ hasText: name });
     await pager.getByText(`1–50 of ${count}`).waitFor();
     expect(await proved(".example.com").count()).toBe(50);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await pager.getByRole("button", { name: "Next" }).click();
     await pager.getByText(`51–60 of ${count}`).waitFor();
     await proved("n159.example.com").waitFor();

@@ -7,7 +7,7 @@ import { eventHash } from "#core/audit/chain.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -83,7 +83,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     const panel = page.getByRole("complementary");
     await panel.getByText("● valid").waitFor();
     expect(await panel.getByText("● linked").count()).toBe(2);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "events-event");
     await page.keyboard.press("Escape");
     await panel.waitFor({ state: "hidden" });
@@ -91,7 +91,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     await panel.waitFor();
     await page.getByRole("link", { name: "Verify now" }).click();
     await page.getByText(/events, no gap, no broken link/).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -130,7 +130,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     expect(await page.title()).toBe(`${title} · Events · pkid`);
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.title === "Events · pkid");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -138,7 +138,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
   test("are exported as a file that verifies elsewhere", async () => {
     const { page, complaints, close } = await world.root("/console/events?dialog=export");
     await page.getByRole("cell", { name: "ca.init_root" }).first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const saved = page.waitForEvent("download");
     await page.getByRole("dialog").getByRole("button", { name: "Export", exact: true }).click();
     const path = await (await saved).path();
@@ -154,7 +154,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     const { page, close } = await world.root(`${list}&action=ca.*&dialog=export`);
     const dialog = page.getByRole("dialog");
     await dialog.getByText("not only those that the filters of the list leave").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const asked = page.waitForRequest((request) => request.url().includes("/events/export"));
     await dialog.getByRole("button", { name: "Export", exact: true }).click();
     const { searchParams } = new URL((await asked).url());

@@ -3,7 +3,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import {
+  chromiumPath,
+  closeProfiles,
+  freshPage,
+  shareBrowser,
+} from "#test/support/instances/browser.ts";
 import { rootPassword, signIn } from "#test/support/instances/console-world.ts";
 import { Instance, newHome } from "#test/support/instances/instance.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
@@ -17,11 +22,11 @@ let browser: Browser;
 beforeAll(async () => {
   if (chromiumPath === undefined) return;
   config = { root_user: { password: rootPassword }, server: { port: await freePort() } };
-  [instance, browser] = await Promise.all([Instance.start({ home, config }), openBrowser()]);
+  [instance, browser] = await Promise.all([Instance.start({ home, config }), shareBrowser()]);
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
+  if (browser !== undefined) await closeProfiles(browser);
   await instance?.dispose();
 });
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 
@@ -65,7 +65,7 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await search.fill("beta");
     await search.press("Enter");
     await dialog(page).getByText("1 found; it is chosen.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await search.press("Enter");
     expect(await chosen(page.getByLabel("Where"))).toBe("beta");
     expect(await focused(search)).toBe(true);

@@ -8,7 +8,7 @@ import type { Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -62,7 +62,7 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
       );
     await page.getByText(/Line \d+, bad: <script>.example: The label <script>/).waitFor();
     const passphrase = await drawnPassphrase(page);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const list = await savedBy(visit, instance.home, () =>
       page.getByRole("button", { name: "Make the keys and save the list" }).click(),
     );
@@ -75,7 +75,7 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     await expectTree(page, "issue-many-checked", "section.card");
     await page.getByRole("button", { name: "Issue 3 certificates" }).click();
     await page.getByText("2 issued, 0 waiting for approval, 1 failed").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "issue-many-done", "section.card");
     await keepPicture(page, "issue-many-done");
     const report = await savedBy(visit, instance.home, () =>

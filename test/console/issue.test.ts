@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     expect(
       await page.getByRole("row", { name: "Key", exact: false }).last().textContent(),
     ).toContain("pass");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "issue-form");
     await keepPicture(page, "issue-form");
     await page.getByRole("button", { name: "Issue", exact: true }).click();
@@ -101,7 +101,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.reload();
     await page.getByRole("link", { name: "Apache" }).click();
     await page.getByText("SSLCertificateFile").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "issue-result");
     await keepPicture(page, "issue-result");
     const chain = await savedBy(visit, instance.home, () =>
@@ -128,7 +128,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     const said = page.getByRole("heading", { name: "What the gates said" }).locator("..");
     await said.waitFor();
     expect(await said.textContent()).toMatch(/Key○ fail .*(1024|2048)/);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByLabel("Valid for days").fill("4000");
     await page.getByLabel("Certification request").fill(await newCsr(instance.home, "b.example"));
     await page.getByRole("button", { name: "Issue", exact: true }).click();
@@ -156,7 +156,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByRole("link", { name: "Save the key first" }).click();
     const dialog = page.getByRole("dialog", { name: "Save the key" });
     await dialog.waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "issue-key", "dialog");
     const passphrase = await drawnPassphrase(page);
     const keyFile = await savedBy(visit, instance.home, () =>
@@ -168,7 +168,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByRole("heading", { name: "Waits for approval" }).waitFor();
     await page.getByText("0 of 1").waitFor();
     await page.getByText("You may close this tab.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "issue-parked");
     await keepPicture(page, "issue-parked");
     const id = new URL(page.url()).pathname.split("/").at(-1);
@@ -246,7 +246,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByText("ssl_certificate_key").waitFor();
     expect(await page.locator("main img, main script").count()).toBe(0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "issue-narrow");
     expect(visit.complaints).toEqual([]);
     await visit.close();

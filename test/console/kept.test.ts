@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   rootPassword,
 } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await names.fill("www.example.com");
     const notice = page.getByText("Not all that belongs here could be read.");
     await notice.waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.unroute(/\/api\/ca\?/);
     await page.getByRole("button", { name: "Try again" }).click();
     await notice.waitFor({ state: "detached" });

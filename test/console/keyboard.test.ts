@@ -6,7 +6,7 @@ import type { Locator, Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   rootPassword,
 } from "#test/support/instances/console-world.ts";
@@ -29,7 +29,7 @@ describe.skipIf(chromiumPath === undefined)("the console by the keyboard", () =>
     const { page, complaints, close } = await world.stranger("/console/");
     const { keyboard } = page;
     await page.getByLabel("User name").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "sign-in");
     await tabTo(page, page.getByLabel("User name"));
     await keyboard.type("root");
@@ -103,7 +103,7 @@ describe.skipIf(chromiumPath === undefined)("the console by the keyboard", () =>
     await keyboard.press("?");
     const help = page.getByRole("dialog", { name: "Keyboard" });
     await help.waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await expectTree(page, "keyboard-help", "dialog");
     await keyboard.press("Escape");
     await help.waitFor({ state: "hidden" });

@@ -5,8 +5,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
-import { expectAccessible } from "#test/support/instances/console-world.ts";
+import {
+  chromiumPath,
+  closeProfiles,
+  freshPage,
+  shareBrowser,
+} from "#test/support/instances/browser.ts";
+import { expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { Instance, newHome } from "#test/support/instances/instance.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import {
@@ -40,11 +45,11 @@ beforeAll(async () => {
       auth: { oidc },
     },
   });
-  browser = await openBrowser();
+  browser = await shareBrowser();
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
+  if (browser !== undefined) await closeProfiles(browser);
   await instance?.dispose();
   idp?.stop();
 });
@@ -122,7 +127,7 @@ describe.skipIf(chromiumPath === undefined)("a session of a provider that is los
     await beside(page, "bob");
     await dialog.getByText("lives on in this browser").waitFor();
     await page.emulateMedia({ reducedMotion: "reduce" });
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.context().clearCookies();
     await beside(page, "alice");
     await dialog.waitFor({ state: "detached" });

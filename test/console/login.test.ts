@@ -5,7 +5,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 
-import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import {
+  chromiumPath,
+  closeProfiles,
+  freshPage,
+  shareBrowser,
+} from "#test/support/instances/browser.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import {
   clientSecret,
@@ -43,11 +48,11 @@ beforeAll(async () => {
       },
     },
   });
-  browser = await openBrowser();
+  browser = await shareBrowser();
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
+  if (browser !== undefined) await closeProfiles(browser);
   await instance?.dispose();
   idp?.stop();
 });

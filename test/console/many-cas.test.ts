@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
@@ -69,7 +69,7 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     await page.getByRole("alert").getByTitle("Copy request id").waitFor();
     expect(await chosen(page)).toBe("Choose a CA…");
     expect(await issueButton(page).isDisabled()).toBe(true);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await choice(page).selectOption(ca);
     await page.getByLabel("Names").fill("typed.example.com ");
     await page.getByText("It would be issued.").waitFor();
@@ -119,7 +119,7 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     await page.goto(`${world.origin}/console/revoke`);
     await page.getByLabel("Find a CA").fill("example-iss");
     await page.getByText("1 found; they are in the choice.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await choice(page).selectOption(ca);
     await page.getByRole("button", { name: "Look what that is" }).waitFor();
     expect(await chosen(page)).toBe("example-issuing");

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
 
 let world: ConsoleWorld;
@@ -39,7 +39,7 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     expect(await focused(menu.getByRole("link", { name: "tenant-77" }))).toBe(true);
     await search.fill("OLDEST");
     await menu.getByRole("link", { name: "Oldest" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await search.press("Enter");
     await page.waitForURL("**/console/events?tenant=first-of-all");
     await menu.locator("summary").getByText("first-of-all").waitFor();
@@ -112,7 +112,7 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     await dialog.getByText("1 found; they are in the choice.").waitFor();
     await page.getByLabel("Where").selectOption({ label: "Oldest" });
     await search.fill("");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(await page.getByLabel("Where").locator("option:checked").textContent()).toBe("Oldest");
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByRole("button", { name: "I have kept it" }).click();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
   rootPassword,
@@ -29,14 +29,14 @@ describe.skipIf(chromiumPath === undefined)("the overview", () => {
   test("says what to do first where nothing is there, and what needs a person then", async () => {
     const { page, complaints, close } = await world.root("/console/");
     await page.getByText("There is no certificate authority yet.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await createChain(world.instance, "ecdsa-p256");
     await page.reload();
     await page.getByRole("heading", { name: "Needs you" }).waitFor();
     // The tests' password is one that everybody knows.
     await page.getByText(/Preflight config.default_secrets/).waitFor();
     await page.getByRole("heading", { name: "Inventory, by status" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "overview");
     const card = page.getByRole("region", { name: "Inventory, by status" });
     await card.getByRole("button", { name: "Table" }).click();
@@ -51,7 +51,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     const { page, complaints, close } = await world.root("/console/operations");
     await page.getByText(/\d+ failed, \d+ to look at/).waitFor();
     await page.getByRole("heading", { name: /config.default_secrets/ }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "operations-preflight");
     const again = page.waitForResponse((answer) => answer.url().endsWith("/api/preflight"));
     await page.getByRole("button", { name: "Check again" }).click();
@@ -67,14 +67,14 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/^\d+ values? (and|or) keys?$/).waitFor();
     await dialog.getByText("1, then 2").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await dialog.getByRole("button", { name: "Rotate the KEK sealing" }).click();
     await dialog.waitFor({ state: "hidden" });
     await page.getByText("retired").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Sign ledger" }).first().click();
     await page.getByRole("cell", { name: "ca certificate" }).first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const saved = page.waitForEvent("download");
     await page.getByRole("button", { name: "With what was signed" }).click();
     const file = readFileSync(await (await saved).path(), "utf8");
@@ -86,7 +86,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await row.getByRole("time").first().waitFor();
     await page.getByRole("columnheader", { name: "OCSP responder ends" }).waitFor();
     await page.getByText("OCSP answers are signed when they are asked for.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Backup" }).click();
     await page.getByText("No backup was ever made.").waitFor();
     await expectTree(page, "operations-backup");
@@ -94,7 +94,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await page.getByRole("cell", { name: "crl.renew" }).waitFor();
     // Nobody asks for it: no event tells of a job.
     await page.waitForResponse((answer) => answer.url().endsWith("/api/jobs"));
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -113,7 +113,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     const button = page.getByRole("button", { name: "With what was signed" });
     await button.click();
     await page.getByText("Too much to do.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await again.click();
     await page.getByText("There is none.").waitFor();
     expect(await again.count()).toBe(0);
@@ -144,7 +144,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     expect(await page.content()).not.toContain(rootPassword);
     await page.getByLabel("defaults too").check();
     await page.getByRole("cell", { name: "crl.shards" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -6,7 +6,7 @@ import type { Answers } from "#api/answers.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
@@ -57,14 +57,14 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await page.getByRole("link", { name: /^The OCSP responder of .* ends in/ }).waitFor();
     const clock = page.getByRole("link", { name: /^The clock .* nothing is issued until/ });
     await clock.waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "overview-needs");
     await clock.click();
     const told = page.getByRole("region", { name: "Clock" });
     await told.getByText(/nothing is issued until it has passed/).waitFor();
     expect(await told.getByRole("button", { name: "Confirm the time" }).isDisabled()).toBe(true);
     await told.getByText("pkid monitor clock-accept").first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -99,7 +99,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     expect(new URL(page.url()).searchParams.get("view")).toBe("table");
     await page.reload();
     await card.getByRole("cell", { name: "revoked" }).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "overview-tables");
     await page.goBack();
     await card.getByRole("figure").waitFor();
@@ -212,7 +212,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
       await card(name).getByText(failed.error).waitFor();
       await card(name).getByRole("button", { name: "Try again" }).waitFor();
     }
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "overview-refused");
     await page.unroute(figures);
     for (const name of plotsRefused) {
@@ -245,7 +245,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await page.getByText("pkid ca init-root").first().waitFor();
     await quiet();
     expect(await page.getByRole("region", { name: "Inventory, by status" }).count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

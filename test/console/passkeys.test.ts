@@ -7,7 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 
 import { type Authenticator, plugAuthenticator } from "#test/support/instances/authenticator.ts";
-import { chromiumPath, freshPage, openBrowser } from "#test/support/instances/browser.ts";
+import {
+  chromiumPath,
+  closeProfiles,
+  freshPage,
+  shareBrowser,
+} from "#test/support/instances/browser.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 
@@ -32,11 +37,11 @@ beforeAll(async () => {
       auth: { webauthn },
     },
   });
-  browser = await openBrowser();
+  browser = await shareBrowser();
 }, 60_000);
 
 afterAll(async () => {
-  await browser?.close();
+  if (browser !== undefined) await closeProfiles(browser);
   await instance?.dispose();
 });
 

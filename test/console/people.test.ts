@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -42,7 +42,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.evaluate(() => document.documentElement.setAttribute("data-density", "dense"));
     expect(await height()).toBe(28);
     await page.getByText("pkid sessions list").first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "people-sessions");
     expect(complaints).toEqual([]);
     await close();
@@ -54,7 +54,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await expectTree(page, "people-tokens-empty");
     await page.getByRole("link", { name: "New API token" }).first().click();
     await page.getByLabel("Name", { exact: true }).fill("deploy bot");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByText("Nobody can show it again").waitFor();
     await page.getByTitle("Copy secret").click();
@@ -66,7 +66,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     expect(await page.content()).not.toContain(secret);
     await page.getByRole("link", { name: "deploy bot" }).waitFor();
     await expectTree(page, "people-token");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "people-token");
     await page.getByRole("link", { name: "Revoke", exact: true }).click();
     await page.getByRole("button", { name: "Revoke deploy bot" }).click();
@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     expect((await asked(oldest.secret)).status).toBe(401);
     await page.goto(`${world.origin}/console/people/tokens/${crypto.randomUUID()}`);
     await panel.getByText("It is not among those that you may see.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -123,7 +123,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByLabel("Certificates a day").fill("10");
     await page.getByRole("button", { name: "Set the quotas" }).click();
     await page.getByText("Issued today: 0 of 10").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Suspend" }).click();
     await page.getByRole("button", { name: "Suspend acme" }).click();
     await page.getByRole("link", { name: "Let it issue again" }).waitFor();
@@ -143,7 +143,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByLabel("Subject", { exact: true }).fill("alice");
     await page.getByRole("button", { name: "Ask" }).click();
     await page.getByText("ca-issuer").nth(1).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.getByRole("link", { name: "Take back" }).click();
     await page.getByRole("button", { name: "Take ca-issuer back" }).click();
     await page.getByText("Nobody has a grant on this CA").waitFor();
@@ -158,7 +158,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await button.waitFor();
     expect(await button.isDisabled()).toBe(true);
     await page.getByText("Needs tenant:manage on the whole platform.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -178,7 +178,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
       await page.locator(".notice", { hasText: words }).waitFor();
       await quiet();
       expect(await page.getByRole("alert").count()).toBe(0);
-      await expectAccessible(page);
+      await expectStateAccessible(page);
     }
     await page.getByRole("link", { name: "Grants", exact: true }).click();
     await page.getByLabel("Certificate authority").selectOption(issuing);
@@ -195,7 +195,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await quiet();
     expect(await page.getByRole("alert").count()).toBe(0);
     expect(await page.getByRole("button", { name: "Add a passkey" }).count()).toBe(0);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { go, reasonOf } from "#test/support/instances/reasons.ts";
 
@@ -59,7 +59,7 @@ describe.skipIf(chromiumPath === undefined)("a dialog that its address opens", (
       expect([address, await button.isEnabled()]).toEqual([address, needs === undefined]);
       if (needs !== undefined) expect(await reasonOf(button)).toContain(needs);
     }
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(sent.filter((url) => !url.endsWith("/preview"))).toEqual([]);
     expect(complaints).toEqual([]);
     await close();

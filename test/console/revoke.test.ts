@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   expectTree,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
@@ -44,7 +44,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await plan.getByRole("link", { name: "a.example.test" }).waitFor();
     expect(await statusOf("revoked")).toMatchObject({ total: 0 });
     await expectTree(page, "revoke-plan");
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await keepPicture(page, "revoke");
     const button = plan.getByRole("button", { name: "Revoke 3 certificates" });
     await page.getByLabel("Type 3 to confirm").fill("4");
@@ -53,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await button.click();
     await page.getByText("3 revoked").waitFor();
     await page.getByText(/CRL number/).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(await statusOf("revoked")).toMatchObject({ total: 3 });
     expect(new URL(page.url()).searchParams.get("op")).toMatch(/.+/);
     expect(complaints).toEqual([]);
@@ -73,7 +73,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await page.getByText("There are 2 now, and nothing was changed: look again.").waitFor();
     expect(await page.getByLabel("Names like").inputValue()).toBe("*.other.test");
     expect(await statusOf("held")).toMatchObject({ total: 0 });
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -93,7 +93,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await page.getByRole("button", { name: "Look what that is" }).click();
     const plan = page.getByRole("region", { name: "Plan" });
     await plan.getByText("profile=client").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

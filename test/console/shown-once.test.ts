@@ -6,7 +6,7 @@ import type { Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   rootPassword,
 } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
@@ -83,7 +83,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     const { page, complaints, close } = await world.root("/console/people/tokens");
     await makeToken(page, "stays");
     await shown(page).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const secret = String(await page.getByTitle("Copy secret").textContent());
     await tryToLose(page);
     expect(await page.getByTitle("Copy secret").textContent()).toBe(secret);
@@ -101,7 +101,7 @@ describe.skipIf(chromiumPath === undefined)("a secret that is shown once", () =>
     await page.getByLabel("DNS names below").fill("example.com");
     await page.getByRole("button", { name: "Make the credential" }).click();
     await shown(page).waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await tryToLose(page);
     await page.getByTitle("Copy key", { exact: true }).click();
     expect(await page.evaluate("navigator.clipboard.readText()")).toMatch(/^[\w-]{43}$/);

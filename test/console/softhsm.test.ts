@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { newHome } from "#test/support/instances/instance.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { createHsmToken, type SoftHsmToken, softHsmModule } from "#test/support/keys/soft-token.ts";
@@ -56,7 +56,7 @@ describe.skipIf(missing)("the console of a CA whose key is in an HSM", () => {
       .first()
       .waitFor();
     await page.getByRole("cell", { name: "pkcs11" }).first().waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

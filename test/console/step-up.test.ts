@@ -10,7 +10,7 @@ import { plugAuthenticator } from "#test/support/instances/authenticator.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
-  expectAccessible,
+  expectStateAccessible,
   signIn,
   type Visit,
 } from "#test/support/instances/console-world.ts";
@@ -68,7 +68,7 @@ const asked = (page: Page) => page.getByRole("dialog", { name: "Confirm with you
 async function confirmedAtLast(page: Page, act: () => Promise<void>): Promise<void> {
   await act();
   await asked(page).waitFor();
-  await expectAccessible(page);
+  await expectStateAccessible(page);
   await page.keyboard.press("Escape");
   await page.getByRole("alert").getByText("step_up_required").waitFor();
   await act();

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
-import { ConsoleWorld, expectAccessible } from "#test/support/instances/console-world.ts";
+import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
 
 let world: ConsoleWorld;
@@ -56,7 +56,7 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     await page.keyboard.press("Tab");
     await page.keyboard.press("ArrowDown");
     expect(await focused(choices.nth(1))).toBe(true);
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     await page.keyboard.press("Escape");
     expect(await menu.getAttribute("open")).toBeNull();
     expect(await focused(summary)).toBe(true);
@@ -92,7 +92,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     const { page, complaints, close } = await world.root("/console/people/tokens?dialog=new");
     await page.getByLabel("Name", { exact: true }).fill("of the south");
     await page.getByText("There are several: choose the one it belongs to.").waitFor();
-    await expectAccessible(page);
+    await expectStateAccessible(page);
     const make = page.getByRole("button", { name: "Make the token" });
     expect(await make.isDisabled()).toBe(true);
     await page.getByLabel("Name", { exact: true }).press("Enter");

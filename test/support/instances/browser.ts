@@ -2,6 +2,8 @@
 
 import { type Browser, chromium, type Page } from "playwright-core";
 
+import { once } from "#core/once.ts";
+
 /** Where the browser is; undefined where it is not installed. */
 export const chromiumPath = Bun.which("chromium") ?? undefined;
 
@@ -11,6 +13,18 @@ export const openBrowser = (): Promise<Browser> => launched(chromiumPath);
 /** The same with nothing around its pages: a visit costs a third of the processor's time. */
 export const openBarePages = (): Promise<Browser> =>
   launched(Bun.which("chromium-headless-shell") ?? chromiumPath);
+
+/**
+ * The two browsers as the test files of a process share them: each starts once and ends with the
+ * process. Profiles share nothing.
+ */
+export const shareBrowser = once(openBrowser);
+export const shareBarePages = once(openBarePages);
+
+/** Closes every profile that is open in a shared browser, also those of a failed test. */
+export async function closeProfiles(browser: Browser): Promise<void> {
+  for (const context of browser.contexts()) await context.close();
+}
 
 /**
  * Certificates of tests are from nobody it knows, which its network is told not to mind. Where each

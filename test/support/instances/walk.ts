@@ -2,6 +2,7 @@
 
 import { expect } from "bun:test";
 
+import { expectAccessible } from "./console-world.ts";
 import { expectWalk } from "./focus.ts";
 import {
   dialogsOfCas,
@@ -28,6 +29,7 @@ export async function expectParts(
   const led = new Set<string>();
   const complaints = await inTabs(shown, parts, async ({ page, quiet }, place) => {
     await quiet();
+    await expectAccessible(page);
     await expectWalk(page, isFirst(place, parts) ? "beginning" : "main");
     const links: readonly string[] = await page.evaluate(`
       [...document.querySelectorAll("main .tabs a, main a[href*='dialog=']")]

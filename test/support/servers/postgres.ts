@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import { SQL } from "bun";
 
+import { once } from "#core/once.ts";
 import { freePort } from "./free-port.ts";
 
 export interface PostgresServer {
@@ -48,7 +49,7 @@ async function prepareCluster(shared: string): Promise<string> {
   const asServer = serverIdentity(folder);
   initializeCluster(join(folder, "cluster"), asServer);
   const server = await serveCluster(folder, asServer, false);
-  await server.createMigratedDatabase();
+  await server.createTemplate();
   await server.stop();
   try {
     renameSync(folder, prepared);
@@ -67,7 +68,7 @@ async function serveCluster(
   folder: string,
   asServer: readonly string[],
   isOwned = true,
-): Promise<PostgresServer> {
+): Promise<PostgresServer & { createTemplate(): Promise<void> }> {
   const port = await freePort();
   const start = () => startServer(asServer, join(folder, "cluster"), folder, port);
   let server = start();
@@ -85,8 +86,7 @@ async function serveCluster(
     await query(address("postgres"), `create database ${name} template ${template}`);
     return address(name);
   };
-  let template: Promise<void> | undefined;
-  const createTemplate = async () => {
+  const createTemplate = once(async () => {
     const [existing] = await query(
       address("postgres"),
       "select 1 from pg_database where datname = 'migrated'",
@@ -94,12 +94,13 @@ async function serveCluster(
     if (existing !== undefined) return;
     await query(address("postgres"), "create database migrated");
     await migrate(address("migrated"));
-  };
+  });
   return {
     query,
+    createTemplate,
     createDatabase,
     createMigratedDatabase: async () => {
-      await (template ??= createTemplate());
+      await createTemplate();
       return createDatabase("migrated");
     },
     crash: async () => {
