@@ -82,7 +82,7 @@ test("RES-4: the same after a restore without its KEK", async () => {
 
 test("after the move of its database all of it goes on", async () => {
   const home = firstHome;
-  const database = { driver: "postgres", dsn: await server.createMigratedDatabase() };
+  const database = { driver: "postgres", dsn: await server.createDatabase() };
   const away = { ...world.config, database };
   const to = join(home, "to.yaml");
   const known = JSON.parse(readFileSync(join(home, "pkid.yaml"), "utf8"));
