@@ -22,7 +22,7 @@ let config: Record<string, unknown>;
 
 beforeAll(async () => {
   server = await startPostgres();
-  const dsn = new URL(await server.createMigratedDatabase());
+  const dsn = new URL(await server.createDatabase());
   path = await openPath(Number(dsn.port));
   dsn.port = String(path.port);
   const home = newHome();
