@@ -14,5 +14,5 @@ const m = new TableMatcher(parseTable(await Bun.file(join(root,"scripts/vocabula
 const hits = collectSourceHits(texts, m);
 lap("match");
 console.error(hits.length, texts.reduce((a,x)=>a+x.comments.length,0), texts.reduce((a,x)=>a+x.names.length,0), texts.reduce((a,x)=>a+x.uiTexts.length,0), texts.reduce((a,x)=>a+x.testNames.length,0));
-await Bun.write("/tmp/w/lang-hits.json", JSON.stringify(hits));
-await Bun.write("/tmp/w/lang-texts.json", JSON.stringify(texts));
+await Bun.write("/tmp/lang-hits.json", JSON.stringify(hits));
+await Bun.write("/tmp/lang-texts.json", JSON.stringify(texts));

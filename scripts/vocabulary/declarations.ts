@@ -8,7 +8,7 @@ import {
   isMethodDeclaration,
   isParenthesizedExpression,
   isPrivateIdentifier,
-  isPropertySignature,
+  isPropertySignatureDeclaration,
   isVariableDeclaration,
   type Node,
   SyntaxKind,
@@ -78,7 +78,7 @@ const types: ReadonlySet<SyntaxKind> = new Set([
 function findRole(node: Node): DeclaredName["role"] {
   if (types.has(node.kind)) return "type";
   if (functions.has(node.kind)) return "function";
-  if (isPropertySignature(node)) {
+  if (isPropertySignatureDeclaration(node)) {
     return node.type !== undefined && isFunctionTypeNode(node.type) ? "function" : "value";
   }
   if (!isVariableDeclaration(node) && node.kind !== SyntaxKind.PropertyDeclaration) return "value";

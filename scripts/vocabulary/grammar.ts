@@ -28,7 +28,7 @@ const endsInEd = toSet(`
 
 const endsInIng = toSet(`
   anything being bring ceiling cling during evening everything fling king lightning morning nothing
-  offspring ping ring sibling sing sling something spring sting string substring swing thing wing
+  offspring ping ring sibling sing sling something spring sting string keyring substring swing thing wing
   wring
 `);
 
@@ -69,6 +69,82 @@ export const bareAdjectives = toSet(`
   able active alive any available busy closed current different due early empty equal fair few final
   fit foreign free fresh full good idle invalid last late likely live local long many missing most
   much new next old only open other own past pending possible present previous private public ready
-  real recent right running safe same short single small some special standing steady such unfit
+  real recent running safe same short single small some special standing steady such unfit
   unready usable valid whence whole wide wrong
 `);
+
+/** Checks for a form of be, have or do, or a modal verb. */
+export const isAuxiliary = (string: string): boolean => auxiliaries.has(string);
+
+/** Checks for a verb of the third person that is no plural noun, such as `refuses`. */
+export const isThirdPersonVerb = (string: string): boolean => thirdPersonVerbs.has(string);
+
+/** Checks for a form that is a verb or a plural noun, such as `names`. */
+export const isNounOrVerb = (string: string): boolean => nounsOrVerbs.has(string);
+
+/** Checks for the base form of a verb, such as `refuse`; some are nouns as well. */
+export const isBaseVerb = (string: string): boolean => baseVerbs.has(string);
+
+/** Checks for a form that may be the finite verb of a sentence. */
+export const isFiniteVerb = (string: string): boolean =>
+  thirdPersonVerbs.has(string) || nounsOrVerbs.has(string) || baseVerbs.has(string);
+
+/** Checks for an article, number, quantifier or pronoun in front of a noun or instead of it. */
+export const isDeterminer = (string: string): boolean => determiners.has(string);
+
+/** Checks for a preposition. */
+export const isPreposition = (string: string): boolean => prepositions.has(string);
+
+const auxiliaries = toSet(`
+  am are aren't be been can can't cannot could did didn't do does doesn't don't had has hasn't have
+  haven't is isn't may might must shall should was wasn't were will would won't
+`);
+
+const determiners = toSet(`
+  a all an another any both each either every everything he it its itself neither no nobody none
+  nothing one somebody something that's the their them these this three two what whatever
+  whoever
+`);
+
+const prepositions = toSet(`
+  about above across after against among as at before behind below beneath beside between beyond by
+  despite during except for from in inside into like of off on onto outside over per since through
+  throughout to toward towards under until up upon via with within without
+`);
+
+const thirdPersonVerbs = toSet(`
+  accepts adds admits agrees allows appends applies archives arrives asks assigns avoids becomes
+  begins believes belongs binds blames brings carries ceases checks chooses claims comes completes
+  computes confirms consumes contains continues converts creates cuts decides declares decodes
+  decrypts delivers denies depends derives destroys detects differs disables discards draws echoes
+  enables encodes encrypts enforces ensures equals expires explains fails finds finishes fits follows
+  forgets gets gives goes grows happens hears hides ignores includes inherits inserts installs
+  invalidates joins keeps knows lacks lasts learns lets lies listens loses makes maps means meets
+  moves occurs omits opens outlives parses picks prefers prevents proves provides publishes puts
+  raises reaches reads rebuilds receives recovers refers refuses rejects reloads remains remembers
+  removes renders renews repeats requires resolves responds restores resumes reveals revokes says
+  sees sends serves settles sheds shows speaks spends splits stays succeeds survives takes tells
+  throws treats tries understands validates verifies vouches waits wakes wants warns withstands
+  writes
+`);
+
+const nounsOrVerbs = toSet(`
+  acts answers attempts backs blocks breaks builds calls causes changes closes compares copies costs
+  counts covers deletes drops ends escapes exits expects exports fetches fills groups guards handles
+  holds imports indexes issues keys leads leaves limits links lists loads locks logs looks marks matches
+  merges names needs notes offers orders parks passes patterns pauses permits plans points posts
+  prints probes produces promises prunes pulls pushes queries records redirects reduces registers
+  releases replaces replies reports requests reserves resets rests results retries returns rolls
+  rotates runs samples saves scans schedules searches sets shares signs skips sorts spells stands starts
+  stops stores supports suspends switches tests times traces tracks trusts turns updates uses walks
+  works wraps yields
+`);
+
+const baseVerbs: ReadonlySet<string> = new Set(
+  [...thirdPersonVerbs, ...nounsOrVerbs].map((verb) =>
+    verb
+      .replace(/ies$/, "y")
+      .replace(/(sh|ch|ss|x|o)es$/, "$1")
+      .replace(/(?<!s)s$/, ""),
+  ),
+);

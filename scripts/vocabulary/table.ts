@@ -83,8 +83,6 @@ export class TableMatcher {
   #search(kind: TextKind, text: string): RowMatch[] {
     const matches: RowMatch[] = [];
     for (const row of this.#rows.get(kind) ?? []) {
-      row.expression.lastIndex = 0;
-      if (!row.expression.test(text)) continue;
       for (const match of text.matchAll(row.expression)) {
         matches.push({ row, offset: match.index, matched: match[0] });
       }
