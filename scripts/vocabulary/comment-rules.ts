@@ -2,7 +2,7 @@
 
 import type { Comment } from "./comments.ts";
 import type { Hit, RuleName } from "./hits.ts";
-import { countWords, findLine, splitSentences, type TextUnit } from "./text-unit.ts";
+import { countWords, findLine, splitSentences, type Passage } from "./passage.ts";
 
 /** Collects the violations in the comments of one file. */
 export function collectCommentHits(path: string, comments: readonly Comment[]): Hit[] {
@@ -17,7 +17,7 @@ export function collectCommentHits(path: string, comments: readonly Comment[]): 
   return hits;
 }
 
-function collectDocHits(path: string, description: TextUnit): Hit[] {
+function collectDocHits(path: string, description: Passage): Hit[] {
   const hits: Hit[] = [];
   const line = findLine(description, 0);
   const add = (rule: RuleName, found: string, instead: string): void => {
@@ -27,7 +27,11 @@ function collectDocHits(path: string, description: TextUnit): Hit[] {
   if (opening !== undefined) add("doc comment: opening", opening, "a third-person verb or a noun");
   const sentences = splitSentences(description.text).filter(({ isListItem }) => !isListItem);
   if (sentences.length > sentencesMax) {
-    add("doc comment: over 3 sentences", `${sentences.length} sentences`, "at most 3 before the tags");
+    add(
+      "doc comment: over 3 sentences",
+      `${sentences.length} sentences`,
+      "at most 3 before the tags",
+    );
   }
   return hits;
 }
@@ -37,14 +41,14 @@ const openings = /^(what|whether|whom?|whose|which|how|of|why|the same|as)\b(?!-
 const sentencesMax = 3;
 
 /** Collects the sentences that are too long. */
-export function collectSentenceHits(path: string, unit: TextUnit): Hit[] {
+export function collectSentenceHits(path: string, passage: Passage): Hit[] {
   const hits: Hit[] = [];
-  for (const { text, offset } of splitSentences(unit.text)) {
+  for (const { text, offset } of splitSentences(passage.text)) {
     const words = countWords(text);
     if (words <= wordsMax) continue;
     const found = `"${text.split(/\s+/).slice(0, 5).join(" ")} …" (${words} words)`;
     const rule: RuleName = "comment: sentence over 25 words";
-    hits.push({ rule, path, line: findLine(unit, offset), found, instead: "two sentences" });
+    hits.push({ rule, path, line: findLine(passage, offset), found, instead: "two sentences" });
   }
   return hits;
 }

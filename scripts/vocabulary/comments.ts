@@ -1,14 +1,14 @@
-/** Collects the comments of a file as texts. */
+/** Collects the comments of a file as passages. */
 
-import { joinLines, type SourceLine, type TextUnit } from "./text-unit.ts";
+import { joinLines, type SourceLine, type Passage } from "./passage.ts";
 
 /** One comment, or consecutive line comments. */
 export interface Comment {
   readonly isDoc: boolean;
   /** Text before the first tag; undefined if the comment starts with a tag. */
-  readonly description: TextUnit | undefined;
-  /** Texts of the tags, without tag name, type and parameter name. */
-  readonly tags: readonly TextUnit[];
+  readonly description: Passage | undefined;
+  /** Tags, each without tag name, type and parameter name. */
+  readonly tags: readonly Passage[];
 }
 
 /** Part of a file, as offsets. */
@@ -21,7 +21,7 @@ export interface Range {
  * Collects the comments of a file in order.
  *
  * @param literals string, template, JSX text and regular expression literals, in ascending order:
- *   what looks like a comment inside them is none
+ *   comment marks inside them are part of the literal
  */
 export function collectComments(text: string, literals: readonly Range[]): Comment[] {
   const lineOf = createLineCounter(text);
@@ -109,7 +109,7 @@ function removeFences(lines: readonly SourceLine[]): SourceLine[] {
   });
 }
 
-function splitTags(lines: readonly SourceLine[]): TextUnit[] {
+function splitTags(lines: readonly SourceLine[]): Passage[] {
   const groups: SourceLine[][] = [];
   for (const line of lines) {
     if (tagStart.test(line.text)) groups.push([]);

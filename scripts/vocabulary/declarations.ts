@@ -17,7 +17,7 @@ import type { Parsed } from "../lib/source-tree.ts";
 
 /** One declared name. */
 export interface DeclaredName {
-  /** As declared, without the `#` of private names. */
+  /** Declared name without the `#` of private names. */
   readonly name: string;
   /** Counted from 1. */
   readonly line: number;

@@ -1,4 +1,4 @@
-/** Word forms that the name rules look up: participles, prepositions, adjectives. */
+/** Word forms that the rules look up: participles, prepositions, adjectives. */
 
 /** Checks whether the lowercase string is a past participle. */
 export const isPastParticiple = (string: string): boolean =>
@@ -56,7 +56,7 @@ export const initialPrepositions = toSet(`
   while within
 `);
 
-/** Verbs with a particle that looks like a preposition: these names may end in it. */
+/** Verbs with a particle that is also a preposition: function names may end in it. */
 export const phrasalVerbs = toSet(`
   check-in log-in opt-in plug-in sign-in zoom-in
   log-on sign-on switch-on turn-on
@@ -76,7 +76,7 @@ export const bareAdjectives = toSet(`
 /** Checks for a form of be, have or do, or a modal verb. */
 export const isAuxiliary = (string: string): boolean => auxiliaries.has(string);
 
-/** Checks for a verb of the third person that is no plural noun, such as `refuses`. */
+/** Checks for a verb of the third person that is not a plural noun, such as `refuses`. */
 export const isThirdPersonVerb = (string: string): boolean => thirdPersonVerbs.has(string);
 
 /** Checks for a form that is a verb or a plural noun, such as `names`. */
@@ -84,10 +84,6 @@ export const isNounOrVerb = (string: string): boolean => nounsOrVerbs.has(string
 
 /** Checks for the base form of a verb, such as `refuse`; some are nouns as well. */
 export const isBaseVerb = (string: string): boolean => baseVerbs.has(string);
-
-/** Checks for a form that may be the finite verb of a sentence. */
-export const isFiniteVerb = (string: string): boolean =>
-  thirdPersonVerbs.has(string) || nounsOrVerbs.has(string) || baseVerbs.has(string);
 
 /** Checks for an article, number, quantifier or pronoun in front of a noun or instead of it. */
 export const isDeterminer = (string: string): boolean => determiners.has(string);

@@ -1,13 +1,13 @@
-/** Applies the table and the rules without a pattern to texts, and returns the hits. */
+/** Applies the table and the rules without a pattern, and returns the hits. */
 
 import { collectCommentHits, collectSentenceHits } from "./comment-rules.ts";
 import { findFileStem, splitName } from "./declarations.ts";
 import { splitMarkdown } from "./markdown.ts";
 import { collectDuplicateTypes, collectNameHits } from "./name-rules.ts";
-import type { SourceTexts } from "./source-texts.ts";
+import type { SourceContent } from "./source-content.ts";
 import type { TableMatcher, TextKind } from "./table.ts";
 import { checkTestName } from "./test-name-rules.ts";
-import { findLine, type TextUnit } from "./text-unit.ts";
+import { findLine, type Passage } from "./passage.ts";
 
 /** One violation of a row or rule. */
 export interface Hit {
@@ -38,18 +38,18 @@ export const ruleNames = [
 export type RuleName = (typeof ruleNames)[number];
 
 /** Collects the hits of all source files; duplicates of type names span several files. */
-export function collectSourceHits(files: readonly SourceTexts[], matcher: TableMatcher): Hit[] {
+export function collectSourceHits(files: readonly SourceContent[], matcher: TableMatcher): Hit[] {
   return [
     ...files.flatMap((file) => collectFileHits(file, matcher)),
     ...collectDuplicateTypes(files),
   ];
 }
 
-function collectFileHits(file: SourceTexts, matcher: TableMatcher): Hit[] {
-  const { path, names, comments, testNames, uiTexts } = file;
+function collectFileHits(file: SourceContent, matcher: TableMatcher): Hit[] {
+  const { path, names, comments, testNames, uiStrings } = file;
   const hits: Hit[] = [];
-  const add = (kind: TextKind, units: readonly TextUnit[]): void => {
-    for (const unit of units) hits.push(...matchUnit(kind, unit, path, matcher));
+  const add = (kind: TextKind, passages: readonly Passage[]): void => {
+    for (const passage of passages) hits.push(...matchPassage(kind, passage, path, matcher));
   };
   const stem = { text: splitName(findFileStem(path)), starts: [] };
   add("identifier", [stem]);
@@ -57,36 +57,41 @@ function collectFileHits(file: SourceTexts, matcher: TableMatcher): Hit[] {
     if (name.includes("_")) continue;
     add("identifier", [{ text: splitName(name), starts: [{ offset: 0, line }] }]);
   }
-  const commentUnits = comments.flatMap(({ description, tags }) =>
+  const commentPassages = comments.flatMap(({ description, tags }) =>
     description === undefined ? tags : [description, ...tags],
   );
-  add("prose", commentUnits);
+  add("prose", commentPassages);
   add("prose", testNames);
-  add("ui", uiTexts);
+  add("ui", uiStrings);
   hits.push(...collectNameHits(path, names), ...collectCommentHits(path, comments));
-  for (const unit of testNames) {
-    const reason = checkTestName(unit.text);
+  for (const passage of testNames) {
+    const reason = checkTestName(passage.text);
     if (reason === undefined) continue;
-    const line = findLine(unit, 0);
+    const line = findLine(passage, 0);
     const rule: RuleName = "test name: no subject";
-    hits.push({ rule, path, line, found: `"${unit.text}"`, instead: reason });
+    hits.push({ rule, path, line, found: `"${passage.text}"`, instead: reason });
   }
   return hits;
 }
 
 /** Collects the hits of a Markdown document. */
 export function collectMarkdownHits(path: string, document: string, matcher: TableMatcher): Hit[] {
-  return splitMarkdown(document).flatMap((unit) => [
-    ...matchUnit("prose", unit, path, matcher),
-    ...collectSentenceHits(path, unit),
+  return splitMarkdown(document).flatMap((passage) => [
+    ...matchPassage("prose", passage, path, matcher),
+    ...collectSentenceHits(path, passage),
   ]);
 }
 
-const matchUnit = (kind: TextKind, unit: TextUnit, path: string, matcher: TableMatcher): Hit[] =>
-  matcher.match(kind, unit.text, path).map(({ row, offset, matched }) => ({
+const matchPassage = (
+  kind: TextKind,
+  passage: Passage,
+  path: string,
+  matcher: TableMatcher,
+): Hit[] =>
+  matcher.match(kind, passage.text, path).map(({ row, offset, matched }) => ({
     rule: row.pattern,
     path,
-    line: findLine(unit, offset),
+    line: findLine(passage, offset),
     found: matched,
     instead: row.instead,
   }));

@@ -1,15 +1,15 @@
-/** Splits Markdown into texts: paragraphs, headings, list items and table cells, without code. */
+/** Splits Markdown into passages: paragraphs, headings, list items, table cells; no code. */
 
-import { joinLines, type SourceLine, type TextUnit } from "./text-unit.ts";
+import { joinLines, type SourceLine, type Passage } from "./passage.ts";
 
-/** Splits a document into its texts, in order. */
-export function splitMarkdown(document: string): TextUnit[] {
-  const units: TextUnit[] = [];
+/** Splits a document into its passages, in order. */
+export function splitMarkdown(document: string): Passage[] {
+  const passages: Passage[] = [];
   let block: SourceLine[] = [];
   let fence: string | undefined;
   const flush = (): void => {
-    const unit = joinLines(block);
-    if (unit.text !== "") units.push(unit);
+    const passage = joinLines(block);
+    if (passage.text !== "") passages.push(passage);
     block = [];
   };
   const lines = blankComments(document).split("\n");
@@ -23,7 +23,7 @@ export function splitMarkdown(document: string): TextUnit[] {
       fence = mark;
     } else if (/^\s*\|/.test(raw)) {
       flush();
-      units.push(...splitCells(raw, line));
+      passages.push(...splitCells(raw, line));
     } else {
       if (/^\s*$|^\s*#|^\s*([-*+]|\d+[.)]) |^( {4}|\t)(?=\S)/.test(raw)) flush();
       const text = cleanLine(raw);
@@ -32,16 +32,19 @@ export function splitMarkdown(document: string): TextUnit[] {
     }
   }
   flush();
-  return units;
+  return passages;
 }
 
 /** Replaces HTML comments by blanks, so that lines keep their numbers. */
 const blankComments = (document: string): string =>
   document.replace(/<!--[\s\S]*?-->/g, (comment) => comment.replace(/[^\n]/g, " "));
 
-function splitCells(raw: string, line: number): TextUnit[] {
+function splitCells(raw: string, line: number): Passage[] {
   if (/^[\s|:-]+$/.test(raw)) return [];
-  const cells = raw.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/);
+  const cells = raw
+    .trim()
+    .replace(/^\||\|$/g, "")
+    .split(/(?<!\\)\|/);
   return cells
     .map((cell) => joinLines([{ text: cleanLine(cell), line }]))
     .filter(({ text }) => text !== "");

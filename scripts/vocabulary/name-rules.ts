@@ -12,7 +12,7 @@ import {
   phrasalVerbs,
 } from "./grammar.ts";
 import type { Hit, RuleName } from "./hits.ts";
-import type { SourceTexts } from "./source-texts.ts";
+import type { SourceContent } from "./source-content.ts";
 
 /** Collects the violations among the names that one file declares. */
 export function collectNameHits(path: string, names: readonly DeclaredName[]): Hit[] {
@@ -29,8 +29,10 @@ export function collectNameHits(path: string, names: readonly DeclaredName[]): H
     if (role !== "function" || isExemptFunction(name, path)) continue;
     const parts = splitName(name).split(" ");
     if (parts[0] === "get") add(declared, "function name: get", "find, load, compute, list");
-    if (hasOuterParticiple(parts)) add(declared, "function name: participle", "a verb and its object");
-    if (hasOuterPreposition(parts)) add(declared, "function name: preposition", "a verb and its object");
+    if (hasOuterParticiple(parts))
+      add(declared, "function name: participle", "a verb and its object");
+    if (hasOuterPreposition(parts))
+      add(declared, "function name: preposition", "a verb and its object");
   }
   return hits;
 }
@@ -79,7 +81,7 @@ function hasOuterPreposition(parts: readonly string[]): boolean {
 }
 
 /** Collects every declaration of a type name that is exported more than once. */
-export function collectDuplicateTypes(files: readonly SourceTexts[]): Hit[] {
+export function collectDuplicateTypes(files: readonly SourceContent[]): Hit[] {
   return ["src", "web"].flatMap((tree) => {
     const exported = files
       .filter(({ path }) => path.startsWith(`${tree}/`))

@@ -14,10 +14,10 @@ import {
   SyntaxKind,
 } from "typescript/unstable/ast";
 import { lineOf, type Parsed } from "../lib/source-tree.ts";
-import { joinLines, type TextUnit } from "./text-unit.ts";
+import { joinLines, type Passage } from "./passage.ts";
 
 /** Returns the name that a call of `test` or `it` has as its first argument. */
-export function findTestName(node: Node, file: Parsed): TextUnit | undefined {
+export function findTestName(node: Node, file: Parsed): Passage | undefined {
   if (!isCallExpression(node) || !isTestFunction(node.expression)) return undefined;
   const [name] = node.arguments;
   const text = name === undefined ? undefined : findStringText(name);
@@ -37,7 +37,7 @@ function isTestFunction(callee: Node): boolean {
   );
 }
 
-/** Returns the text of a string or template; an ellipsis stands for each substitution. */
+/** Returns the text of a string or template; each substitution becomes an ellipsis. */
 function findStringText(node: Node): string | undefined {
   if (isStringLiteral(node) || isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (!isTemplateExpression(node)) return undefined;
@@ -50,20 +50,17 @@ function findStringText(node: Node): string | undefined {
  * @returns undefined for other nodes, import paths, SQL, and strings without a blank; in `web` a
  *   single capitalized string counts too
  */
-export function findUiText(node: Node, file: Parsed): TextUnit | undefined {
+export function findUiString(node: Node, file: Parsed): Passage | undefined {
   const text = isJsxText(node) ? node.text : findStringText(node);
   if (text === undefined || isModulePath(node) || isSql(node, text)) return undefined;
   const trimmed = text.trim();
-  const isWord = file.path.startsWith("web/") && /^[A-Z][a-z]+[.?!…:]?$/.test(trimmed);
-  const isRead = isWord || (/\S\s+\S/.test(trimmed) && !isMarkupAttribute(node));
+  const isCapitalized = file.path.startsWith("web/") && /^[A-Z][a-z]+[.?!…:]?$/.test(trimmed);
+  const isRead = isCapitalized || (/\S\s+\S/.test(trimmed) && !isMarkupAttribute(node));
   if (!isRead || !/\p{L}/u.test(trimmed)) return undefined;
-  const line = lineOf(file, node) + (isJsxText(node) ? countLeadingLines(text) : 0);
+  const line = lineOf(file, node);
   const lines = trimmed.split("\n").map((part, index) => ({ text: part, line: line + index }));
   return joinLines(lines);
 }
-
-const countLeadingLines = (text: string): number =>
-  (/^\s*/.exec(text)?.[0].split("\n").length ?? 1) - 1;
 
 const moduleParents: ReadonlySet<SyntaxKind> = new Set([
   SyntaxKind.ImportDeclaration,

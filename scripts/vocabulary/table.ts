@@ -62,7 +62,7 @@ function parseKind(kind: string, lineNumber: number): TextKind {
   throw new Error(`Line ${lineNumber} of the table: "${kind}" is not identifier, prose or ui.`);
 }
 
-/** Finds the hits of rows in texts; equal texts are searched once only. */
+/** Finds the hits of rows in strings; equal strings are searched once only. */
 export class TableMatcher {
   readonly #rows: ReadonlyMap<TextKind, readonly TableRow[]>;
   readonly #cache = new Map<string, readonly RowMatch[]>();

@@ -3,7 +3,6 @@
 import {
   isAuxiliary,
   isDeterminer,
-  isFiniteVerb,
   isNounOrVerb,
   isPastParticiple,
   isPresentParticiple,
@@ -15,7 +14,7 @@ import {
 /**
  * Checks the name of a test.
  *
- * @returns the reason if the name is no sentence with a subject; undefined if it is one, and for
+ * @returns the reason if the name has no subject or verb; undefined for a sentence, and for
  *   names that consist of placeholders
  */
 export function checkTestName(name: string): string | undefined {
@@ -70,8 +69,9 @@ const nonSubjects: ReadonlySet<string> = new Set(
 );
 
 const afterParticiple: ReadonlySet<string> = new Set(
-  "again also and anew but if not once only or so than that twice unless until when where while"
-    .split(" "),
+  "again also and anew but if not once only or so than that twice unless until when where while".split(
+    " ",
+  ),
 );
 
 /** Checks for a placeholder as subject, and for a plural that an unlisted verb may follow. */
@@ -82,14 +82,19 @@ function mayHaveVerb([first = "", second = ""]: readonly string[]): boolean {
   return isPlural && next !== "" && next !== "and" && next !== "or" && !isPreposition(next);
 }
 
+/** Checks for a determiner that cannot be a subject itself: a noun follows it. */
+const isArticle = (string: string): boolean =>
+  /^(a|an|the|no|every|another|its|their|two|three)$/.test(string);
+
 /** Checks for a finite verb after the first token; unclear forms count as verbs. */
-function hasVerb(tokens: readonly string[]): boolean {
-  return tokens.some((token, index) => {
-    if (index === 0) return false;
+const hasVerb = (tokens: readonly string[]): boolean =>
+  tokens.some((token, index) => {
+    const before = tokens[index - 1];
+    if (before === undefined) return false;
     const string = toLookup(token);
-    if (isAuxiliary(string) || isFiniteVerb(string)) return true;
-    if (!/[a-rt-z]s$/.test(string) || /(us|is|ous)$/.test(string)) return false;
-    const before = tokens[index - 1] ?? "";
-    return !isDeterminer(toLookup(before)) && !isPreposition(toLookup(before)) && !/\d/.test(before);
+    if (isAuxiliary(string) || isThirdPersonVerb(string)) return true;
+    const previous = toLookup(before);
+    if (isArticle(previous) || isPreposition(previous) || /\d/.test(before)) return false;
+    const isForm = isNounOrVerb(string) || isBaseVerb(string);
+    return isForm || (/[a-rt-z]s$/.test(string) && !/(us|is|ous)$/.test(string));
   });
-}

@@ -4,23 +4,23 @@ import { type Node, SyntaxKind } from "typescript/unstable/ast";
 import { type Parsed, visit } from "../lib/source-tree.ts";
 import { type Comment, collectComments, type Range } from "./comments.ts";
 import { type DeclaredName, findDeclaredName } from "./declarations.ts";
-import { findTestName, findUiText } from "./strings.ts";
-import type { TextUnit } from "./text-unit.ts";
+import { findTestName, findUiString } from "./strings.ts";
+import type { Passage } from "./passage.ts";
 
-/** Names and texts of one source file, each in the order of the file. */
-export interface SourceTexts {
+/** Names, comments and strings of one source file, each in the order of the file. */
+export interface SourceContent {
   readonly path: string;
   readonly names: readonly DeclaredName[];
   readonly comments: readonly Comment[];
-  readonly testNames: readonly TextUnit[];
-  readonly uiTexts: readonly TextUnit[];
+  readonly testNames: readonly Passage[];
+  readonly uiStrings: readonly Passage[];
 }
 
-/** Reads the names and texts of a parsed file. */
-export function readSourceTexts(file: Parsed): SourceTexts {
+/** Reads the names, comments and strings of a parsed file. */
+export function readSourceContent(file: Parsed): SourceContent {
   const names: DeclaredName[] = [];
-  const testNames: TextUnit[] = [];
-  const uiTexts: TextUnit[] = [];
+  const testNames: Passage[] = [];
+  const uiStrings: Passage[] = [];
   const literals: Range[] = [];
   const isTest = file.path.startsWith("test/");
   const isProduct = /^(src|web)\//.test(file.path);
@@ -30,15 +30,15 @@ export function readSourceTexts(file: Parsed): SourceTexts {
     if (name !== undefined) names.push(name);
     const testName = isTest ? findTestName(node, file) : undefined;
     if (testName !== undefined) testNames.push(testName);
-    const uiText = isProduct && textKinds.has(node.kind) ? findUiText(node, file) : undefined;
-    if (uiText !== undefined) uiTexts.push(uiText);
+    const uiString = isProduct && textKinds.has(node.kind) ? findUiString(node, file) : undefined;
+    if (uiString !== undefined) uiStrings.push(uiString);
   });
   return {
     path: file.path,
     names,
     comments: collectComments(file.text, literals),
     testNames,
-    uiTexts,
+    uiStrings,
   };
 }
 

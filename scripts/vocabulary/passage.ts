@@ -1,7 +1,7 @@
 /** A text of the source without its line breaks, and its parts: sentences, words, code. */
 
 /** One text; patterns with `^` match at its start only. */
-export interface TextUnit {
+export interface Passage {
   readonly text: string;
   /** Where the source lines start in `text`, in ascending order. */
   readonly starts: readonly LineStart[];
@@ -22,13 +22,14 @@ export interface SourceLine {
 }
 
 /** Joins lines with blanks; an empty line or a list item starts a paragraph after a line feed. */
-export function joinLines(lines: readonly SourceLine[]): TextUnit {
+export function joinLines(lines: readonly SourceLine[]): Passage {
   let text = "";
   let isBreak = false;
   const starts: LineStart[] = [];
   for (const { text: raw, line } of lines) {
     const item = /^\s*([-*•]|\d+[.)]) +/.exec(raw);
-    const content = item ? `- ${raw.slice(item[0].length).trim()}` : raw.trim();
+    const mark = item && text !== "" ? "- " : "";
+    const content = mark + raw.slice(item?.[0].length ?? 0).trim();
     if (content === "") {
       isBreak = true;
       continue;
@@ -42,9 +43,9 @@ export function joinLines(lines: readonly SourceLine[]): TextUnit {
 }
 
 /** Returns the source line of an offset in the text, counted from 1. */
-export function findLine(unit: TextUnit, offset: number): number {
-  let line = unit.starts[0]?.line ?? 1;
-  for (const start of unit.starts) {
+export function findLine(passage: Passage, offset: number): number {
+  let line = passage.starts[0]?.line ?? 1;
+  for (const start of passage.starts) {
     if (start.offset > offset) break;
     ({ line } = start);
   }
@@ -52,7 +53,7 @@ export function findLine(unit: TextUnit, offset: number): number {
 }
 
 /** Empties code in backquotes; the quotes remain, so that a sentence still shows its object. */
-function stripCode({ text, starts }: TextUnit): TextUnit {
+function stripCode({ text, starts }: Passage): Passage {
   let result = "";
   let end = 0;
   const cuts: { readonly from: number; readonly length: number }[] = [];
