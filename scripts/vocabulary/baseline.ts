@@ -1,7 +1,7 @@
 /** Committed counts of hits per rule and area, and the files that may have hits. */
 
 import { findArea } from "./areas.ts";
-import type { Hit } from "./hits.ts";
+import type { Hit } from "./hit.ts";
 
 /** Content of the baseline file. */
 export interface Baseline {

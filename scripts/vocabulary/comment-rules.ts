@@ -1,7 +1,7 @@
 /** Rules on comments: opening of a doc comment, number and length of its sentences. */
 
 import type { Comment } from "./comments.ts";
-import type { Hit, RuleName } from "./hits.ts";
+import type { Hit, RuleName } from "./hit.ts";
 import { countWords, findLine, splitSentences, type Passage } from "./passage.ts";
 
 /** Collects the violations in the comments of one file. */

@@ -109,31 +109,30 @@ const prepositions = toSet(`
 `);
 
 const thirdPersonVerbs = toSet(`
-  accepts adds admits agrees allows appends applies archives arrives asks assigns avoids becomes
-  begins believes belongs binds blames brings carries ceases checks chooses claims comes completes
-  computes confirms consumes contains continues converts creates cuts decides declares decodes
-  decrypts delivers denies depends derives destroys detects differs disables discards draws echoes
-  enables encodes encrypts enforces ensures equals expires explains fails finds finishes fits follows
-  forgets gets gives goes grows happens hears hides ignores includes inherits inserts installs
-  invalidates joins keeps knows lacks lasts learns lets lies listens loses makes maps means meets
-  moves occurs omits opens outlives parses picks prefers prevents proves provides publishes puts
-  raises reaches reads rebuilds receives recovers refers refuses rejects reloads remains remembers
-  removes renders renews repeats requires resolves responds restores resumes reveals revokes says
-  sees sends serves settles sheds shows speaks spends splits stays succeeds survives takes tells
-  throws treats tries understands validates verifies vouches waits wakes wants warns withstands
-  writes
+  accepts adds admits agrees allows appends applies arrives asks assigns avoids becomes begins
+  believes belongs binds blames brings carries ceases chooses comes completes computes confirms
+  consumes contains continues converts creates decides declares decodes decrypts delivers denies
+  depends derives destroys detects differs disables discards enables encodes encrypts enforces
+  ensures equals expires explains fails finds finishes fits follows forgets gets gives goes grows
+  happens hears hides ignores includes inherits invalidates joins keeps knows lacks lasts learns
+  lets lies listens loses makes maps means meets occurs omits opens outlives parses picks prefers
+  prevents proves provides publishes puts raises reaches rebuilds receives recovers refers refuses
+  rejects remains remembers removes renders renews requires resolves responds resumes reveals
+  revokes says sees sends serves settles sheds shows speaks spends stays succeeds survives takes
+  tells throws treats understands validates verifies vouches waits wakes wants warns withstands
 `);
 
 const nounsOrVerbs = toSet(`
-  acts answers attempts backs blocks breaks builds calls causes changes closes compares copies costs
-  counts covers deletes drops ends escapes exits expects exports fetches fills groups guards handles
-  holds imports indexes issues keys leads leaves limits links lists loads locks logs looks marks matches
-  merges names needs notes offers orders parks passes patterns pauses permits plans points posts
-  prints probes produces promises prunes pulls pushes queries records redirects reduces registers
-  releases replaces replies reports requests reserves resets rests results retries returns rolls
-  rotates runs samples saves scans schedules searches sets shares signs skips sorts spells stands starts
-  stops stores supports suspends switches tests times traces tracks trusts turns updates uses walks
-  works wraps yields
+  acts answers archives attempts backs blocks breaks builds calls causes changes checks claims
+  closes compares copies costs counts covers cuts deletes draws drops echoes ends escapes exits
+  expects exports fetches fills groups guards handles holds imports indexes inserts installs
+  issues keys leads leaves limits links lists loads locks logs looks marks matches merges moves
+  names needs notes offers orders parks passes patterns pauses permits plans points posts prints
+  probes produces promises prunes pulls pushes queries reads records redirects reduces registers
+  releases reloads repeats replaces replies reports requests reserves resets restores rests
+  results retries returns rolls rotates runs samples saves scans schedules searches sets shares
+  signs skips sorts spells splits stands starts stops stores supports suspends switches tests
+  times traces tracks tries trusts turns updates uses walks works wraps writes yields
 `);
 
 const baseVerbs: ReadonlySet<string> = new Set(

@@ -11,7 +11,7 @@ import {
   isPresentParticiple,
   phrasalVerbs,
 } from "./grammar.ts";
-import type { Hit, RuleName } from "./hits.ts";
+import type { Hit, RuleName } from "./hit.ts";
 import type { SourceContent } from "./source-content.ts";
 
 /** Collects the violations among the names that one file declares. */

@@ -1,7 +1,7 @@
 /** Formats the result of the check for the terminal. */
 
 import type { CountChange } from "./baseline.ts";
-import type { Hit } from "./hits.ts";
+import type { Hit } from "./hit.ts";
 
 /** Formats one hit: `path:line found -> use: instead`. */
 export const formatHit = ({ path, line, found, instead }: Hit): string =>

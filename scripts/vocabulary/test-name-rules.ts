@@ -45,17 +45,20 @@ const toLookup = (token: string): string => token.toLowerCase().replace(/[^a-z'-
 function checkOpening(opening: string, second: string, token: string): string | undefined {
   const reason = "a subject: a part of the product";
   if (isAuxiliary(opening) || isThirdPersonVerb(opening)) return `${reason} before "${opening}"`;
-  if ((isNounOrVerb(opening) || isBaseVerb(opening)) && isDeterminer(second)) {
+  const takesObject = isDeterminer(second) && !/^(all|both|each|it|he)$/.test(second);
+  if ((isNounOrVerb(opening) || isBaseVerb(opening)) && takesObject) {
     return `${reason} before "${opening}"`;
   }
   if (isPreposition(opening) || nonSubjects.has(opening)) return `${reason} before "${opening}"`;
   if (opening === "one" && (isAuxiliary(second) || /^(that|who|of|which|whose)$/.test(second))) {
     return `${reason} instead of "one"`;
   }
-  const isAlone = token.endsWith(",") || isPreposition(second) || afterParticiple.has(second);
-  if (isPastParticiple(opening) && isAlone) return `${reason} before "${opening}"`;
-  const takesObject = isAlone || isDeterminer(second);
-  return isPresentParticiple(opening) && takesObject ? `${reason} before "${opening}"` : undefined;
+  const isListed = token.endsWith(",") && !isPastParticiple(second);
+  const isAlone = isListed || isPreposition(second) || afterParticiple.has(second);
+  const isParticiple =
+    (isPastParticiple(opening) && isAlone) ||
+    (isPresentParticiple(opening) && (isAlone || isDeterminer(second)));
+  return isParticiple ? `${reason} before "${opening}"` : undefined;
 }
 
 /** Conjunctions, pronouns and adverbs: none of them is a part of the product. */
@@ -69,7 +72,7 @@ const nonSubjects: ReadonlySet<string> = new Set(
 );
 
 const afterParticiple: ReadonlySet<string> = new Set(
-  "again also and anew but if not once only or so than that twice unless until when where while".split(
+  "again also anew but if not once only so than that twice unless until when where while".split(
     " ",
   ),
 );

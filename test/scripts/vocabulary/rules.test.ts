@@ -127,6 +127,10 @@ describe("test names", () => {
     ["no certificate expires before its issuer"],
     ["every profile has a validity"],
     ["one CA signs for all tenants"],
+    ["reads of a closed store fail"],
+    ["requests all fail after a shutdown"],
+    ["expired, revoked and held certificates are listed"],
+    ["unknown or expired tokens are refused"],
     ["octets, decimal and hex spell the same serial"],
   ])("the check accepts the test name: %s", (name) => {
     expect(checkTestName(name)).toBeUndefined();

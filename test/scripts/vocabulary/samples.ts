@@ -1,6 +1,7 @@
 /** Runs the rules of the vocabulary check on small source files. */
 
-import { collectMarkdownHits, collectSourceHits, type Hit } from "#scripts/vocabulary/hits.ts";
+import type { Hit } from "#scripts/vocabulary/hit.ts";
+import { collectMarkdownHits, collectSourceHits } from "#scripts/vocabulary/hits.ts";
 import { readSourceContent } from "#scripts/vocabulary/source-content.ts";
 import { parseTable, TableMatcher } from "#scripts/vocabulary/table.ts";
 import { parseSamples } from "#test/support/samples.ts";

@@ -32,7 +32,7 @@ test.each(brokenTables)("the parser of the table rejects %s", (_form, text) => {
 });
 
 describe("table rows", () => {
-  // Columns: place of the hit, path, source, found string, line.
+  // Columns: form, path, source, found string, line.
   // biome-ignore-start lint/suspicious/noTemplateCurlyInString: source code of samples.
   // biome-ignore format: the table is read by column.
   const hits = [
