@@ -26,7 +26,7 @@ export interface CountChange {
 
 /** Difference between the hits of the tree and the baseline. */
 export interface Comparison {
-  /** Counts of listed rules that rose. */
+  /** Counts of listed rules that rose in the listed files. */
   readonly raised: readonly CountChange[];
   /** Hits of listed rules in files that the baseline does not list. */
   readonly newFileHits: readonly Hit[];
@@ -63,20 +63,22 @@ export function parseBaseline(text: string): Baseline {
 
 /** Formats the file; equal content has equal text. */
 export function formatBaseline({ commit, rules, counts, files }: Baseline): string {
-  const records = [...counts].map(([key, count]) => {
+  const records = [...counts].sort(compareKeys).map(([key, count]) => {
     const [area = "", rule = ""] = key.split("\t");
     return `count\t${area}\t${count}\t${rule}`;
   });
-  const byKey = new Map([...counts.keys()].map((key, index) => [key, records[index] ?? ""]));
   const lines = [
     "# Hits of the vocabulary check. Written by `bun scripts/vocabulary.ts --write`.",
     `commits-after\t${commit}`,
-    ...[...byKey.keys()].sort().map((key) => byKey.get(key) ?? ""),
+    ...records,
     ...[...files].sort().map((path) => `file\t${path}`),
     ...[...rules].sort().map((rule) => `rule\t${rule}`),
   ];
   return `${lines.join("\n")}\n`;
 }
+
+const compareKeys = ([a]: readonly [string, number], [b]: readonly [string, number]): number =>
+  a < b ? -1 : 1;
 
 /** Compares the hits of the tree with the baseline; `rules` are all rows and rules in use. */
 export function compareHits(
@@ -84,21 +86,22 @@ export function compareHits(
   rules: readonly string[],
   baseline: Baseline,
 ): Comparison {
-  const groups = Map.groupBy(hits, ({ path, rule }) => formatCountKey(findArea(path), rule));
+  const findKey = ({ path, rule }: Hit): string => formatCountKey(findArea(path), rule);
+  const isInNewFile = ({ path, rule }: Hit): boolean =>
+    baseline.rules.has(rule) && !baseline.files.has(path);
+  const newFileHits = hits.filter(isInNewFile);
   const raised: CountChange[] = [];
-  for (const [key, group] of groups) {
+  const oldFileHits = hits.filter((hit) => baseline.rules.has(hit.rule) && !isInNewFile(hit));
+  for (const [key, group] of Map.groupBy(oldFileHits, findKey)) {
     const [area = "", rule = ""] = key.split("\t");
     const before = baseline.counts.get(key) ?? 0;
-    if (!baseline.rules.has(rule) || group.length <= before) continue;
+    if (group.length <= before) continue;
     raised.push({ area, rule, before, after: group.length, hits: group });
   }
-  const newFileHits = hits.filter(
-    ({ path, rule }) => baseline.rules.has(rule) && !baseline.files.has(path),
-  );
   const current: Baseline = {
     commit: baseline.commit,
     rules: new Set(rules),
-    counts: new Map([...groups].map(([key, group]) => [key, group.length])),
+    counts: new Map([...Map.groupBy(hits, findKey)].map(([key, group]) => [key, group.length])),
     files: new Set(hits.map(({ path }) => path)),
   };
   const isOutdated = formatBaseline(current) !== formatBaseline(baseline);
