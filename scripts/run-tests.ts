@@ -43,8 +43,8 @@ try {
 }
 
 /**
- * Returns the parent of the scratch folder: memory where enough is free, since hundreds of
- * databases wait for their disk, else the usual one.
+ * Returns the parent of the scratch folder. If enough memory is free, it is a file system in
+ * memory, since hundreds of databases wait for their disk.
  */
 function selectScratchParent(): string {
   try {
@@ -57,8 +57,8 @@ function selectScratchParent(): string {
 }
 
 /**
- * Prints the time of a fixed piece of work on one core, so that times of two runs can be compared:
- * a slower machine has a larger figure.
+ * Prints the time of a fixed computation on one core. It makes the times of two runs comparable: a
+ * slower machine has a larger figure.
  */
 function reportMachineSpeed(): void {
   const bytes = new Uint8Array(1 << 20);

@@ -300,7 +300,7 @@ export const waitingPlaces: readonly string[] = [
 const separateFolders = ["test/end-to-end/", "test/security/"] as const;
 /** Files that share a process. */
 const togetherMax = 40;
-/** Files of the console that share a process and its browser: so few that several run at a time. */
+/** Files of the console that share a process and its browser; few, to run several groups at a time. */
 const consoleTogetherMax = 8;
 /** Characters of the error that is printed next to the name of a failed test. */
 const whyMax = 400;

@@ -21,7 +21,7 @@ export const openBarePages = (): Promise<Browser> =>
 export const shareBrowser = once(openBrowser);
 export const shareBarePages = once(openBarePages);
 
-/** Closes every profile that is open in a shared browser, also those of a failed test. */
+/** Closes every profile that is open in a shared browser. */
 export async function closeProfiles(browser: Browser): Promise<void> {
   for (const context of browser.contexts()) await context.close();
 }

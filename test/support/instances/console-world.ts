@@ -60,7 +60,7 @@ export class ConsoleWorld {
     return new ConsoleWorld(instance, await shareBrowser());
   }
 
-  /** Closes the profiles, also those of a failed test, and removes the instance. */
+  /** Closes the open profiles and removes the instance. */
   async stop(): Promise<void> {
     await closeProfiles(this.browser);
     await this.instance.dispose();
@@ -167,8 +167,8 @@ export async function signIn(page: Page, name = "root", password = rootPassword)
 }
 
 /**
- * Checks with axe-core that the page as it is now has no violation of WCAG 2.2 AA: every rule in
- * the light theme, and the rules on colors in the dark one, since no other depends on the theme.
+ * Checks with axe-core that the page has no violation of WCAG 2.2 AA. The light theme gets every
+ * rule, the dark one the rules on colors, since no other rule depends on the theme.
  */
 export async function expectAccessible(page: Page): Promise<void> {
   const hasAxe = await page.evaluate("typeof axe !== 'undefined'");
@@ -180,10 +180,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   }
 }
 
-/**
- * Checks a state that no walk over all places reaches, in the long run only: the walks check every
- * place in each run.
- */
+/** Checks the current state of a page with axe-core, in the long run only. */
 export async function expectStateAccessible(page: Page): Promise<void> {
   if (isLongRun) await expectAccessible(page);
 }
