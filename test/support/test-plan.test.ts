@@ -44,6 +44,14 @@ test("meets", async () => {
 }, 30_000);`;
   file("works.test.ts", meets("worker", "waiter"));
   file("waits.test.ts", meets("waiter", "worker"));
+  const logs = (expected: number) => `import { writeFileSync } from "node:fs";
+test("logs", () => {
+  const lines = Array.from({ length: 50 }, (_, index) => "line " + (index + 1) + "\\n");
+  writeFileSync(process.env.PKID_TEST_LOGS + "/test+some.test.ts 1", lines.join(""));
+  expect(1).toBe(${expected});
+});`;
+  file("logs-bad.test.ts", logs(2));
+  file("logs-good.test.ts", logs(1));
   file("dies.test.ts", 'test("ends the process", () => process.exit(0));');
 });
 
@@ -125,14 +133,37 @@ test("of an outcome is told how long it took, and for how much of that it worked
   expect(outcome?.seconds).toBeGreaterThan(0);
 });
 
-test("files that start servers run alone and first, the others together by folder, and those that wait beside", () => {
-  const core = Array.from({ length: 14 }, (_, index) => `test/core/${index}.test.ts`);
+test("files that start servers run alone and first, and the others share a process by folder", () => {
+  const core = Array.from({ length: 42 }, (_, index) => `test/core/${index}.test.ts`);
+  const pages = Array.from({ length: 9 }, (_, index) => `test/console/${index}.test.ts`);
   const [waits = ""] = waitingPlaces;
   const others = ["test/security/x.test.ts", "test/end-to-end/a.test.ts", "test/http/y.test.ts"];
-  const { working, waiting } = planned([...core, ...others, waits]);
-  expect(waiting).toEqual([[waits], ["test/http/y.test.ts"]]);
+  const { working, waiting } = planned([...core, ...pages, ...others, waits]);
+  expect(waiting.slice(0, 2)).toEqual([[waits], ["test/http/y.test.ts"]]);
+  expect(waiting.slice(2).map((group) => group.length)).toEqual([8, 1]);
   expect(working.slice(0, 2)).toEqual([["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]]);
-  expect(working.slice(2).map((group) => group.length)).toEqual([12, 2]);
+  expect(working.slice(2).map((group) => group.length)).toEqual([40, 2]);
+});
+
+test("a failed test prints the ends of the logs that its servers wrote, a passed one none", async () => {
+  const [failed] = await run([["logs-bad.test.ts"]], 1);
+  expect(failed?.output).toContain("-- log of test/some.test.ts 1\nline 11\n");
+  expect(failed?.output).toContain("line 50\n");
+  expect(failed?.output).not.toContain("line 10\n");
+  const [passed] = await run([["logs-good.test.ts"]], 1);
+  expect(passed?.output).not.toContain("line");
+});
+
+test("an outcome has the wall time of each of its files", async () => {
+  const [outcome] = await run([["good.test.ts", "lacks.test.ts"]], 1);
+  expect([...(outcome?.fileSeconds.keys() ?? [])]).toEqual(["good.test.ts", "lacks.test.ts"]);
+});
+
+test("every Debian package has the command that shows it, its name and its reason", async () => {
+  const table = await Bun.file(join(import.meta.dir, "../../scripts/debian-packages.tsv")).text();
+  const [, ...rows] = table.trimEnd().split("\n");
+  for (const row of rows) expect(row).toMatch(/^[\w./+-]+\t[a-z0-9.+-]+\t\S.* \S.*\.$/);
+  expect(new Set(rows.map((row) => row.split("\t")[0])).size).toBe(rows.length);
 });
 
 test("every place that is said to wait is there, and said once", () => {
