@@ -3,7 +3,7 @@
  * figures.
  *
  * 1. `prepareCoverage` fills a folder with instrumented sources.
- * 2. Each `bun test` process with `PKID_COVERAGE=<folder>` adds its counters on exit.
+ * 2. Each `bun test` process with `PKID_COVERAGE=<folder>` adds its counters after its last test.
  * 3. `reportCoverage` adds the counters up.
  */
 
@@ -89,7 +89,8 @@ export function reportCoverage(folder: string): CoverageReport {
 }
 
 /**
- * Writes the figures of a run that are above the committed ones. A lower figure stays as it is.
+ * Writes the figures of a run that are not below the committed ones. An area that is below keeps
+ * its figure.
  *
  * @param folder the folder given to `prepareCoverage`
  */
@@ -98,14 +99,18 @@ export function writeFigures(folder: string): void {
   const figures = readFigures(index.root);
   const measured = measureCoverage(folder, index);
   const percent = { ...figures.percent };
+  const uncovered = new Map(Object.entries(figures.uncovered));
   for (const each of measured) {
-    percent[each.area] = Math.max(percent[each.area], computePercent(each));
+    if (computePercent(each) < percent[each.area]) continue;
+    percent[each.area] = computePercent(each);
+    for (const path of uncovered.keys()) {
+      if (isInArea(path, each.area)) uncovered.delete(path);
+    }
+    for (const [path, lines] of each.uncovered) uncovered.set(path, lines.length);
   }
-  const uncovered = Object.fromEntries(
-    measured.flatMap((each) => Array.from(each.uncovered, ([path, { length }]) => [path, length])),
-  );
-  const text = JSON.stringify({ percent, uncovered } satisfies Figures, null, 2);
-  writeFileSync(join(index.root, figuresFile), `${text}\n`);
+  const sorted = Object.fromEntries([...uncovered].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const written: Figures = { percent, uncovered: sorted };
+  writeFileSync(join(index.root, figuresFile), `${JSON.stringify(written, null, 2)}\n`);
 }
 
 // `prepareCoverage` has written exactly this type.
@@ -124,7 +129,7 @@ function measureCoverage(folder: string, { branches }: CoverageIndex): readonly 
   const covered = new Map<string, Set<number>>();
   for (const name of readdirSync(resolveCounters(folder))) {
     const text = readFileSync(join(resolveCounters(folder), name), "utf8");
-    // Each process writes exactly this type when it exits.
+    // Each process writes exactly this type after its last test.
     for (const [path, digits] of Object.entries(JSON.parse(text) as CoverageCounters)) {
       const indexes = covered.get(path) ?? new Set();
       for (const { index } of digits.matchAll(/1/g)) indexes.add(index);
@@ -132,7 +137,7 @@ function measureCoverage(folder: string, { branches }: CoverageIndex): readonly 
     }
   }
   return areas.map((area) => {
-    const own = Object.entries(branches).filter(([path]) => path.startsWith(`src/${area}/`));
+    const own = Object.entries(branches).filter(([path]) => isInArea(path, area));
     const total = own.reduce((sum, [, lines]) => sum + lines.length, 0);
     const uncovered = new Map<string, readonly number[]>();
     for (const [path, lines] of own) {
@@ -143,6 +148,8 @@ function measureCoverage(folder: string, { branches }: CoverageIndex): readonly 
     return { area, covered: total - missed, total, uncovered };
   });
 }
+
+const isInArea = (path: string, area: Area): boolean => path.startsWith(`src/${area}/`);
 
 const isBelow = ({ area, covered, total }: AreaCoverage, { percent }: Figures): boolean =>
   (covered / total) * 100 < percent[area] - toleratedPoints;

@@ -85,7 +85,9 @@ test("writing the figures never lowers one", async () => {
   const mixed = await measure(tree, [["sign(-1)", "sign(0)", "clamp(99)"]]);
   writeFigures(mixed);
   expect(readPercent(tree)).toEqual({ core: 75, domain: 100 });
-  expect(reportCoverage(mixed).failed).toBe(true);
+  const { lines, failed } = reportCoverage(mixed);
+  expect(failed).toBe(true);
+  expect(lines[1]).toContain("src/domain/clamp.ts: 1 more uncovered");
 });
 
 test("an instrumented file keeps the lines of its stack traces", async () => {
@@ -149,14 +151,18 @@ async function measure(tree: string, processes: readonly (readonly string[])[]):
 }
 
 async function runCalls(folder: string, name: string, calls: readonly string[]) {
-  const script = join(home, name, "calls.ts");
-  const imports = [
+  const script = [
+    `import { test } from "bun:test";`,
     `import { fail, sign } from "./src/core/sign.ts";`,
     `import { clamp } from "./src/domain/clamp.ts";`,
+    `test("the calls return", () => {`,
+    ...calls.map((call) => `  ${call};`),
+    "});",
   ];
-  writeFileSync(script, [...imports, ...calls.map((call) => `${call};`)].join("\n"));
+  writeFileSync(join(home, name, "calls.test.ts"), script.join("\n"));
   const preload = join(import.meta.dir, "../support/preload.ts");
-  const child = Bun.spawn([process.execPath, "--preload", preload, script], {
+  const child = Bun.spawn([process.execPath, "test", "--preload", preload, "./calls.test.ts"], {
+    cwd: join(home, name),
     env: { ...process.env, [coverageVariable]: folder },
     stdout: "ignore",
     stderr: "pipe",

@@ -1,5 +1,6 @@
-/** Loads the instrumented sources in a test process, and writes its counters when it exits. */
+/** Loads the instrumented sources in a test process, and writes its counters after its last test. */
 
+import { afterAll } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -42,7 +43,8 @@ export function countBranches(folder: string): void {
       });
     },
   });
-  process.on("exit", () => {
+  // In a preload it runs once, after all files. The test runner never emits "exit".
+  afterAll(() => {
     const digits = Array.from(counters, ([path, found]) => [path, found.join("")]);
     const file = join(resolveCounters(folder), `${randomUUID()}.json`);
     writeFileSync(file, JSON.stringify(Object.fromEntries(digits)));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import { coverageVariable } from "#scripts/lib/coverage-folder.ts";
-import { countBranches } from "#test/support/coverage.ts";
+import { countBranches } from "./coverage.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "pkid-run-"));
 // Servers that refuse to run as root run as another user and must be able to pass through.
