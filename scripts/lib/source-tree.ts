@@ -3,7 +3,7 @@
  * not at text.
  */
 
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import type { Node, SourceFile } from "typescript/unstable/ast";
 import { API } from "typescript/unstable/async";
@@ -53,6 +53,24 @@ export async function parseTree(
   } finally {
     await compiler.close();
   }
+}
+
+/**
+ * Parses every `.ts` and `.tsx` file below the folders without types and imports, in a fraction of
+ * the time of `parseTree`.
+ *
+ * @param scratch absolute path of an existing folder for the project file of the parser
+ */
+export async function parseSyntax(
+  root: string,
+  scratch: string,
+  folders: readonly string[],
+): Promise<Parsed[]> {
+  const project = join(scratch, "tsconfig.json");
+  const include = folders.map((folder) => join(root, folder));
+  const compilerOptions = { noResolve: true, noLib: true, types: [], module: "Preserve" };
+  writeFileSync(project, JSON.stringify({ compilerOptions, include }));
+  return await parseTree(root, project, folders);
 }
 
 /** Visits the node and everything below it, parents first. */

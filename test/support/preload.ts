@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 
+import { coverageVariable } from "#scripts/lib/coverage-folder.ts";
+import { countBranches } from "./coverage.ts";
+
 const scratch = mkdtempSync(join(tmpdir(), "pkid-run-"));
 // Servers that refuse to run as root run as another user and must be able to pass through.
 chmodSync(scratch, 0o711);
@@ -14,3 +17,6 @@ process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
 // A gate must judge the change, not the dice: CI draws the same examples every time, a developer's
 // run new ones.
 if (process.env.CI === "true") fc.configureGlobal({ seed: 20_261_120 });
+
+const coverage = process.env[coverageVariable];
+if (coverage) countBranches(coverage);
