@@ -1,10 +1,11 @@
 /** Runs the test files in several processes and reports their results: `bun scripts/run-tests.ts`. */
 
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { prepareCoverage, reportCoverage } from "./lib/coverage.ts";
 import { type Outcome, planned, runPlan } from "./lib/test-plan.ts";
 
 const { values, positionals } = parseArgs({
@@ -28,15 +29,23 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => en
 const limit = setTimeout(() => ends.abort(), Number(values["limit-minutes"]) * 60_000);
 reportMachineSpeed();
 try {
+  // Only the whole run has all tests of core and domain.
+  const coverage = positionals.length === 0 ? join(scratch, "coverage") : undefined;
+  if (coverage !== undefined) {
+    mkdirSync(coverage);
+    await prepareCoverage(root, coverage);
+  }
   const outcomes = await runPlan(plan, {
     root,
     scratch,
     processes: Number(values.processes),
     waiting: Number(values.waiting),
     end: ends.signal,
+    coverage,
     ended: printOutcome,
   });
-  report(outcomes);
+  const covers = coverage === undefined || printCoverage(coverage);
+  report(outcomes, covers ? [] : ["the branch coverage of core or domain fell"]);
 } finally {
   clearTimeout(limit);
   rmSync(scratch, { recursive: true, force: true });
@@ -95,7 +104,7 @@ function printOutcome(outcome: Outcome, place: number): void {
  * What was skipped, and why, what failed and what did not run is named once more at the end; the
  * counts are one line on stdout.
  */
-function report(outcomes: readonly Outcome[]): void {
+function report(outcomes: readonly Outcome[], violations: readonly string[]): void {
   const sum = (count: (outcome: Outcome) => number) =>
     outcomes.reduce((total, outcome) => total + count(outcome), 0);
   for (const { skips } of outcomes) {
@@ -105,10 +114,19 @@ function report(outcomes: readonly Outcome[]): void {
     for (const failure of failures) process.stderr.write(`FAILED: ${failure}\n`);
     for (const file of missing) process.stderr.write(`NO RESULT: ${file}\n`);
   }
+  for (const violation of violations) process.stderr.write(`FAILED: ${violation}\n`);
   printSlowest(outcomes);
-  const failed = sum((each) => each.failed) + sum((each) => each.missing.length);
+  const missing = sum((each) => each.missing.length);
+  const failed = sum((each) => each.failed) + missing + violations.length;
   process.stdout.write(`${sum((each) => each.passed)} ${failed} ${sum((each) => each.skipped)}\n`);
   process.exitCode = failed > 0 ? 1 : 0;
+}
+
+/** Prints the branch coverage. Returns false if it is below the committed figure. */
+function printCoverage(folder: string): boolean {
+  const { lines, failed } = reportCoverage(folder);
+  for (const line of lines) process.stderr.write(`${line}\n`);
+  return !failed;
 }
 
 /** Prints the ten files that took longest. */

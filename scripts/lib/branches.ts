@@ -25,9 +25,9 @@ export interface InstrumentedFile {
 }
 
 /**
- * Inserts a counter into both ways of `if` (a missing `else` included) and `?:`, the right side of
- * `&&`, `||`, `??` and their assignments, each clause of a `switch`, and each default of a
- * parameter or destructured property.
+ * Inserts a counter into each branch of a file. Branches are both ways of `if` and `?:`, each
+ * clause of a `switch`, and each default of a parameter or destructured property. The right side of
+ * `&&`, `||`, `??` and of their assignments is one too.
  */
 export function instrumentBranches(file: Parsed): InstrumentedFile {
   const branches = new BranchCounters(file);
@@ -38,7 +38,7 @@ export function instrumentBranches(file: Parsed): InstrumentedFile {
 class BranchCounters {
   readonly lines: number[] = [];
   readonly #file: Parsed;
-  /** Texts to insert, by offset: what ends there stands before what starts there. */
+  /** Strings to insert by offset: those in `ends` come before those in `starts`. */
   readonly #insertions = new Map<number, { readonly ends: string[]; readonly starts: string[] }>();
 
   constructor(file: Parsed) {
@@ -68,17 +68,17 @@ class BranchCounters {
   /** Returns the source with all counters, the declaration of their array in its first line. */
   formatSource(): string {
     const { path, text } = this.#file;
-    const pieces = [
+    const parts = [
       `const ${array} = ${registerName}(${JSON.stringify(path)}, ${this.lines.length}); `,
     ];
     let offset = 0;
     for (const next of [...this.#insertions.keys()].sort((a, b) => a - b)) {
       const { ends = [], starts = [] } = this.#insertions.get(next) ?? {};
-      pieces.push(text.slice(offset, next), ...ends, ...starts);
+      parts.push(text.slice(offset, next), ...ends, ...starts);
       offset = next;
     }
-    pieces.push(text.slice(offset));
-    return pieces.join("");
+    parts.push(text.slice(offset));
+    return parts.join("");
   }
 
   #addStatement(node: Statement): void {

@@ -23,7 +23,7 @@ export type CoverageCounters = Readonly<Record<string, string>>;
 export const resolveIndex = (folder: string): string => join(folder, "index.json");
 
 /** Returns the path of the instrumented version of a source file. */
-export const resolveInstrumented = (folder: string, path: string): string =>
+export const resolveInstrumentedFile = (folder: string, path: string): string =>
   join(folder, "instrumented", path);
 
 /** Returns the folder with the counters of each process. */

@@ -16,7 +16,7 @@ import {
   type CoverageIndex,
   resolveCounters,
   resolveIndex,
-  resolveInstrumented,
+  resolveInstrumentedFile,
 } from "./coverage-folder.ts";
 import { parseSyntax } from "./source-tree.ts";
 
@@ -56,7 +56,7 @@ export async function prepareCoverage(root: string, folder: string): Promise<voi
   const folders = areas.map((area) => `src/${area}`);
   for (const file of await parseSyntax(root, folder, folders)) {
     const { lines, text } = instrumentBranches(file);
-    const path = resolveInstrumented(folder, file.path);
+    const path = resolveInstrumentedFile(folder, file.path);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
     branches[file.path] = lines;
@@ -76,7 +76,7 @@ export function reportCoverage(folder: string): CoverageReport {
   const index = readIndex(folder);
   const figures = readFigures(index.root);
   const measured = measureCoverage(folder, index);
-  const losses = measured.filter((each) => isBelow(each, figures));
+  const losses = measured.filter((each) => hasFallen(each, figures));
   const gains = measured.filter((each) => computePercent(each) > figures.percent[each.area]);
   const lines = [`branches: ${measured.map(formatCoverage).join(", ")}`];
   for (const each of losses) lines.push(formatLoss(each, figures));
@@ -137,10 +137,10 @@ function measureCoverage(folder: string, { branches }: CoverageIndex): readonly 
     }
   }
   return areas.map((area) => {
-    const own = Object.entries(branches).filter(([path]) => isInArea(path, area));
-    const total = own.reduce((sum, [, lines]) => sum + lines.length, 0);
+    const files = Object.entries(branches).filter(([path]) => isInArea(path, area));
+    const total = files.reduce((sum, [, lines]) => sum + lines.length, 0);
     const uncovered = new Map<string, readonly number[]>();
-    for (const [path, lines] of own) {
+    for (const [path, lines] of files) {
       const missing = lines.filter((_, branch) => !covered.get(path)?.has(branch));
       if (missing.length > 0) uncovered.set(path, missing);
     }
@@ -151,7 +151,7 @@ function measureCoverage(folder: string, { branches }: CoverageIndex): readonly 
 
 const isInArea = (path: string, area: Area): boolean => path.startsWith(`src/${area}/`);
 
-const isBelow = ({ area, covered, total }: AreaCoverage, { percent }: Figures): boolean =>
+const hasFallen = ({ area, covered, total }: AreaCoverage, { percent }: Figures): boolean =>
   (covered / total) * 100 < percent[area] - toleratedPoints;
 
 /** Rounds down to a tenth, so that a single branch rarely changes the figure. */

@@ -3,6 +3,8 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { coverageVariable } from "./coverage-folder.ts";
+
 /** Groups of files; each group is one process of the test runner. */
 export type Groups = readonly (readonly string[])[];
 
@@ -45,6 +47,8 @@ export interface RunOptions {
   /** How many run at once, and how many more of those that wait. */
   readonly processes: number;
   readonly waiting: number;
+  /** Folder that `prepareCoverage` has filled; undefined if branches are not counted. */
+  readonly coverage?: string | undefined;
   /** Nothing is started after it, and what runs is killed. */
   readonly end: AbortSignal;
   ended(outcome: Outcome, place: number): void;
@@ -104,7 +108,7 @@ export async function runPlan(plan: Plan, options: RunOptions): Promise<readonly
 async function runGroup(
   files: readonly string[],
   name: string,
-  { root, scratch, end }: RunOptions,
+  { root, scratch, end, coverage }: RunOptions,
 ): Promise<Outcome> {
   const started = performance.now();
   const own = join(scratch, name);
@@ -120,7 +124,13 @@ async function runGroup(
     ),
     {
       cwd: root,
-      env: { ...process.env, TMPDIR: own, PKID_TEST_LOGS: logs, PKID_TEST_SHARED: scratch },
+      env: {
+        ...process.env,
+        TMPDIR: own,
+        PKID_TEST_LOGS: logs,
+        PKID_TEST_SHARED: scratch,
+        ...(coverage !== undefined && isCovered(files) ? { [coverageVariable]: coverage } : {}),
+      },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
@@ -147,6 +157,10 @@ async function runGroup(
   const processorSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1_000_000;
   return { ...outcome, seconds, processorSeconds, output };
 }
+
+/** True if the files share a process whose branches are counted. */
+const isCovered = ([first = ""]: readonly string[]): boolean =>
+  coveredFolders.some((folder) => first.startsWith(folder));
 
 /** Returns the last lines of each log in the folder, under the name of the test that started it. */
 function readLogEnds(folder: string): string {
@@ -298,6 +312,8 @@ export const waitingPlaces: readonly string[] = [
 
 /** Folders of files that start servers or browsers, in the order in which they start. */
 const separateFolders = ["test/end-to-end/", "test/security/"] as const;
+/** Folders whose tests count the branches of core and domain. */
+const coveredFolders = ["test/core/", "test/domain/"] as const;
 /** Files that share a process. */
 const togetherMax = 40;
 /** Files of the console that share a process and its browser; few, to run several groups at a time. */

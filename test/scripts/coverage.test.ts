@@ -79,7 +79,7 @@ test("a rise passes and prints the command that writes the figure", async () => 
   expect(reportCoverage(folder).lines).toHaveLength(1);
 });
 
-test("writing the figures never lowers one", async () => {
+test("the committed figures never fall when they are written", async () => {
   const tree = createTree("ratchet");
   writeFigures(await measure(tree, [["sign(-1)", "clamp(99)", "clamp(1)"]]));
   const mixed = await measure(tree, [["sign(-1)", "sign(0)", "clamp(99)"]]);

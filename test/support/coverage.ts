@@ -11,11 +11,11 @@ import {
   registerName,
   resolveCounters,
   resolveIndex,
-  resolveInstrumented,
+  resolveInstrumentedFile,
 } from "#scripts/lib/coverage-folder.ts";
 
 /**
- * Counts the branches of all sources in the folder's index from now on. Worker threads load the
+ * Counts the branches of all sources in the folder's index until the process ends. Worker threads load the
  * original sources and do not count.
  *
  * @param folder absolute path of a folder that `prepareCoverage` has filled
@@ -38,7 +38,7 @@ export function countBranches(folder: string): void {
       const filter = new RegExp(`^${RegExp.escape(index.root)}/src/.*\\.ts$`);
       build.onLoad({ filter }, ({ path }) => {
         const name = relative(index.root, path);
-        const source = name in index.branches ? resolveInstrumented(folder, name) : path;
+        const source = name in index.branches ? resolveInstrumentedFile(folder, name) : path;
         return { contents: readFileSync(source, "utf8"), loader: "ts" };
       });
     },
