@@ -11,7 +11,7 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import {
@@ -45,7 +45,7 @@ const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) =>
 test("every filter of the inventory finds the rows of the model, and counters follow every change", async () => {
   const database = await postgresDatabase(server);
   const store = await database.open();
-  const model = openMemoryStore();
+  const model = createMemoryStore();
   await fillInventory(store);
   await fillInventory(model);
   await fc.assert(

@@ -11,7 +11,7 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import { caId } from "#core/ids.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import {
@@ -242,7 +242,7 @@ describe.each([
       fc.asyncProperty(
         fc.array(fc.array(fc.array(aStep, { maxLength: 4 }), { maxLength: 8 }), { maxLength: 3 }),
         async (batches) => {
-          const model = openMemoryStore();
+          const model = createMemoryStore();
           const operations = newOperations();
           const outcomes = await ran(store, operations, batches);
           expect(outcomes).toEqual(await ran(model, operations, batches));

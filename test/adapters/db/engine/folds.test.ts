@@ -11,7 +11,7 @@ import { instant } from "#core/time.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { walkedEnds } from "#test/support/stores/ends.ts";
 import { unfoldedStore } from "#test/support/stores/folded.ts";
 import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
@@ -58,7 +58,7 @@ test("random inventories, folded at random moments, answer as the plain model do
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 45 }), async (steps) => {
       const { store, fold } = await unfoldedStore();
-      const model = openMemoryStore();
+      const model = createMemoryStore();
       const rows: CertificateRecord[] = [];
       for (const one of [store, model]) {
         await one.atomically(async (tx) => {
@@ -91,7 +91,7 @@ test.each([
 ])(
   "%s, a filter finds the rows of the model while more and more of them are folded",
   async (_, limits) => {
-    const model = openMemoryStore();
+    const model = createMemoryStore();
     await fillInventory(model);
     const { store, fold, database } = await unfoldedStore();
     await fillInventory(store);
@@ -116,7 +116,7 @@ test.each([
 );
 
 test("a walk that folds overtake between its pages shows every row once", async () => {
-  const model = openMemoryStore();
+  const model = createMemoryStore();
   await fillInventory(model);
   for (const filter of [{}, { text: "host-1" }, { status: "good" }, { profile: "rare" }] as const) {
     const { store, fold, database } = await unfoldedStore();

@@ -11,12 +11,12 @@ import { revokedList } from "#adapters/db/inventory/revoked-list.ts";
 import { caId, type Serial } from "#core/ids.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { revocation } from "#test/support/stores/records.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 
 const home = caId("home");
-const model = openMemoryStore();
+const model = createMemoryStore();
 const database = sqliteDatabase();
 const serials = Array.from({ length: 60 }, (_, at) =>
   String(at < 30 ? BigInt(at + 1) ** 7n : 2n ** 126n / BigInt(at)),

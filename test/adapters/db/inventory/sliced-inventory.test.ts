@@ -18,11 +18,11 @@ import {
   inventoryFilters as filters,
   inventoryRows as rows,
 } from "#test/support/stores/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import * as make from "#test/support/stores/records.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 
-const model = openMemoryStore();
+const model = createMemoryStore();
 const database = sqliteDatabase();
 
 beforeAll(async () => {

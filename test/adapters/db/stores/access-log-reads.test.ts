@@ -13,12 +13,12 @@ import { accessLogReads } from "#adapters/db/stores/access-log-reads.ts";
 import { instant } from "#core/time.ts";
 import type { AccessLogFilter, AccessLogRow, LoggedRequest } from "#domain/audit/store.ts";
 import type { PageKey } from "#domain/page.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 import { until } from "#test/support/until.ts";
 
 const database = sqliteDatabase();
-const model = openMemoryStore();
+const model = createMemoryStore();
 const rows: AccessLogRow[] = Array.from({ length: 80 }, (_, n) => ({
   at: instant(1000 * ((n * 7) % 80)),
   requestId: `r${n}`,
