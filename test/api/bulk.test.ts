@@ -47,8 +47,7 @@ const refusalOf = (promise: Promise<unknown>) =>
   );
 const itemsOf = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ csr: csr({ dns: [`n${at}.example`] }) }));
-const leaves = () =>
-  world.store.listRows("certificates").filter(({ kind }) => kind === "leaf");
+const leaves = () => world.store.listRows("certificates").filter(({ kind }) => kind === "leaf");
 const events = (action: string) =>
   world.store.listEvents().filter((event) => event.action === action);
 

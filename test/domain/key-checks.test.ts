@@ -207,7 +207,10 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
   expect(await blockedKeys(small.store)).toMatchObject([
     { spkiSha256: leaked.spkiSha256, source: "revocation", createdBy: "root", tenant: undefined },
   ]);
-  const actions = small.store.listEvents().slice(-2).map(({ action }) => action);
+  const actions = small.store
+    .listEvents()
+    .slice(-2)
+    .map(({ action }) => action);
   expect(actions).toEqual(["cert.revoke", "key.block"]);
   small.store.beforeWrite = (operation) => {
     if (operation === "keyChecks.block") throw new Error("no");
@@ -251,9 +254,7 @@ describe("a tenant that has got hold of another one's request", () => {
       else await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
       const blocked = world.store.listRows("blockedKeys");
       expect(blocked).toMatchObject([{ tenant: "web", spkiSha256: keyDigest, createdBy: "eve" }]);
-      const told = world.store.listEvents().filter(
-        (one) => one.action === "key.block",
-      );
+      const told = world.store.listEvents().filter((one) => one.action === "key.block");
       expect(told).toMatchObject([{ tenant: "web", actor: "eve" }]);
       expect(await refusalCode(issue(ca))).toBe("gate_refused");
       expect((await issue(victim)).record.caId).toBe(victim.id);

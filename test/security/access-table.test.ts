@@ -92,13 +92,9 @@ test("an attempt on a foreign object is recorded in the caller's tenant and says
   await outcome(perform, "token.create", several, targets.own);
   await outcome(perform, "token.create", several, targets.absent);
   await outcome(perform, "ca.init_root", caller("auditor", ["auditor"], {}), targets.foreign);
-  const seen = store.listEvents().map((event) => [
-    event.actor,
-    event.action,
-    event.tenant,
-    event.caId,
-    event.target,
-  ]);
+  const seen = store
+    .listEvents()
+    .map((event) => [event.actor, event.action, event.tenant, event.caId, event.target]);
   expect(seen).toEqual([
     ["admin", "cert.revoke", "default", "", "foreign"],
     ["ca-issuer", "cert.revoke", "default", "", "foreign"],

@@ -85,7 +85,8 @@ test("verify names the first bad sequence after any single edit of a stored chai
         const other = store.listEvents()[seq % 20];
         if (attacked === undefined || other === undefined) throw new Error("no such event");
         const edited = { ...attacked, actor: "mallory" };
-        const replace = "update events set id = ?, actor = ?, prev_hash = ?, hash = ? where seq = ?";
+        const replace =
+          "update events set id = ?, actor = ?, prev_hash = ?, hash = ? where seq = ?";
         const put = ({ id, actor, prevHash, hash }: AuditEvent) =>
           store.tamper(replace, id, actor, prevHash, hash, seq);
         if (attack === "edit") await put(edited);

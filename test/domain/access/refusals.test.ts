@@ -49,12 +49,7 @@ async function refused(id: string, subject = "eve", ip = "192.0.2.1", serial = "
 }
 
 const told = () =>
-  store.listEvents().map(({ actor, ip, target, detail }) => [
-    actor,
-    ip,
-    target,
-    detail,
-  ]);
+  store.listEvents().map(({ actor, ip, target, detail }) => [actor, ip, target, detail]);
 
 test("a thousand attempts in a minute are two events, whatever id each of them names", async () => {
   for (let at = 0; at < 1000; at++) await refused(`id-${at}`);

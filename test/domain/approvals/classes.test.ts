@@ -36,8 +36,7 @@ const opened = async (...given: Parameters<typeof fourEyesWorld>) => {
 };
 beforeEach(() => opened({ profiles: [strict] }));
 
-const leaves = () =>
-  world.memory.listRows("certificates").filter(({ kind }) => kind === "leaf");
+const leaves = () => world.memory.listRows("certificates").filter(({ kind }) => kind === "leaf");
 const eventOf = (action: string) =>
   world.memory.listEvents().findLast((event) => event.action === action);
 

@@ -70,9 +70,7 @@ describe("a guarded call", () => {
     expect(approved).toMatchObject({ status: "executed", approvals_count: 1, attempts: 1 });
     expect(approved.result).toMatchObject({ label: "root", status: "active" });
     expect(roots()).toEqual(["root"]);
-    const done = world.memory.listEvents().find(
-      ({ action }) => action === "ca.init_root",
-    );
+    const done = world.memory.listEvents().find(({ action }) => action === "ca.init_root");
     expect(done).toMatchObject({
       actor: "alice",
       detail: expect.stringContaining(`approval=${id}`),
@@ -166,7 +164,8 @@ describe("a decision", () => {
       for (const id of ids) expect((await refusal(reject(id, reader))).code).toBe("forbidden");
     }
     const denied = () =>
-      world.memory.listEvents()
+      world.memory
+        .listEvents()
         .filter(({ action, result }) => action === "ca.create.approved" && result === "denied")
         .map(({ actor, target, detail }) => [actor, target, /reason=.*/.exec(detail)?.[0]]);
     expect(denied()).toEqual([["reader", ids[0], "reason=forbidden"]]);

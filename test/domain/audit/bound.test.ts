@@ -86,10 +86,12 @@ function unbound(): string[] {
     if (!certificates.has(digest)) found.push(`missing ${key}`);
   }
   const entries = new Map(
-    store.listRows("revocations").map((row) => [
-      `${row.caId}/${row.serial}`,
-      [row.reason, row.sequence, row.revokedAt].join(" "),
-    ]),
+    store
+      .listRows("revocations")
+      .map((row) => [
+        `${row.caId}/${row.serial}`,
+        [row.reason, row.sequence, row.revokedAt].join(" "),
+      ]),
   );
   for (const key of new Set([...last.keys(), ...entries.keys()])) {
     if ((last.get(key) ?? "") !== (entries.get(key) ?? "")) found.push(`revocation ${key}`);
@@ -127,7 +129,11 @@ test("whoever edits or removes a certificate or a revocation in the tables is fo
     "an octet of a certificate": () => {
       const certificate = Uint8Array.from(certificateOf(leaf));
       certificate[100] = (certificate[100] ?? 0) ^ 1;
-      return store.tamper("update certificates set certificate = ? where serial = ?", certificate, leaf);
+      return store.tamper(
+        "update certificates set certificate = ? where serial = ?",
+        certificate,
+        leaf,
+      );
     },
     "a certificate is gone": () => store.tamper("delete from certificates where serial = ?", leaf),
     "a certificate nobody issued": () =>
@@ -136,11 +142,14 @@ test("whoever edits or removes a certificate or a revocation in the tables is fo
     "another reason": () =>
       store.tamper("update revocations set reason = 'superseded' where serial = ?", revoked),
     "another time": () =>
-      store.tamper("update revocations set revoked_at = ? where serial = ?", world.clock.at, revoked),
+      store.tamper(
+        "update revocations set revoked_at = ? where serial = ?",
+        world.clock.at,
+        revoked,
+      ),
     "another number": () =>
       store.tamper("update revocations set sequence = 99 where serial = ?", revoked),
-    "a revocation nobody made": () =>
-      insertCopy("revocations", revoked, `serial = '${leaf}'`),
+    "a revocation nobody made": () => insertCopy("revocations", revoked, `serial = '${leaf}'`),
   };
   await store.tamper("create table certificates_before as select * from certificates");
   await store.tamper("create table revocations_before as select * from revocations");

@@ -70,9 +70,7 @@ test("a KEK is announced once, whenever the ledger began", async () => {
   await keks.announce();
   await keks.next(first);
   await keks.announce();
-  const labels = store.listLedger().map(
-    ({ kind, keyLabel }) => `${kind} ${keyLabel}`,
-  );
+  const labels = store.listLedger().map(({ kind, keyLabel }) => `${kind} ${keyLabel}`);
   expect(labels).toEqual(["key kek-v1", "key kek-v2"]);
 });
 

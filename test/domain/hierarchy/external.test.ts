@@ -109,9 +109,7 @@ test("an imported CA issues leaves and CAs that openssl verifies under the exter
     expect(sent).not.toContain(elsewhere.rootPem.trim());
     expect(bundle.endsWith(chainPem)).toBe(true);
   }
-  expect(world.store.listEvents().map(({ action }) => action)).toContain(
-    "ca.import_cert",
-  );
+  expect(world.store.listEvents().map(({ action }) => action)).toContain("ca.import_cert");
 });
 
 test("the chain may come in any order and with certificates that do not belong to it", async () => {

@@ -39,8 +39,7 @@ const refusal = (promise: Promise<unknown>) =>
       return { code: error.code as string, facts: error.facts };
     },
   );
-const serialsOf = (ca: CaRecord) =>
-  world.store.listSerials().filter(({ caId }) => caId === ca.id);
+const serialsOf = (ca: CaRecord) => world.store.listSerials().filter(({ caId }) => caId === ca.id);
 const actionsOf = () => world.store.listEvents().map(({ action }) => action);
 
 test("a rotation gives a new key the same name, place, path length and constraints", async () => {
@@ -180,7 +179,10 @@ test("a renewal, a new CA and a cross certificate wait out a rotation as an issu
       (await world.store.read.cas.lineage(upper.lineage)).find(({ id }) => id === signedBy) ?? ca;
   }
   // The key made for the first attempt is gone.
-  const owned = world.store.listRows("cas").map(({ keyId }) => keyId).sort();
+  const owned = world.store
+    .listRows("cas")
+    .map(({ keyId }) => keyId)
+    .sort();
   expect([...world.keys.held.keys()].sort()).toEqual(owned);
 });
 
@@ -199,11 +201,12 @@ test("a rotation waits out that of its parent, and leaves no key behind", async 
   expect([old.id, old.successor, successor.parent]).toEqual([lower.id, successor.id, newUpper]);
   expect(successor.label).toBe("lower-r2");
   expect(serialsOf(upper)).toHaveLength(signed);
-  const owned = world.store.listRows("cas").map(({ keyId }) => keyId).sort();
+  const owned = world.store
+    .listRows("cas")
+    .map(({ keyId }) => keyId)
+    .sort();
   expect([...world.keys.held.keys()].sort()).toEqual(owned);
-  const kinds = world.store.listLedger().filter(
-    ({ operation }) => operation === "destroy",
-  );
+  const kinds = world.store.listLedger().filter(({ operation }) => operation === "destroy");
   expect(kinds).toHaveLength(1);
 });
 

@@ -53,8 +53,7 @@ const certificate = (serial: string, facts: Partial<CertificateRecord> = {}) =>
   small.issue({ serial: parseSerial(serial), facts });
 const events = (action: string) =>
   small.store.listEvents().filter((event) => event.action === action);
-const runNamed = (name: string) =>
-  small.store.listRows("bulkRuns").find(({ id }) => id === name);
+const runNamed = (name: string) => small.store.listRows("bulkRuns").find(({ id }) => id === name);
 const statusOf = async (serial: string) =>
   (await small.store.read.certificates.bySerial(small.ca.id, parseSerial(serial)))?.status;
 const suspend = (serial: Serial) =>

@@ -110,8 +110,7 @@ test("set back before the CA itself, the responder there is goes on", async () =
 });
 
 const heads = () => small.publisher.newest(small.ca.id, "full");
-const resets = () =>
-  small.store.listEvents().filter(({ action }) => action === "crl.clock_reset");
+const resets = () => small.store.listEvents().filter(({ action }) => action === "crl.clock_reset");
 
 test("CRL-2: lists signed while the clock was ahead are replaced once it is right, with higher numbers and an event", async () => {
   await small.refresh.renewals();

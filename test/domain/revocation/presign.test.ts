@@ -116,9 +116,7 @@ test("a revocation while the answer is being signed ahead leaves no answer that 
     await small.revoker.revoke(asked(serial), "superseded");
   };
   await sweep();
-  expect(small.store.listRows("presigned").filter((row) => row.serial === serial)).toEqual(
-    [],
-  );
+  expect(small.store.listRows("presigned").filter((row) => row.serial === serial)).toEqual([]);
   expect(await wordOf(serial)).toBe("revoked");
 });
 
@@ -195,9 +193,7 @@ test("a CA whose key is away costs the others nothing, and the run says so at it
   expect(failed.code).toBe("key_unavailable");
   keysAway();
   expect(await wordOf(serial)).toBe("good");
-  const [event] = small.store.listEvents().filter(
-    ({ action }) => action === "ocsp.presign",
-  );
+  const [event] = small.store.listEvents().filter(({ action }) => action === "ocsp.presign");
   expect(event).toMatchObject({ result: "error", actor: "root" });
 });
 
@@ -220,8 +216,7 @@ test("answers of a revoked responder are not given, and signed anew by its succe
 
 test("only a sweep that did something is an event, unless somebody asked for it", async () => {
   await small.issue();
-  const events = () =>
-    small.store.listEvents().filter(({ action }) => action === "ocsp.presign");
+  const events = () => small.store.listEvents().filter(({ action }) => action === "ocsp.presign");
   await small.presigner.run(systemOrigin("presign"));
   await small.presigner.run(systemOrigin("presign"));
   await small.presigner.run(systemOrigin("presign"));

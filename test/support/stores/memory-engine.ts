@@ -35,7 +35,11 @@ export class MemoryEngine implements Engine {
   constructor(image: Uint8Array) {
     this.database = openImage(image);
     const compiled = (text: string) => this.#compile(text);
-    this.reader = connectionOverSqlite(() => ({ compiled }), this.#share, () => this.#committed());
+    this.reader = connectionOverSqlite(
+      () => ({ compiled }),
+      this.#share,
+      () => this.#committed(),
+    );
     this.writer = this.writerAfter(() => {});
   }
 

@@ -53,7 +53,8 @@ export async function canaryWorld({ instead, ...options }: CanaryOptions = {}) {
   const told = () => events().filter(({ action }) => action === "canary.probe");
   /** What was issued to probes, by its status and reason. */
   const canaries = () =>
-    store.listRows("certificates")
+    store
+      .listRows("certificates")
       .filter(({ marker }) => marker === "canary")
       .map(({ status, reason }) => `${status} ${reason ?? ""}`);
   const set = (more: Partial<CanarySections["canary"]>) => {
