@@ -39,10 +39,11 @@ export interface MemoryStore extends Store {
   listEvents(): AuditEvent[];
   /** Returns all entries of the sign ledger, in their order. */
   listLedger(): LedgerEntry[];
-  /** Returns all reserved serials: issued ones first, then those without certificate, then open ones. */
+  /** Returns all reserved serials: issued ones, then those without certificate, then open ones. */
   listSerials(): ReservedSerial[];
   /** Returns all rows of a table, in the order of its primary key or of their insertion. */
   listRows<Name extends keyof Tables>(table: Name): Tables[Name]["$inferSelect"][];
+  /** Returns the number of rows of a table. */
   countRows(table: keyof Tables): number;
   /** Returns the rows of every table by its name, for comparisons. */
   readAllTables(): Record<string, unknown[][]>;
