@@ -1,4 +1,4 @@
-/** Model of reads that stores answer from indexes and counters: every row is looked at each time. */
+/** Model of reads that stores answer from indexes and counters; it looks at every row. */
 
 import { coversCa } from "#core/access/principal.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
