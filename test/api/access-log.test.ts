@@ -8,6 +8,7 @@ import { addSeconds } from "#core/time.ts";
 import { type Document, Outcome } from "#domain/access/outcome.ts";
 import { renderOutcome } from "#http/answer.ts";
 import type { Exchange } from "#http/exchange.ts";
+import { until } from "#test/support/until.ts";
 import { issuanceWorld, rootOrigin } from "#test/support/worlds/issuance.ts";
 
 const { store, clock } = issuanceWorld();
@@ -35,6 +36,8 @@ for (let n = 0; n < 620; n += 1) {
     userAgent: "curl",
   });
 }
+// The store writes rows of the access log with a delay.
+await until(async () => (await store.read.accessLog.page({}, 1)).total === 620);
 
 async function ask(query: Readonly<Record<string, string>>) {
   const asked = { origin: rootOrigin, path: {}, query: new URLSearchParams(query) };

@@ -148,7 +148,8 @@ describe("a credential", () => {
 
   test("is not made in a suspended tenant, and is revoked there", async () => {
     const { id } = await create();
-    world.store.state.tenants.set("default", { ...tenant("default"), status: "suspended" });
+    const suspended = tenant("default", { status: "suspended" });
+    await world.store.atomically((tx) => tx.tenants.update(suspended));
     expect(await refusal(create())).toMatchObject({ code: "tenant_suspended" });
     expect(await revoke(id)).toMatchObject({ status: "revoked" });
   });

@@ -62,7 +62,7 @@ test("a key is blocked once, and again answers the row that is there", async () 
   expect(first).toMatchObject({ status: 201, body: { ...record, matching_certificates: 0 } });
   const second = await call("key.block", { body: { ...body, reason: "other" } });
   expect(second).toMatchObject({ status: 200, body: { id: first.body.id, reason: "leaked" } });
-  const events = [...world.store.state.events.values()].map(({ action, target, detail }) => ({
+  const events = world.store.listEvents().map(({ action, target, detail }) => ({
     action,
     target,
     detail,
@@ -114,6 +114,6 @@ test("the list is searched by reason and by key, and a removed key is free again
   });
   expect(await refusalOf(call("key.unblock", { id: body.id }))).toBe("not_found");
   expect((await listed("")).body.total).toBe(0);
-  const actions = [...world.store.state.events.values()].map(({ action }) => action);
+  const actions = world.store.listEvents().map(({ action }) => action);
   expect(actions).toEqual(["key.block", "key.unblock"]);
 });

@@ -129,10 +129,10 @@ describe("a member with a wrong value is refused by its name, and nothing happen
     [{ force: true, filter: null }, "invalid_field"],
   ])("%j", async (body, code) => {
     await certificate("7");
-    const before = small.store.state.events.size;
+    const before = small.store.countRows("events");
     expect(await refusalOf(call(body))).toBe(code);
-    expect(small.store.state.events.size).toBe(before);
-    expect(small.store.state.revocations.size).toBe(0);
+    expect(small.store.countRows("events")).toBe(before);
+    expect(small.store.countRows("revocations")).toBe(0);
   });
 });
 
@@ -157,7 +157,7 @@ test("bulk revocation needs ca:manage, and a refusal is recorded as denied", asy
   const issuer = { ...rootOrigin.principal, isRoot: false, subject: "ina", roles: ["issuer"] };
   const origin: Origin = { ...rootOrigin, principal: { ...issuer, roles: ["issuer"] } };
   expect(await refusalOf(call({ dry_run: true, all: true }, origin))).toBe("forbidden");
-  expect([...small.store.state.events.values()].at(-1)).toMatchObject({
+  expect(small.store.listEvents().at(-1)).toMatchObject({
     action: "cert.revoke_bulk",
     result: "denied",
     actor: "ina",
@@ -187,8 +187,8 @@ test("BLK-7: a run that stops midway tells how far it came", async () => {
 
 test("REV-3: a suspended tenant's certificates are revoked all the same", async () => {
   await certificate("7");
-  const row = small.store.state.tenants.get("default");
+  const row = await small.store.read.tenants.named("default");
   if (row === undefined) throw new Error("the built-in tenant is there");
-  small.store.state.tenants.set("default", { ...row, status: "suspended" });
+  await small.store.atomically((tx) => tx.tenants.update({ ...row, status: "suspended" }));
   expect(await call({ all: true, confirm_count: 1 })).toMatchObject({ revoked: 1 });
 });

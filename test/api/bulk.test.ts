@@ -47,10 +47,9 @@ const refusalOf = (promise: Promise<unknown>) =>
   );
 const itemsOf = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ csr: csr({ dns: [`n${at}.example`] }) }));
-const leaves = () =>
-  [...world.store.state.certificates.values()].filter(({ kind }) => kind === "leaf");
+const leaves = () => world.store.listRows("certificates").filter(({ kind }) => kind === "leaf");
 const events = (action: string) =>
-  [...world.store.state.events.values()].filter((event) => event.action === action);
+  world.store.listEvents().filter((event) => event.action === action);
 
 test("a run asks before every item whether its maker still may, and stops with what was issued", async () => {
   let left = 3;
@@ -66,7 +65,7 @@ test("a run asks before every item whether its maker still may, and stops with w
 });
 
 test("a plan judges each item, writes nothing and names an operation", async () => {
-  const before = world.store.state.events.size;
+  const before = world.store.countRows("events");
   const items = [
     { ref: "good", csr: csr() },
     { csr: csr({ dns: ["-bad-.example"] }) },
@@ -88,8 +87,8 @@ test("a plan judges each item, writes nothing and names an operation", async () 
     { ref: "#2", index: 2, valid: false, error_code: "bad_csr" },
   ]);
   expect(leaves()).toHaveLength(0);
-  expect(world.store.state.events.size).toBe(before);
-  expect(world.store.state.bulkOperations.size).toBe(0);
+  expect(world.store.countRows("events")).toBe(before);
+  expect(world.store.countRows("bulkOperations")).toBe(0);
 });
 
 test("an execution wants the number of items confirmed", async () => {
@@ -134,11 +133,11 @@ test("each item has its own result and event, and the run one summary", async ()
 test("a repetition answers the same certificates and changes and records nothing", async () => {
   const order = { items: itemsOf(3), confirm_count: 3, operation_id: "op-1" };
   const first = await ask(order);
-  const recorded = world.store.state.events.size;
+  const recorded = world.store.countRows("events");
   const second = await ask(order);
   expect(second.items).toEqual(first.items);
   expect(leaves()).toHaveLength(3);
-  expect(world.store.state.events.size).toBe(recorded);
+  expect(world.store.countRows("events")).toBe(recorded);
 });
 
 test("after a fault in the middle a repetition issues only what is missing", async () => {

@@ -9,7 +9,7 @@ import { addSeconds, type Instant, timestamp } from "#core/time.ts";
 import { type Document, Outcome } from "#domain/access/outcome.ts";
 import { renderOutcome } from "#http/answer.ts";
 import type { Exchange } from "#http/exchange.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 import { askJson, openPipeline } from "#test/support/worlds/asking.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
@@ -20,7 +20,7 @@ const at = (seconds: number) => addSeconds(began, seconds);
 
 /** An instance whose events happened at these times. */
 async function world(times: readonly Instant[]) {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   await store.atomically(async (tx) => {
     for (const time of times) {
       const draft = { action: "auth.logout", result: "success", actor: "a" } as const;
@@ -76,7 +76,7 @@ test("JSON lines are the whole chain before the export, oldest first, with all t
   expect(headers.get("content-disposition")).toBe('attachment; filename="events.ndjson"');
   expect(headers.get("x-content-type-options")).toBe("nosniff");
   const text = await (await sent(document)).text();
-  const stored = [...store.state.events.values()].slice(0, 620);
+  const stored = store.listEvents().slice(0, 620);
   expect(text).toBe(stored.map((event) => `${JSON.stringify(eventJson(event))}\n`).join(""));
   const head = { seq: 620, hash: stored.at(-1)?.hash ?? "" };
   expect(await verifyChainFile(pieceOf(text))).toEqual({
@@ -89,7 +89,7 @@ test("JSON lines are the whole chain before the export, oldest first, with all t
 
 test("the other formats are text, a line for each event", async () => {
   const { store, ask } = await world([at(1), at(2)]);
-  const stored = [...store.state.events.values()];
+  const stored = store.listEvents();
   for (const [format, write, name] of [
     ["rfc5424", rfc5424Line, "events.log"],
     ["cef", cefLine, "events.cef"],
@@ -164,5 +164,5 @@ test.each([
     code: "bad_query",
     facts: { parameter },
   });
-  expect(store.state.events.size).toBe(1);
+  expect(store.countRows("events")).toBe(1);
 });

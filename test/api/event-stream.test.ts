@@ -12,7 +12,7 @@ import { caId, tenantId } from "#core/ids.ts";
 import { EventFeed } from "#domain/audit/feed/feed.ts";
 import { operationOf } from "#operations";
 import * as make from "#test/support/stores/records.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { Heard } from "#test/support/instances/feed-client.ts";
 import { until } from "#test/support/until.ts";
 import { openPipeline } from "#test/support/worlds/asking.ts";
@@ -27,8 +27,10 @@ afterEach(async () => {
 
 /** The feed behind a server; whoever asks with a word as password is the principal of that word. */
 async function world(people: Readonly<Record<string, Partial<Principal>>> = {}) {
-  const store = openMemoryStore();
-  for (const id of ["web", "lab"]) store.state.tenants.set(id, make.tenant(id));
+  const store = createMemoryStore();
+  await store.atomically(async (tx) => {
+    for (const id of ["web", "lab"]) await tx.tenants.insert(make.tenant(id));
+  });
   const feed = new EventFeed({
     store,
     clock: systemClock,
@@ -91,7 +93,7 @@ describe("the stream", () => {
     const heard = new Heard(answer);
     await commit({ targetName: "two\nlines", detail: { method: "password" } }, {});
     await until(() => heard.of("audit").length === 2);
-    const [, second, third] = [...store.state.events.values()];
+    const [, second, third] = store.listEvents();
     if (second === undefined || third === undefined) throw new Error("three were committed");
     const frame = (event: typeof second) =>
       `id: ${event.seq}\nevent: audit\ndata: ${JSON.stringify(eventJson(event))}\n\n`;
@@ -146,7 +148,7 @@ describe("the stream", () => {
     await commit(...everywhere);
     await until(() => heard.of("audit").length === 2);
     expect(heard.of("audit").map(({ id }) => id)).toEqual(["1", "4"]);
-    expect(store.state.events.size).toBe(4);
+    expect(store.countRows("events")).toBe(4);
   });
 
   test("asked for by HEAD says how it would be answered, and nobody reads it", async () => {

@@ -38,7 +38,7 @@ const issue = (ca: string, who: Principal = alice) =>
 const labels = async (who: Principal) =>
   (await ask("ca.list", who)).items.map(({ label }: { label: string }) => label).sort();
 const grantEvents = () =>
-  [...world.store.state.events.values()].filter(({ action }) => action.startsWith("resource."));
+  world.store.listEvents().filter(({ action }) => action.startsWith("resource."));
 
 describe("a grant", () => {
   test("gives its role on the CA it names and nowhere else", async () => {
@@ -160,7 +160,7 @@ describe("a grant", () => {
   test("shows in the roles of the events it lets happen", async () => {
     await grant(issuing, "ca-issuer");
     const { serial } = await issue(issuing);
-    const events = [...world.store.state.events.values()];
+    const events = world.store.listEvents();
     expect(events.find((event) => event.serial === serial)).toMatchObject({
       actor: "alice",
       actorRoles: "ca-issuer",

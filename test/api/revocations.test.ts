@@ -102,9 +102,9 @@ test("a serial or reason that is none is refused by its own code", async () => {
 
 test("REV-3: neither a suspended tenant nor a full disk keeps a certificate from being revoked", async () => {
   const [one, two] = [await small.issue(), await small.issue()];
-  const row = small.store.state.tenants.get("default");
+  const row = await small.store.read.tenants.named("default");
   if (row === undefined) throw new Error("the built-in tenant is there");
-  small.store.state.tenants.set("default", { ...row, status: "suspended" });
+  await small.store.atomically((tx) => tx.tenants.update({ ...row, status: "suspended" }));
   perform = openPipeline({ ...small, hasRoom: () => false, onDecision: () => {} });
   const { serial } = one;
   expect(await call("cert.suspend", { serial })).toMatchObject({ status: "held" });
@@ -122,7 +122,7 @@ test("an issuer revokes leaves but not the certificate of a CA, which is recorde
   const asked = (serial: string) => ({ body: { serial }, origin: issuer });
   expect(await call("cert.revoke", asked(leaf.serial))).toMatchObject({ status: "revoked" });
   expect(await refusalOf(call("cert.revoke", asked(ca.serial)))).toBe("forbidden");
-  expect([...small.store.state.events.values()].at(-1)).toMatchObject({
+  expect(small.store.listEvents().at(-1)).toMatchObject({
     action: "cert.revoke",
     result: "denied",
     actor: "ina",

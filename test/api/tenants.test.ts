@@ -27,7 +27,8 @@ const noQuotas = {
 };
 const web = { path: { id: "web" } };
 const recorded = () =>
-  [...world.store.state.events.values()]
+  world.store
+    .listEvents()
     .filter(({ action }) => action.startsWith("tenant.") || action.startsWith("token."))
     .map(({ action, result, tenant, targetName, detail }) => ({
       action,

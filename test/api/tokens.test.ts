@@ -43,8 +43,8 @@ describe("a token", () => {
     });
     const { items } = await ask("token.list", admin, { query: { tenant: "web" } });
     expect(items).toEqual([token]);
-    const stored = JSON.stringify([...world.store.state.apiTokens.values()]);
-    const events = JSON.stringify([...world.store.state.events.values()]);
+    const stored = JSON.stringify(world.store.listRows("tokens"));
+    const events = JSON.stringify(world.store.listEvents());
     expect(stored + events).not.toContain(secret.slice(14));
   });
 
@@ -90,7 +90,7 @@ describe("a token", () => {
   ])("asked for with %j is refused as %s", async (more, code, facts) => {
     const refused = await refusal(mint(more));
     expect(refused).toMatchObject({ code, facts });
-    expect(world.store.state.apiTokens.size).toBe(0);
+    expect(world.store.countRows("tokens")).toBe(0);
   });
 
   test("of platform scope holds in every tenant and belongs to none", async () => {

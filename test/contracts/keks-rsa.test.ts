@@ -9,7 +9,7 @@ import { startSigners } from "#adapters/keys/start.ts";
 import { spkiSha256 } from "#core/x509/public-keys.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { newOaepModule } from "#test/support/keys/oaep-module.ts";
 import { testClock } from "#test/support/ports.ts";
 import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
@@ -42,7 +42,7 @@ else {
   test("KCK-2: an RSA KEK is the instance's own key, and listed as a key that stays", async () => {
     const keys = await startSigners(settings);
     try {
-      const [store, clock] = [openMemoryStore(), testClock()];
+      const [store, clock] = [createMemoryStore(), testClock()];
       const keks = new Keks({ store, keys, clock, provider: "pkcs11", family: "own" });
       const { key, spkiSha256: digest = "" } = await keks.active();
       const question = { spkiSha256: digest, tenant: defaultTenant, duplicate: undefined };

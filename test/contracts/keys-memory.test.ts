@@ -1,7 +1,7 @@
 /** The key contract, kept by the fake that other tests build on. */
 
 import { singleUse } from "#adapters/keys/single-use.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
 
 import { keksContract } from "./keks.suite.ts";
 import { keysContract } from "./keys.suite.ts";

@@ -10,8 +10,11 @@ import { eventCounters } from "#adapters/telemetry/projections.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
-import { fillInventory, inventoryFilters } from "#test/support/stores/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import {
+  fillInventory,
+  inventoryFilters,
+  inventoryModel,
+} from "#test/support/stores/inventory-model.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 import {
@@ -45,12 +48,10 @@ const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) =>
 test("every filter of the inventory finds the rows of the model, and counters follow every change", async () => {
   const database = await postgresDatabase(server);
   const store = await database.open();
-  const model = openMemoryStore();
   await fillInventory(store);
-  await fillInventory(model);
   await fc.assert(
     fc.asyncProperty(inventoryFilters, fc.integer({ min: 5, max: 60 }), async (filter, limit) => {
-      const expected = await model.read.certificates.page(filter, 500);
+      const expected = await inventoryModel.certificates.page(filter, 500);
       const found: string[] = [];
       let after: PageKey | undefined;
       do {

@@ -27,8 +27,8 @@ async function restarted({ store, clock }: World) {
 
 const issue = ({ issuance }: World, ca: CaRecord) => issuance.issue(rootOrigin, ca, leafRequest());
 
-const written = ({ store: { state } }: World) =>
-  JSON.stringify([state.events, state.ledger, state.intents].map((rows) => [...rows.values()]));
+const written = ({ store }: World) =>
+  JSON.stringify([store.listEvents(), store.listLedger(), store.listSerials()]);
 
 async function world() {
   const opened = issuanceWorld();
@@ -173,9 +173,9 @@ describe("the confirmation", () => {
     const { pauses, watch } = await restarted(opened);
     expect(pauses).toEqual([]);
     expect(watch.pause.ahead).toBeUndefined();
-    const accepted = [...opened.store.state.events.values()].find(
-      ({ action }) => action === "monitor.clock_accept",
-    );
+    const accepted = opened.store
+      .listEvents()
+      .find(({ action }) => action === "monitor.clock_accept");
     expect(accepted).toMatchObject({ result: "success", actor: "root" });
     expect(accepted?.detail).toStartWith(
       "resumed=issuance,mass_actions last_event=2027-06-01T12:00:00",

@@ -14,6 +14,7 @@ import { ProfileSet } from "#core/policy/profiles.ts";
 import { keyDigests, spkiSha256 } from "#core/x509/public-keys.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import { BlockedKeys } from "#domain/key-checks/block.ts";
+import type { Store } from "#domain/store.ts";
 import { somebody } from "#test/support/worlds/governed-world.ts";
 import {
   caRequest,
@@ -40,12 +41,16 @@ import { smallCa } from "#test/support/worlds/small-ca.ts";
 const key = newKey("ecdsa-p256");
 const keyDigest = spkiSha256(spkiOf(key.publicKey));
 
+/** Returns all blocked keys. */
+const blockedKeys = async ({ read }: Pick<Store, "read">) =>
+  (await read.keyChecks.page("platform", {}, 100)).items;
+
 /** `issued`, or the key checks that refused. */
 async function outcome(
   world: World,
   issueRequest: Parameters<typeof leafRequest>[0] = {},
 ): Promise<string> {
-  const ca = [...world.store.state.cas.values()][0] ?? (await initRoot(world));
+  const ca = (await world.store.read.cas.byLabel("root")) ?? (await initRoot(world));
   try {
     await world.issuance.issue(rootOrigin, ca, leafRequest({ csr: csr({ key }), ...issueRequest }));
     return "issued";
@@ -61,7 +66,7 @@ test("a blocked key is refused under every name until it is unblocked", async ()
   const { record } = await blocked.add(rootOrigin, [keyDigest], "leaked");
   expect(await outcome(world)).toBe("blocked_key");
   expect(await outcome(world, { csr: csr({ key, dns: ["b.example"] }) })).toBe("blocked_key");
-  expect(world.store.state.intents.size).toBe(1);
+  expect(world.store.listSerials().length).toBe(1);
   await blocked.remove(rootOrigin, record.id);
   expect(await outcome(world)).toBe("issued");
 });
@@ -71,7 +76,7 @@ test("a refused key is an event of its gate and one of the issuance", async () =
   await initRoot(world);
   await new BlockedKeys(world).add(rootOrigin, [keyDigest], "leaked");
   await outcome(world);
-  const events = [...world.store.state.events.values()].slice(-2);
+  const events = world.store.listEvents().slice(-2);
   expect(events.map(({ action, result, detail }) => `${action} ${result} ${detail}`)).toEqual([
     "cert.keycheck denied profile=server findings=blocked_key",
     "cert.issue denied profile=server requester=root reasons=keycheck",
@@ -91,9 +96,10 @@ test("a key of a blocklist is refused, in a profile that only warns it is issued
 test("the key of a CA is never a leaf's", async () => {
   const world = issuanceWorld();
   await initRoot(world);
-  const own = [...world.store.state.cas.values()][0]?.spki ?? new Uint8Array();
+  const own = world.store.listRows("cas")[0]?.spki ?? new Uint8Array();
   await world.store.atomically((tx) => tx.keyChecks.claim(keyDigest));
-  expect(world.store.state.ownKeys.has(spkiSha256(own))).toBe(true);
+  const ownKeys = world.store.listRows("ownKeys").map((row) => row.spkiSha256);
+  expect(ownKeys).toContain(spkiSha256(own));
   expect(await outcome(world)).toBe("own_key");
 });
 
@@ -168,7 +174,7 @@ test("a revocation for keyCompromise blocks the modulus, one alone and many at o
     if (many) await world.bulk.execute(rootOrigin, ca, order);
     else await world.revoker.revoke(request, "keyCompromise");
     expect(await outcome(world, { csr: requestWith(other, subject) })).toBe("blocked_key");
-    const reasons = [...world.store.state.blockedKeys.values()].map(({ reason }) => reason);
+    const reasons = world.store.listRows("blockedKeys").map(({ reason }) => reason);
     const said = `serial ${serial} was revoked`;
     expect(reasons).toEqual([said, `${said} (same modulus)`]);
   }
@@ -177,13 +183,13 @@ test("a revocation for keyCompromise blocks the modulus, one alone and many at o
 test("when the store cannot say, nothing is signed", async () => {
   const world = issuanceWorld();
   await initRoot(world);
-  const before = world.store.state.intents.size;
+  const before = world.store.listSerials().length;
   const { keyChecks } = world.store.read;
   keyChecks.keyStatus = async () => {
     throw new Error("the table is gone");
   };
   expect(outcome(world)).rejects.toThrow("the table is gone");
-  expect(world.store.state.intents.size).toBe(before);
+  expect(world.store.listSerials().length).toBe(before);
 });
 
 test("a revocation for keyCompromise blocks the key in the same unit; other reasons do not", async () => {
@@ -196,12 +202,15 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
     mayManageCa: true,
   });
   await small.revoker.revoke(request(replaced.serial), "superseded");
-  expect(small.store.state.blockedKeys.size).toBe(0);
+  expect(small.store.countRows("blockedKeys")).toBe(0);
   await small.revoker.revoke(request(leaked.serial), "keyCompromise");
-  expect([...small.store.state.blockedKeys.values()]).toMatchObject([
+  expect(await blockedKeys(small.store)).toMatchObject([
     { spkiSha256: leaked.spkiSha256, source: "revocation", createdBy: "root", tenant: undefined },
   ]);
-  const actions = [...small.store.state.events.values()].slice(-2).map(({ action }) => action);
+  const actions = small.store
+    .listEvents()
+    .slice(-2)
+    .map(({ action }) => action);
   expect(actions).toEqual(["cert.revoke", "key.block"]);
   small.store.beforeWrite = (operation) => {
     if (operation === "keyChecks.block") throw new Error("no");
@@ -243,11 +252,9 @@ describe("a tenant that has got hold of another one's request", () => {
       } as const;
       if (many) await world.bulk.execute(origin, ca, order);
       else await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
-      const blocked = [...world.store.state.blockedKeys.values()];
+      const blocked = world.store.listRows("blockedKeys");
       expect(blocked).toMatchObject([{ tenant: "web", spkiSha256: keyDigest, createdBy: "eve" }]);
-      const told = [...world.store.state.events.values()].filter(
-        (one) => one.action === "key.block",
-      );
+      const told = world.store.listEvents().filter((one) => one.action === "key.block");
       expect(told).toMatchObject([{ tenant: "web", actor: "eve" }]);
       expect(await refusalCode(issue(ca))).toBe("gate_refused");
       expect((await issue(victim)).record.caId).toBe(victim.id);
@@ -259,7 +266,7 @@ describe("a tenant that has got hold of another one's request", () => {
       const { world, victim, ca, issue, asked } = await theirs();
       const { serial } = (await issue(ca)).record;
       await world.revoker.revoke({ ...asked, ...more, serial }, "keyCompromise");
-      expect([...world.store.state.blockedKeys.values()]).toMatchObject([{ tenant: undefined }]);
+      expect(await blockedKeys(world.store)).toMatchObject([{ tenant: undefined }]);
       expect(await refusalCode(issue(victim))).toBe("gate_refused");
     }
   });
@@ -277,7 +284,7 @@ describe("a tenant that has got hold of another one's request", () => {
     for (const { serial } of [cross, vouched]) {
       await world.revoker.revoke({ ...asked, serial }, "keyCompromise");
     }
-    expect(world.store.state.blockedKeys.size).toBe(0);
+    expect(world.store.countRows("blockedKeys")).toBe(0);
     expect((await issue(victim)).record.caId).toBe(victim.id);
     expect((await issue(ca)).record.caId).toBe(ca.id);
   });

@@ -13,7 +13,7 @@ import { noTarget } from "#domain/access/targets.ts";
 import { Catalog } from "#http/catalog.ts";
 import type { MessageHandler, Refused } from "#http/public.ts";
 import { type Operation, type OperationName, operations } from "#operations";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 import { openPipeline } from "#test/support/worlds/asking.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
@@ -80,7 +80,7 @@ const device: MessageHandler = {
 
 let server: StubServer;
 beforeAll(async () => {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const catalog = new Catalog(
     { ...operations, ...rows },
     {

@@ -22,7 +22,7 @@ import { Catalog } from "#http/catalog.ts";
 import { openapiDocument } from "#http/openapi.ts";
 import { RpcDoor } from "#http/rpc/door.ts";
 import { type Operation, type OperationName, operations } from "#operations";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 import { openPipeline } from "#test/support/worlds/asking.ts";
 import type { Json } from "#test/support/worlds/governed-world.ts";
@@ -65,7 +65,7 @@ const file = create(FileDescriptorProtoSchema, {
   ],
 });
 
-const perform = openPipeline({ store: openMemoryStore(), clock: testClock() });
+const perform = openPipeline({ store: createMemoryStore(), clock: testClock() });
 const rpc = new RpcDoor({
   service: "toy.v1.Toys",
   schema: new ProtoSchema(

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { instant } from "#core/time.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import * as make from "#test/support/stores/records.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
 
@@ -40,7 +40,7 @@ test("TEN-1: counters of the database equal a recount after every step of any hi
   const database = await sqliteDatabase().open();
   await fc.assert(
     fc.asyncProperty(fc.array(happening, { minLength: 1, maxLength: 40 }), async (history) => {
-      await followed(history, [openMemoryStore(), database]);
+      await followed(history, [createMemoryStore(), database]);
     }),
     { numRuns: 60 },
   );

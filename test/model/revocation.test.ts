@@ -15,7 +15,7 @@ import { type CrlEntry, type ParsedCrl, parseCrl } from "#core/x509/crl.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import {
   type Entry,
@@ -103,7 +103,7 @@ const anyStep = fc.oneof<fc.WeightedArbitrary<Step>[]>(
 );
 
 const kinds: readonly (readonly [string, number, () => Promise<Kept>])[] = [
-  ["memory", 400, async () => once(openMemoryStore())],
+  ["memory", 400, async () => once(createMemoryStore())],
   ["SQLite", 4, async () => ({ open: sqliteDatabase().open, durable: true })],
   ["PostgreSQL", 4, async () => ({ open: (await postgresDatabase(server)).open, durable: true })],
 ];

@@ -22,7 +22,7 @@ import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
 import { OutsideCa } from "#test/support/tls/client-certificates.ts";
 import { noRollover, tenant } from "#test/support/stores/records.ts";
 import { expectGolden } from "#test/support/golden.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
 
@@ -92,13 +92,9 @@ test("an attempt on a foreign object is recorded in the caller's tenant and says
   await outcome(perform, "token.create", several, targets.own);
   await outcome(perform, "token.create", several, targets.absent);
   await outcome(perform, "ca.init_root", caller("auditor", ["auditor"], {}), targets.foreign);
-  const seen = [...store.state.events.values()].map((event) => [
-    event.actor,
-    event.action,
-    event.tenant,
-    event.caId,
-    event.target,
-  ]);
+  const seen = store
+    .listEvents()
+    .map((event) => [event.actor, event.action, event.tenant, event.caId, event.target]);
   expect(seen).toEqual([
     ["admin", "cert.revoke", "default", "", "foreign"],
     ["ca-issuer", "cert.revoke", "default", "", "foreign"],
@@ -115,7 +111,7 @@ test("a refused write is an event of that action, and a refused read is none", a
   const auditor = caller("auditor", ["auditor"], {});
   await outcome(perform, "cert.revoke", auditor, targets.own);
   await outcome(perform, "token.list", auditor, targets.own);
-  const events = [...store.state.events.values()];
+  const events = store.listEvents();
   expect(events.map((event) => [event.action, event.result, event.actor])).toEqual([
     ["cert.revoke", "denied", "auditor"],
   ]);
@@ -123,7 +119,8 @@ test("a refused write is an event of that action, and a refused read is none", a
 
 test("a suspended tenant issues nothing and revokes as ever", async () => {
   const store = await stocked();
-  store.state.tenants.set("default", { ...tenant("default"), status: "suspended" });
+  const suspended = tenant("default", { status: "suspended" });
+  await store.atomically((tx) => tx.tenants.update(suspended));
   const perform = performOver(store);
   const admin = caller("admin", ["admin"], {});
   const answers: Record<string, string> = {};
@@ -244,7 +241,7 @@ async function refusalOf(
 }
 
 async function stocked(): Promise<MemoryStore> {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   await store.atomically(async (tx) => {
     await tx.tenants.ensure(tenant("default"));
     await tx.tenants.ensure(tenant("other"));

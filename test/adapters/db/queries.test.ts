@@ -12,7 +12,7 @@ import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import type { Store } from "#domain/store.ts";
-import type { MemoryStore } from "#test/support/memory/store.ts";
+import type { MemoryStore } from "#test/support/stores/memory-store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";

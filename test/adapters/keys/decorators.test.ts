@@ -10,7 +10,7 @@ import { verified } from "#adapters/keys/verify.ts";
 import { refuse } from "#core/problems.ts";
 import type { SignTicket } from "#domain/signing/ticket.ts";
 import type { KeyHandle, Keys } from "#domain/keys.ts";
-import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/keys/memory-keys.ts";
 import { ticketFor } from "#test/support/keys/signing.ts";
 
 const message = Buffer.from("to be signed");

@@ -22,8 +22,8 @@ import { type Manifest, nameOfArchive } from "#core/backup/archive.ts";
 import { type BackupDeps, Backups, lastScheduled } from "#domain/backup/backups.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import { configOf } from "#test/support/config.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 
@@ -40,7 +40,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function world(backup: Partial<Config["backup"]> = {}) {
-  const [store, clock] = [openMemoryStore(), testClock()];
+  const [store, clock] = [createMemoryStore(), testClock()];
   await store.atomically((tx) => tx.instance.setValue("instance_id", id));
   const state = {
     broken: false,
@@ -97,7 +97,7 @@ test("one is made when it is due, over restarts and replicas, and not before", a
   clock.advance(1);
   await Promise.all([make().runDue(by), make().runDue(by)]);
   expect(ages().length).toBe(2);
-  const runs = [...store.state.events.values()].filter(({ action }) => action === "backup.run");
+  const runs = store.listEvents().filter(({ action }) => action === "backup.run");
   expect(runs.map(({ result }) => result)).toEqual(["success", "success"]);
 });
 
@@ -148,7 +148,7 @@ test("one that fails is told, leaves nothing, lets nothing go, and is tried agai
   await scheduled.runDue(by).catch(() => {});
   expect(there()).toEqual(before);
   expect(await lastScheduled(store)).toMatchObject({ result: "error" });
-  const events = [...store.state.events.values()].filter(({ action }) => action === "backup.run");
+  const events = store.listEvents().filter(({ action }) => action === "backup.run");
   expect(events.map(({ result }) => result)).toEqual(["success", "error"]);
   state.broken = false;
   clock.advance(hour - 1);
@@ -169,7 +169,7 @@ test("an event tells how long a backup and a drill took, whatever becomes of the
   clock.step(-hour);
   state.broken = true;
   await scheduled.run(by).catch(() => {});
-  const events = [...store.state.events.values()].map(({ detail }) => detail);
+  const events = store.listEvents().map(({ detail }) => detail);
   expect(events.map((detail) => / duration=(\S+)/.exec(detail)?.[1])).toEqual([
     "2.5",
     "12.345",
@@ -205,7 +205,7 @@ test("two made within one second have a name each, in their order, whoever makes
   }
   const stamps = names.map((name) => nameOfArchive(name)?.stamp);
   expect(stamps).toEqual(["20260601T120000Z", "20260601T120001Z", "20260601T120002Z"]);
-  const made = [...store.state.events.values()].map(({ detail }) => detail.split(" ")[0]);
+  const made = store.listEvents().map(({ detail }) => detail.split(" ")[0]);
   expect(made).toEqual(names.map((name) => `artifact=${name}`));
   expect((await backups.last()).backup?.created_at).toStartWith("2026-06-01T12:00:00.");
 });

@@ -15,7 +15,7 @@ import {
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { systemPrincipal } from "#core/access/principal.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const texts = [
@@ -81,17 +81,20 @@ test("verify names the first bad sequence after any single edit of a stored chai
       fc.constantFrom("edit", "drop", "swap", "truncate", "rehash"),
       async (seq, attack) => {
         const store = await chainOf(20);
-        const { events } = store.state;
-        const attacked = events.get(seq);
-        if (attacked === undefined) throw new Error("no such event");
-        if (attack === "edit") events.set(seq, { ...attacked, actor: "mallory" });
-        if (attack === "rehash") events.set(seq, sealed({ ...attacked, actor: "mallory" }));
-        if (attack === "swap") events.set(seq, { ...(events.get((seq % 20) + 1) ?? attacked) });
-        if (attack === "drop") events.delete(seq);
-        if (attack === "truncate") for (let n = seq; n <= 20; n++) events.delete(n);
-        const head = { seq: 20, hash: (await chainOf(20)).state.events.get(20)?.hash ?? "" };
-        const read = { ...store.read, audit: { ...store.read.audit, eventHead: async () => head } };
-        const verdict = await verifyChain(read);
+        const attacked = store.listEvents()[seq - 1];
+        const other = store.listEvents()[seq % 20];
+        if (attacked === undefined || other === undefined) throw new Error("no such event");
+        const edited = { ...attacked, actor: "mallory" };
+        const replace =
+          "update events set id = ?, actor = ?, prev_hash = ?, hash = ? where seq = ?";
+        const put = ({ id, actor, prevHash, hash }: AuditEvent) =>
+          store.tamper(replace, id, actor, prevHash, hash, seq);
+        if (attack === "edit") await put(edited);
+        if (attack === "rehash") await put(sealed(edited));
+        if (attack === "swap") await put(other);
+        if (attack === "drop") await store.tamper("delete from events where seq = ?", seq);
+        if (attack === "truncate") await store.tamper("delete from events where seq >= ?", seq);
+        const verdict = await verifyChain(store.read);
         expect(verdict.valid).toBe(false);
         const where = verdict.valid ? 0 : verdict.brokenAtSeq;
         expect(where === seq || (attack === "rehash" && where === seq + 1)).toBe(true);
@@ -103,7 +106,7 @@ test("verify names the first bad sequence after any single edit of a stored chai
 test("an untouched chain verifies and names its head", async () => {
   const store = await chainOf(3);
   expect(await verifyChain(store.read)).toMatchObject({ valid: true, events: 3, headSeq: 3 });
-  expect(await verifyChain(openMemoryStore().read)).toMatchObject({ valid: true, events: 0 });
+  expect(await verifyChain(createMemoryStore().read)).toMatchObject({ valid: true, events: 0 });
 });
 
 test("detail pairs keep the table's order, leave absent ones out and quote what could be misread", () => {
@@ -124,23 +127,14 @@ test("a ledger entry hashes every member", () => {
 });
 
 async function chainOf(length: number) {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const now = testClock().now();
-  for (let n = 0; n < length; n++) {
-    await store.atomically(async (tx) => {
-      const actor = systemPrincipal("test").subject;
+  await store.atomically(async (tx) => {
+    const actor = systemPrincipal("test").subject;
+    for (let n = 0; n < length; n++) {
       await tx.audit.appendEvent({ action: "config.load", result: "success", actor }, now);
-    });
-  }
-  // Ids are random: pin them, so that two chains of one length are the same chain.
-  let head = genesis;
-  for (let seq = 1; seq <= length; seq++) {
-    const event = store.state.events.get(seq);
-    if (event === undefined) throw new Error("no such event");
-    const pinned = sealed({ ...event, id: `event-${seq}`, prevHash: head.hash });
-    store.state.events.set(seq, pinned);
-    head = { seq, hash: pinned.hash };
-  }
+    }
+  });
   return store;
 }
 

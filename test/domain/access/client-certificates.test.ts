@@ -16,7 +16,7 @@ import type { Store } from "#domain/store.ts";
 import { type ClientCertificate, OutsideCa } from "#test/support/tls/client-certificates.ts";
 import { admin, type GovernedWorld, governedWorld } from "#test/support/worlds/governed-world.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
 import { testClock } from "#test/support/ports.ts";
 
@@ -29,7 +29,7 @@ const robot: Binding = {
 };
 
 /** Asks under this trust; `counted` are the results metrics are told. */
-function clients(trust: ClientTrust, store: Store = openMemoryStore(), clock = testClock()) {
+function clients(trust: ClientTrust, store: Store = createMemoryStore(), clock = testClock()) {
   const counted: string[] = [];
   const logged: object[] = [];
   const inForce = { trust };

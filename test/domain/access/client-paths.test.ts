@@ -16,7 +16,7 @@ import { AddressTurns } from "#domain/access/address-turns.ts";
 import type { PathWork } from "#domain/ports.ts";
 import { type ClientCertificate, OutsideCa } from "#test/support/tls/client-certificates.ts";
 import { clientPaths, somewhere } from "#test/support/worlds/client-paths.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const at = (text: string) => instant(Date.parse(text));
@@ -44,7 +44,7 @@ function clientsOver(paths: ClientPaths, clock = testClock("2026-03-01T00:00:00Z
   };
   const inForce = { trust };
   const service = new ClientCertificates({
-    store: openMemoryStore(),
+    store: createMemoryStore(),
     clock,
     paths,
     trust: () => inForce.trust,

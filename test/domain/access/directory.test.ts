@@ -63,7 +63,7 @@ const ask = (of: World, name: string, password: string) =>
   of.authenticate(presenting({ authorization: basic(name, password) }), whence);
 const open = async (of: World, name: string, password: string) =>
   of.directory?.open(name, password, visitor);
-const details = (of: World) => [...of.store.state.events.values()].map(({ detail }) => detail);
+const details = (of: World) => of.store.listEvents().map(({ detail }) => detail);
 
 describe("a login through the directory", () => {
   test("opens a session with the roles of the mappings", async () => {

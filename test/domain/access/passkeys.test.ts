@@ -126,7 +126,7 @@ test("confirmations that fail again and again are one event", async () => {
     const failed = await problemOf(() => confirm(caller(), new SoftAuthenticator(home)));
     expect(failed).toMatchObject({ facts: { reason: "unknown_credential" } });
   }
-  const denied = [...store.state.events.values()].filter(({ result }) => result === "denied");
+  const denied = store.listEvents().filter(({ result }) => result === "denied");
   expect(denied.map(({ action }) => action)).toEqual(["auth.step_up_denied"]);
 });
 
@@ -153,7 +153,7 @@ describe("a lost passkey", () => {
       "step_up_required",
     );
     expect(await passkeys.reset(admin, "root")).toBe(1);
-    const last = [...store.state.events.values()].at(-1);
+    const last = store.listEvents().at(-1);
     expect(last).toMatchObject({
       action: "webauthn.remove",
       actor: "admin",

@@ -11,7 +11,7 @@ import { tenantId } from "#core/ids.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
 import { Refusals } from "#domain/access/refusals.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
 import { testClock } from "#test/support/ports.ts";
 
@@ -20,7 +20,7 @@ let perform: Perform;
 let refusals: Refusals;
 const clock = testClock();
 beforeEach(() => {
-  store = openMemoryStore();
+  store = createMemoryStore();
   refusals = new Refusals({ store, clock });
   perform = openPipeline({ store, clock, refusals });
 });
@@ -49,12 +49,7 @@ async function refused(id: string, subject = "eve", ip = "192.0.2.1", serial = "
 }
 
 const told = () =>
-  [...store.state.events.values()].map(({ actor, ip, target, detail }) => [
-    actor,
-    ip,
-    target,
-    detail,
-  ]);
+  store.listEvents().map(({ actor, ip, target, detail }) => [actor, ip, target, detail]);
 
 test("a thousand attempts in a minute are two events, whatever id each of them names", async () => {
   for (let at = 0; at < 1000; at++) await refused(`id-${at}`);
@@ -105,11 +100,11 @@ test("when the server stops, what was counted is told", async () => {
 
 test("an id and a serial of any length and any characters leave short texts that a database can hold", async () => {
   await refused(`${"x".repeat(7000)}\ud800\0`, "eve", "192.0.2.1", `${"9".repeat(7000)}\udfff`);
-  const [event] = [...store.state.events.values()];
+  const [event] = store.listEvents();
   expect(event?.target).toBe("x".repeat(128));
   expect(event?.targetName).toBe("9".repeat(128));
   await refused("a\0\ud800", "mallory");
-  expect([...store.state.events.values()].at(-1)?.target).toBe("a\ufffd\ufffd");
+  expect(store.listEvents().at(-1)?.target).toBe("a\ufffd\ufffd");
 });
 
 test("no event of whatever kind keeps a long text, but for who acted", async () => {
@@ -122,7 +117,7 @@ test("no event of whatever kind keeps a long text, but for who acted", async () 
       at,
     ),
   );
-  const [event] = [...store.state.events.values()];
+  const [event] = store.listEvents();
   expect(event?.actor).toBe(draft.actor);
   expect([event?.actorName, event?.target, event?.targetName].map((t) => t?.length)).toEqual([
     256, 256, 256,

@@ -63,7 +63,7 @@ describe("a session", () => {
     const world = accessWorld();
     const { id, session } = await world.logins.password("root", "correct", visitor);
     await world.logins.logout(session, whence);
-    const events = [...world.store.state.events.values()];
+    const events = world.store.listEvents();
     expect(events.map(({ action, target, detail }) => [action, target, detail])).toEqual([
       ["auth.login", session.digest, "method=password"],
       ["auth.logout", session.digest, "ended_by=self"],
@@ -91,7 +91,7 @@ describe("a session", () => {
     await world.logins.end(session.digest, origin);
     expect(world.sessions.find(id)).toBeUndefined();
     expect(await refusalOf(world.logins.end(session.digest, origin))).toBe("not_found");
-    const last = [...world.store.state.events.values()].at(-1);
+    const last = world.store.listEvents().at(-1);
     expect([last?.action, last?.detail]).toEqual(["auth.logout", "ended_by=admin"]);
   });
 });
@@ -167,7 +167,7 @@ describe("roles", () => {
   test("none at all lets nobody in, unless that is allowed", async () => {
     const strict = accessWorld({ rules });
     expect(await refusalOf(strict.logins.vouched("oidc", alice, visitor))).toBe("no_access");
-    const [failed] = [...strict.store.state.events.values()];
+    const [failed] = strict.store.listEvents();
     expect(failed?.detail).toBe("method=oidc reason=no_access");
     const lax = accessWorld({ rules: { oidc: { mappings: [], allowZeroRole: true } } });
     const { session } = await lax.logins.vouched("oidc", alice, visitor);

@@ -9,7 +9,7 @@ import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Store } from "#domain/store.ts";
 import { ApiTokens, type ApiTokenVerdict, type ApiTokenRequest } from "#domain/access/tokens.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 import { personNamed } from "#test/support/worlds/people.ts";
 import { ownPerson } from "#core/access/person.ts";
@@ -19,7 +19,7 @@ let clock: TestClock;
 let verdicts: ApiTokenVerdict[];
 
 beforeEach(() => {
-  store = openMemoryStore();
+  store = createMemoryStore();
   clock = testClock();
   verdicts = [];
 });
@@ -47,7 +47,7 @@ test("a platform token holds its roles in every tenant", async () => {
 test("the secret carries 256 random bits and only its digest is stored", async () => {
   const { secret } = await tokens().create(origin(root), request());
   expect(secret).toMatch(/^pki_pat_[A-Za-z0-9_-]{43}$/);
-  expect(JSON.stringify([...store.state.apiTokens.values()])).not.toContain(secret.slice(20));
+  expect(JSON.stringify(store.listRows("tokens"))).not.toContain(secret.slice(20));
 });
 
 test("unknown, malformed, expired and revoked tokens are refused alike", async () => {
@@ -159,16 +159,15 @@ test("when the event cannot be appended no token exists", async () => {
   store.beforeWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("disk");
   };
-  expect(tokens().create(origin(root), request())).rejects.toThrow("disk");
-  await store.close();
-  expect(store.state.apiTokens.size).toBe(0);
+  await expect(tokens().create(origin(root), request())).rejects.toThrow("disk");
+  expect(store.countRows("tokens")).toBe(0);
 });
 
 function tokens(maxLifetimeDays = 0, over: Store = store): ApiTokens {
   return new ApiTokens({
     store: over,
     clock,
-    random: seededRandom(String(store.state.apiTokens.size)),
+    random: seededRandom(String(store.countRows("tokens"))),
     maxLifetimeDays,
     onVerified: (verdict) => verdicts.push(verdict),
   });
@@ -210,7 +209,7 @@ function member(tenant: string): Principal {
 
 const origin = (principal: Principal): Origin => ({ principal, ip: "192.0.2.9", requestId: "r1" });
 
-const actions = () => [...store.state.events.values()].map((event) => event.action);
+const actions = () => store.listEvents().map((event) => event.action);
 
 async function codeOf(work: Promise<unknown>) {
   const problem = (await work.then(

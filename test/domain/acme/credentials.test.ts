@@ -44,7 +44,7 @@ describe("EAB-1: making one", () => {
     const sealed = await world.store.read.envelopes.at(placeOf("eab", credential.id));
     if (sealed === undefined) throw new Error("nothing is sealed at its place");
     expect(keyText(await world.envelopes.open(sealed))).toBe(hmacKey);
-    const kept = JSON.stringify([...world.store.state.events.values(), sealed, credential]);
+    const kept = JSON.stringify([...world.store.listEvents(), sealed, credential]);
     expect(kept).not.toContain(hmacKey);
     expect((await world.credentials.create(rootOrigin, await world.request())).hmacKey).not.toBe(
       hmacKey,

@@ -3,6 +3,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { addSeconds } from "#core/time.ts";
+import { nextTurn } from "#core/turns.ts";
 import { OpenPlans } from "#domain/acme/open-plans.ts";
 import type { ReplacementRecord } from "#domain/acme/replacement-store.ts";
 import type { OrderRecord } from "#domain/acme/store.ts";
@@ -62,9 +63,13 @@ async function atOnce(count: number, order: Parameters<OpenPlans["paced"]>[0], o
   let begun = 0;
   const all = Array.from({ length: count }, () => of.paced(order, async () => void begun++));
   for (const one of all) one.catch(() => {});
-  for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-  await Bun.sleep(1);
+  await settle();
   return begun;
+}
+
+/** Waits for the reads of all orders, which may take several ticks of the event loop. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await nextTurn();
 }
 
 const coming = ({ account, identifiers }: OrderRecord, more: object = {}) => ({
@@ -154,20 +159,20 @@ describe("of several processes", () => {
     const { had } = await planned(6);
     let done = 0;
     const all = Array.from({ length: 12 }, () => plans.paced(coming(had), async () => void done++));
-    await Bun.sleep(1);
+    await settle();
     expect(done).toBe(6);
     standing = { place: 0, count: 3 };
     // The first place that is free finds that it is time to look; the next ones know.
     world.clock.step(3);
     held.shift()?.();
-    await Bun.sleep(1);
+    await settle();
     expect(done).toBe(7);
     for (const free of held.splice(0, 6)) free();
-    await Bun.sleep(1);
+    await settle();
     expect(done).toBe(9);
     while (done < 12) {
       for (const free of held.splice(0)) free();
-      await Bun.sleep(1);
+      await settle();
     }
     await Promise.all(all);
   });

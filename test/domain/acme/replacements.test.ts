@@ -81,7 +81,7 @@ const statusOf = async (serial: Serial, ca: CaId = world.ca.id) =>
   (await world.store.read.certificates.bySerial(ca, serial))?.status;
 
 const eventsOf = (action: string) =>
-  [...world.store.state.events.values()].filter((event) => event.action === action);
+  world.store.listEvents().filter((event) => event.action === action);
 
 describe("what a plan has", () => {
   test("the good certificates that accounts have got; the others are counted", async () => {
@@ -311,7 +311,7 @@ describe("how it is spread", () => {
     await many(3);
     const found = await replacements.look(world.ca, orderOf());
     expect(found).toMatchObject({ total: 3, replaced: 0, notByAcme: 0, leastSeconds: 30 });
-    expect(world.store.state.replacements.size).toBe(0);
+    expect(world.store.countRows("replacements")).toBe(0);
   });
 
   test("everything is revoked only where that is said", async () => {

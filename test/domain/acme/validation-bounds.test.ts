@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { DueChallenge } from "#domain/acme/store.ts";
 import type { Validation } from "#domain/acme/validation.ts";
 import type { Store } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import type { TestClock } from "#test/support/ports.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
@@ -26,7 +26,7 @@ let clock: TestClock;
 let network: SilentNetwork;
 let validation: Validation;
 
-beforeEach(() => open(openMemoryStore()));
+beforeEach(() => open(createMemoryStore()));
 
 function open(on: Store): void {
   store = on;

@@ -2,9 +2,10 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
+import { nextTurn } from "#core/turns.ts";
 import type { Validation } from "#domain/acme/validation.ts";
 import type { ValidationTask } from "#domain/acme/validators.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import type { TestClock } from "#test/support/ports.ts";
 import { challenges, clockAtNoon, seeking } from "#test/support/worlds/seeking.ts";
 import { until } from "#test/support/until.ts";
@@ -18,7 +19,7 @@ let asked: string[];
 let shown: Set<string>;
 
 beforeEach(() => {
-  store = openMemoryStore();
+  store = createMemoryStore();
   clock = clockAtNoon();
   asked = [];
   shown = new Set();
@@ -54,7 +55,7 @@ async function pass(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     clock.advance(1);
     await validation.run();
-    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
   }
 }
 

@@ -36,10 +36,9 @@ const opened = async (...given: Parameters<typeof fourEyesWorld>) => {
 };
 beforeEach(() => opened({ profiles: [strict] }));
 
-const leaves = () =>
-  [...world.memory.state.certificates.values()].filter(({ kind }) => kind === "leaf");
+const leaves = () => world.memory.listRows("certificates").filter(({ kind }) => kind === "leaf");
 const eventOf = (action: string) =>
-  [...world.memory.state.events.values()].findLast((event) => event.action === action);
+  world.memory.listEvents().findLast((event) => event.action === action);
 
 describe("CAs", () => {
   test("below another, rotated and retired wait under their own classes", async () => {
@@ -113,7 +112,7 @@ describe("CAs", () => {
       (await refusal(world.ask(operation, alice, { path: { id } }))).code;
     expect(await refused("ca.rotate", root)).toBe("not_rotatable");
     expect(await refused("ca.retire", issuing)).toBe("ca_not_superseded");
-    expect(world.memory.state.approvals.size).toBe(0);
+    expect(world.memory.countRows("approvals")).toBe(0);
   });
 
   test("MON-1: rotation by M of N named people counts nobody else", async () => {
@@ -245,7 +244,7 @@ describe("parked issuance", () => {
     });
     const got = await certificate(id);
     expect(got).toMatchObject({ code: 200, serial: leaves()[0]?.serial, profile: "strict" });
-    expect(world.memory.state.approvals.get(id)?.collectedAt).toBeDefined();
+    expect((await world.memory.read.approvals.byId(id))?.collectedAt).toBeDefined();
     const bystander = somebody("eve", { web: ["admin"] });
     expect((await refusal(certificate(id, bystander))).code).toBe("not_found");
     expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject({ code: 200 });
@@ -259,12 +258,12 @@ describe("parked issuance", () => {
     expect(await certificate(id)).toMatchObject(kept);
     expect(await certificate(id, somebody("ivy", ["issuer"]))).toMatchObject(kept);
     // As after a crash between the certificate and the answer to its issue.
-    const approval = world.memory.state.approvals.get(id);
+    const approval = world.memory.listRows("approvals").find((row) => row.id === id);
     if (approval === undefined) throw new Error("it was parked");
-    world.memory.state.approvals.set(id, { ...approval, answer: undefined });
+    await world.memory.tamper("update approvals set answer = null where id = ?", id);
     expect(await certificate(id)).toMatchObject(kept);
     expect(approved).toMatchObject({ status: "executed" });
-    world.memory.state.approvals.set(id, approval);
+    await world.memory.tamper("update approvals set answer = ? where id = ?", approval.answer, id);
     expect(await issue({}, alice, id)).toMatchObject({ code: 201, validity_clamped: "ca" });
   });
 
@@ -298,7 +297,7 @@ describe("parked issuance", () => {
     const long = await refusal(issue({ validity_days: 36_500 }));
     expect(long.code).toBe("validity_exceeds_limit");
     expect(eventOf("cert.issue")).toMatchObject({ result: "denied" });
-    expect(world.memory.state.approvals.size).toBe(0);
+    expect(world.memory.countRows("approvals")).toBe(0);
   });
 
   test("of a profile that wants no approval does not wait", async () => {
@@ -365,6 +364,6 @@ describe("parked issuance", () => {
       second.items.map(({ serial }: { serial: string }) => serial),
     );
     expect(leaves()).toHaveLength(2);
-    expect(world.memory.state.approvals.size).toBe(1);
+    expect(world.memory.countRows("approvals")).toBe(1);
   });
 });

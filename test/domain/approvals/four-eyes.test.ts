@@ -32,7 +32,7 @@ const show = (id: string, who = alice) => world.ask("approval.show", who, { path
 const reject = (id: string, who = bob, body: object = { comment: "no" }) =>
   world.ask("approval.reject", who, { path: { id }, body });
 const retry = (id: string, who = bob) => world.ask("approval.retry", who, { path: { id } });
-const roots = () => [...world.memory.state.cas.values()].map(({ label }) => label);
+const roots = () => world.memory.listRows("cas").map(({ label }) => label);
 
 describe("a guarded call", () => {
   test("waits, shows everything that would be executed, and does nothing", async () => {
@@ -70,9 +70,7 @@ describe("a guarded call", () => {
     expect(approved).toMatchObject({ status: "executed", approvals_count: 1, attempts: 1 });
     expect(approved.result).toMatchObject({ label: "root", status: "active" });
     expect(roots()).toEqual(["root"]);
-    const done = [...world.memory.state.events.values()].find(
-      ({ action }) => action === "ca.init_root",
-    );
+    const done = world.memory.listEvents().find(({ action }) => action === "ca.init_root");
     expect(done).toMatchObject({
       actor: "alice",
       detail: expect.stringContaining(`approval=${id}`),
@@ -90,7 +88,7 @@ describe("a guarded call", () => {
   test("that comes many times at once makes one request", async () => {
     const parked = await Promise.all(Array.from({ length: 8 }, () => park()));
     expect(new Set(parked.map(({ approval_id }) => approval_id)).size).toBe(1);
-    expect(world.memory.state.approvals.size).toBe(1);
+    expect(world.memory.countRows("approvals")).toBe(1);
   });
 
   test("repeated after its execution gets the ordinary answer, once; then it is a new call", async () => {
@@ -116,7 +114,7 @@ describe("a guarded call", () => {
     const harmless = world.ask("token.create", alice, { body: reader, named });
     expect((await refusal(harmless)).code).toBe("not_found");
     expect(roots()).toEqual([]);
-    expect(world.memory.state.apiTokens.size).toBe(0);
+    expect(world.memory.countRows("tokens")).toBe(0);
   });
 
   test("that could not be done anyway is refused and not parked", async () => {
@@ -127,7 +125,7 @@ describe("a guarded call", () => {
     const bad = { ...rootBody("b"), algorithm: "pqc" };
     const refused = await refusal(world.ask("ca.init_root", alice, { body: bad }));
     expect(refused.code).toBe("key_type_unsupported");
-    expect(world.memory.state.approvals.size).toBe(1);
+    expect(world.memory.countRows("approvals")).toBe(1);
   });
 
   test("is refused while requests cannot be stored, and nothing is done", async () => {
@@ -166,7 +164,8 @@ describe("a decision", () => {
       for (const id of ids) expect((await refusal(reject(id, reader))).code).toBe("forbidden");
     }
     const denied = () =>
-      [...world.memory.state.events.values()]
+      world.memory
+        .listEvents()
         .filter(({ action, result }) => action === "ca.create.approved" && result === "denied")
         .map(({ actor, target, detail }) => [actor, target, /reason=.*/.exec(detail)?.[0]]);
     expect(denied()).toEqual([["reader", ids[0], "reason=forbidden"]]);
@@ -289,7 +288,7 @@ describe("a decision", () => {
       decisions: [{ approver: "maker", decision: "reject", comment: "changed my mind" }],
     });
     expect((await refusal(world.approve(bob, id))).code).toBe("approval_not_pending");
-    const told = [...world.memory.state.events.values()].at(-1);
+    const told = world.memory.listEvents().at(-1);
     expect(told).toMatchObject({ action: "ca.create.rejected" });
     expect(told?.detail).toContain("withdrawn=true");
     expect((await park("root", maker)).approval_id).not.toBe(id);
@@ -304,7 +303,7 @@ describe("a decision", () => {
     const { approval_id: other } = await park("other");
     world.clock.advance(72 * 3600);
     await world.approvals.sweep();
-    expect(world.memory.state.approvals.get(other)?.status).toBe("expired");
+    expect((await world.memory.read.approvals.byId(other))?.status).toBe("expired");
   });
 
   test("9: of a foreign request is refused exactly as of an absent one", async () => {
@@ -419,9 +418,8 @@ describe("an execution", () => {
 
   test("a crash left is done by the sweep, once", async () => {
     const { approval_id: id } = await park();
-    const found = world.memory.state.approvals.get(id);
-    if (found === undefined) throw new Error("just parked");
-    world.memory.state.approvals.set(id, { ...found, status: "executing", attempts: 1 });
+    const claim = "update approvals set status = 'executing', attempts = 1 where id = ?";
+    await world.memory.tamper(claim, id);
     await Promise.all([world.approvals.sweep(), world.approvals.sweep()]);
     expect(await show(id)).toMatchObject({ status: "executed", attempts: 2 });
     await world.approvals.sweep();
@@ -438,7 +436,7 @@ describe("an execution", () => {
       if (saves === 3) throw refuse("storage_unavailable", { retry_after: 1 });
     };
     await world.approve(bob, id);
-    expect(world.memory.state.approvals.get(id)?.status).toBe("executed");
+    expect((await world.memory.read.approvals.byId(id))?.status).toBe("executed");
     world.clock.advance(61);
     const answer = await park();
     expect(answer).toMatchObject({ code: 200, status: "executed", action: "ca.init_root" });
@@ -455,12 +453,12 @@ describe("a token with power", () => {
     const approved = await world.approve(bob, id);
     expect(approved).toMatchObject({ status: "executed", result: { name: "ci" } });
     expect(approved.result.secret).toBeUndefined();
-    expect(world.memory.state.sealedValues.size).toBe(1);
+    expect(world.memory.countRows("sealedValues")).toBe(1);
     const got = await mint();
     expect(got).toMatchObject({ code: 201, name: "ci", created_by: "alice" });
     expect(await world.apiTokens.verify(got.secret, "")).toMatchObject({ person: alice.person });
-    expect(world.memory.state.sealedValues.size).toBe(0);
-    const kept = JSON.stringify([...world.memory.state.approvals.values()]);
+    expect(world.memory.countRows("sealedValues")).toBe(0);
+    const kept = JSON.stringify(world.memory.listRows("approvals"));
     expect(kept).not.toContain(got.secret.slice(20));
     const named = world.ask("token.create", alice, { body, named: id });
     expect((await refusal(named)).code).toBe("secret_already_shown");

@@ -11,22 +11,20 @@ import type { Serial } from "#core/ids.ts";
 import { parseTimestamp } from "#core/time.ts";
 import { CrossSigning } from "#domain/hierarchy/cross-sign.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { CertificateRecord } from "#domain/certificates/store.ts";
-import type { RevocationRecord } from "#domain/revocation/store.ts";
 import { initRoot, leafRequest, rootOrigin } from "#test/support/worlds/issuance.ts";
-import type { MemoryStore } from "#test/support/memory/store.ts";
+import type { MemoryStore } from "#test/support/stores/memory-store.ts";
 import { rolloverWorld, sameAgain } from "#test/support/worlds/rollover.ts";
 
 type World = Awaited<ReturnType<typeof rolloverWorld>>;
 let world: World;
-let state: MemoryStore["state"];
+let store: MemoryStore;
 let leaf: Serial;
 let revoked: Serial;
 
 /** One of everything. */
 beforeEach(async () => {
   world = await rolloverWorld();
-  state = world.store.state;
+  ({ store } = world);
   const { issuing, root } = world;
   const issue = async () =>
     (await world.issuance.issue(rootOrigin, issuing, leafRequest())).record.serial;
@@ -66,7 +64,7 @@ function unbound(): string[] {
   const found: string[] = [];
   const digests = new Map<string, string>();
   const last = new Map<string, string>();
-  for (const { action, result, caId, serial, detail, timestamp } of state.events.values()) {
+  for (const { action, result, caId, serial, detail, timestamp } of store.listEvents()) {
     if (result !== "success") continue;
     const told = detailValues(detail);
     const key = `${caId}/${serial}`;
@@ -78,7 +76,7 @@ function unbound(): string[] {
     last.set(key, action === "cert.release" ? "" : entry);
   }
   const certificates = new Set<string>();
-  for (const { kind, certificate, serial } of state.certificates.values()) {
+  for (const { kind, certificate, serial } of store.listRows("certificates")) {
     const digest = sha256Hex(certificate);
     certificates.add(digest);
     // Responders are no event; the sign ledger lists them.
@@ -88,10 +86,12 @@ function unbound(): string[] {
     if (!certificates.has(digest)) found.push(`missing ${key}`);
   }
   const entries = new Map(
-    [...state.revocations.values()].map((row) => [
-      `${row.caId}/${row.serial}`,
-      [row.reason, row.sequence, row.revokedAt].join(" "),
-    ]),
+    store
+      .listRows("revocations")
+      .map((row) => [
+        `${row.caId}/${row.serial}`,
+        [row.reason, row.sequence, row.revokedAt].join(" "),
+      ]),
   );
   for (const key of new Set([...last.keys(), ...entries.keys()])) {
     if ((last.get(key) ?? "") !== (entries.get(key) ?? "")) found.push(`revocation ${key}`);
@@ -100,65 +100,66 @@ function unbound(): string[] {
 }
 
 test("after one of everything every row is bound by an event, and every event has its row", () => {
-  expect(state.certificates.size).toBeGreaterThan(8);
-  expect(state.revocations.size).toBe(4);
+  expect(store.countRows("certificates")).toBeGreaterThan(8);
+  expect(store.countRows("revocations")).toBe(4);
   expect(unbound()).toEqual([]);
 });
 
 test("a published list is bound by its digest", async () => {
   const { base } = await world.publisher.newest(world.issuing.id, "full");
-  const told = [...state.events.values()].filter(({ action }) => action === "crl.publish");
+  const told = store.listEvents().filter(({ action }) => action === "crl.publish");
   expect(told.some(({ detail }) => detail.endsWith(`sha256=${base?.sha256}`))).toBe(true);
 });
 
-const rowOf = (serial: Serial): [string, CertificateRecord] => {
-  const found = [...state.certificates].find(([, row]) => row.serial === serial);
+const certificateOf = (serial: Serial): Uint8Array => {
+  const found = store.listRows("certificates").find((row) => row.serial === serial);
   if (found === undefined) throw new Error("it was issued");
-  return found;
+  return found.certificate;
 };
-const entryOf = (serial: Serial): [string, RevocationRecord] => {
-  const found = [...state.revocations].find(([, row]) => row.serial === serial);
-  if (found === undefined) throw new Error("it was revoked");
-  return found;
-};
+/** Adds a copy of the rows of a serial to their table, with other values in some columns. */
+async function insertCopy(table: string, serial: Serial, assignments: string): Promise<void> {
+  await store.tamper(`create table copies as select * from ${table} where serial = '${serial}'`);
+  await store.tamper(`update copies set ${assignments}`);
+  await store.tamper(`insert into ${table} select * from copies`);
+  await store.tamper("drop table copies");
+}
 
-test("whoever edits or removes a certificate or a revocation in the tables is found", () => {
-  const edits: Record<string, () => void> = {
+test("whoever edits or removes a certificate or a revocation in the tables is found", async () => {
+  const edits: Record<string, () => Promise<void>> = {
     "an octet of a certificate": () => {
-      const [key, row] = rowOf(leaf);
-      const certificate = Uint8Array.from(row.certificate);
+      const certificate = Uint8Array.from(certificateOf(leaf));
       certificate[100] = (certificate[100] ?? 0) ^ 1;
-      state.certificates.set(key, { ...row, certificate });
+      return store.tamper(
+        "update certificates set certificate = ? where serial = ?",
+        certificate,
+        leaf,
+      );
     },
-    "a certificate is gone": () => state.certificates.delete(rowOf(leaf)[0]),
+    "a certificate is gone": () => store.tamper("delete from certificates where serial = ?", leaf),
     "a certificate nobody issued": () =>
-      state.certificates.set("more", { ...rowOf(leaf)[1], certificate: Uint8Array.of(48, 0) }),
-    "a revocation is gone": () => state.revocations.delete(entryOf(revoked)[0]),
-    "another reason": () => {
-      const [key, row] = entryOf(revoked);
-      state.revocations.set(key, { ...row, reason: "superseded" });
-    },
-    "another time": () => {
-      const [key, row] = entryOf(revoked);
-      state.revocations.set(key, { ...row, revokedAt: world.clock.at });
-    },
-    "another number": () => {
-      const [key, row] = entryOf(revoked);
-      state.revocations.set(key, { ...row, sequence: 99 });
-    },
-    "a revocation nobody made": () => {
-      const [, row] = entryOf(revoked);
-      state.revocations.set("more", { ...row, serial: leaf });
-    },
+      insertCopy("certificates", leaf, "ordinal = 1000, serial = '4712', certificate = x'3000'"),
+    "a revocation is gone": () => store.tamper("delete from revocations where serial = ?", revoked),
+    "another reason": () =>
+      store.tamper("update revocations set reason = 'superseded' where serial = ?", revoked),
+    "another time": () =>
+      store.tamper(
+        "update revocations set revoked_at = ? where serial = ?",
+        world.clock.at,
+        revoked,
+      ),
+    "another number": () =>
+      store.tamper("update revocations set sequence = 99 where serial = ?", revoked),
+    "a revocation nobody made": () => insertCopy("revocations", revoked, `serial = '${leaf}'`),
   };
+  await store.tamper("create table certificates_before as select * from certificates");
+  await store.tamper("create table revocations_before as select * from revocations");
   for (const [what, edit] of Object.entries(edits)) {
-    const [certificates, revocations] = [new Map(state.certificates), new Map(state.revocations)];
-    edit();
+    await edit();
     expect([what, unbound().length > 0]).toEqual([what, true]);
-    state.certificates.clear();
-    for (const [key, row] of certificates) state.certificates.set(key, row);
-    state.revocations.clear();
-    for (const [key, row] of revocations) state.revocations.set(key, row);
+    for (const table of ["certificates", "revocations"]) {
+      await store.tamper(`delete from ${table}`);
+      await store.tamper(`insert into ${table} select * from ${table}_before`);
+    }
     expect(unbound()).toEqual([]);
   }
 });

@@ -325,9 +325,7 @@ test("whatever is committed, broken off and resumed, each event that fits is tol
           if (reader !== undefined) await broken(reader);
         }
         for (const reader of readers) {
-          const all = [...store.state.events.values()].filter((event) =>
-            fits(reader.filter, event),
-          );
+          const all = store.listEvents().filter((event) => fits(reader.filter, event));
           const wanted = all.map(({ seq }) => seq);
           const told = () => [...reader.seqs, ...reader.heard.seqs];
           await until(() => told().length >= wanted.length);

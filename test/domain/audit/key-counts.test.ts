@@ -4,8 +4,8 @@ import { expect, test } from "bun:test";
 
 import { KeyCounts } from "#domain/audit/key-counts.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 test("a count entry holds the signatures since the last one and the total ever", async () => {
@@ -14,7 +14,7 @@ test("a count entry holds the signatures since the last one and the total ever",
   await counts.write();
   counts.add(handle, "responder");
   await counts.write();
-  const entries = [...store.state.ledger.values()];
+  const entries = store.listLedger();
   expect(entries.map(({ kind, count, total }) => [kind, count, total])).toEqual([
     ["count", "3", "3"],
     ["count", "1", "4"],
@@ -25,7 +25,7 @@ test("a count entry holds the signatures since the last one and the total ever",
 test("nothing signed writes nothing", async () => {
   const { store, counts } = await countedWorld();
   await counts.write();
-  expect(store.state.ledger.size).toBe(0);
+  expect(store.countRows("ledger")).toBe(0);
 });
 
 test("counts that could not be written are written with the next", async () => {
@@ -38,7 +38,7 @@ test("counts that could not be written are written with the next", async () => {
   store.beforeWrite = () => {};
   counts.add(handle, "responder");
   await counts.write();
-  expect(store.state.ledger.get(1)).toMatchObject({ count: "2", total: "2" });
+  expect(store.listLedger()[0]).toMatchObject({ count: "2", total: "2" });
 });
 
 test("a KEK's data keys are counted as decryptions, under the name its version has in the ledger", async () => {
@@ -51,7 +51,7 @@ test("a KEK's data keys are counted as decryptions, under the name its version h
   counts.addKek({ ...key, id: "00".repeat(20) });
   await counts.write();
   const named = { role: "kek", keyLabel: "kek-v1", provider: "software" };
-  const entries = [...store.state.ledger.values()];
+  const entries = store.listLedger();
   expect(entries).toMatchObject([
     { ...named, kind: "key", operation: "generate", deviceSerial: "software:memory" },
     { ...named, kind: "count", operation: "decrypt", count: "2", total: "2" },
@@ -65,19 +65,17 @@ test("a KEK is announced once, whenever the ledger began", async () => {
   const { store, keys } = await countedWorld();
   const keks = new Keks({ store, keys, clock: testClock(), provider: "software", family: "kek" });
   const first = await keks.active();
-  expect(store.state.ledger.size).toBe(0);
+  expect(store.countRows("ledger")).toBe(0);
   await keks.announce();
   await keks.announce();
   await keks.next(first);
   await keks.announce();
-  const labels = [...store.state.ledger.values()].map(
-    ({ kind, keyLabel }) => `${kind} ${keyLabel}`,
-  );
+  const labels = store.listLedger().map(({ kind, keyLabel }) => `${kind} ${keyLabel}`);
   expect(labels).toEqual(["key kek-v1", "key kek-v2"]);
 });
 
 async function countedWorld() {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const keys = openMemoryKeys();
   const counts = new KeyCounts({ store, clock: testClock(), onFailure: () => {} });
   const wanted = { label: "r1", keyType: "ecdsa-p256", role: "responder" } as const;

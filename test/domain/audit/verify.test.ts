@@ -5,10 +5,10 @@ import { expect, test } from "bun:test";
 import { refuse } from "#core/problems.ts";
 import { instant } from "#core/time.ts";
 import { verifyChain } from "#domain/audit/verify.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 
 test("a long chain is verified page by page, with a turn for others after each", async () => {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   await store.atomically(async (tx) => {
     for (let at = 0; at < 2600; at++) {
       await tx.audit.appendEvent(
@@ -29,7 +29,7 @@ test("a long chain is verified page by page, with a turn for others after each",
 });
 
 test("a page that cannot be read is told with the first event of it, and a passing fault as itself", async () => {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   await store.atomically(async (tx) => {
     for (let at = 0; at < 600; at++) {
       await tx.audit.appendEvent(

@@ -21,9 +21,9 @@ test("CAN-1: a probe goes through every stage, and its certificate is revoked an
     stages.map((stage) => [stage, "success"]),
   );
   expect(world.canaries()).toEqual(withdrawn);
-  const { subject, sans, profile, requestedBy } = [...world.store.state.certificates.values()].find(
-    ({ serial }) => serial === report?.serial,
-  ) ?? { subject: "" };
+  const { subject, sans, profile, requestedBy } = world.store
+    .listRows("certificates")
+    .find(({ serial }) => serial === report?.serial) ?? { subject: "" };
   expect([subject, sans, profile, requestedBy]).toEqual([
     "CN=pkid-canary",
     ["dns:pkid-canary.invalid"],

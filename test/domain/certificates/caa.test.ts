@@ -59,7 +59,7 @@ async function open(settings: Partial<Profile["caa"]>, cacheTtlSeconds = 300): P
   server.heard.length = 0;
 }
 
-const events = () => [...world.store.state.events.values()];
+const events = () => world.store.listEvents();
 
 interface Outcome {
   readonly code: string;
@@ -71,7 +71,7 @@ interface Outcome {
 }
 
 async function issue(asked: CsrOptions = {}, facts?: CaaFacts): Promise<Outcome> {
-  const before = [world.keys.signed.length, world.store.state.intents.size] as const;
+  const before = [world.keys.signed.length, world.store.listSerials().length] as const;
   const previewRequest = leafRequest({ csr: csr(asked), ...(facts && { caaFacts: facts }) });
   const refusal = await world.issuance.issue(rootOrigin, root, previewRequest).then(
     () => undefined,
@@ -85,7 +85,7 @@ async function issue(asked: CsrOptions = {}, facts?: CaaFacts): Promise<Outcome>
     code: refusal?.code ?? "issued",
     reasons: gate?.findings?.map(({ code }) => code) ?? [],
     signed: world.keys.signed.length - before[0],
-    intents: world.store.state.intents.size - before[1],
+    intents: world.store.listSerials().length - before[1],
   };
 }
 

@@ -12,6 +12,7 @@ import { parseCertificate } from "#core/x509/certificate.ts";
 import { parseCsr } from "#core/x509/csr.ts";
 import { NothingWritten } from "#domain/store.ts";
 import { reconcileIntents } from "#domain/certificates/reconcile.ts";
+import { parseSerial } from "#core/ids.ts";
 import { drawSerial } from "#domain/certificates/serials.ts";
 import type { IssueRequest } from "#domain/certificates/issue.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -39,9 +40,9 @@ const codeOf = (promise: Promise<unknown>) =>
     () => "accepted",
     (error) => (error instanceof Problem ? error.code : String(error)),
   );
-const events = () => [...world.store.state.events.values()];
-const ledger = () => [...world.store.state.ledger.values()];
-const intents = () => [...world.store.state.intents.values()];
+const events = () => world.store.listEvents();
+const ledger = () => world.store.listLedger();
+const serials = () => world.store.listSerials();
 const lastEvent = () => events().at(-1);
 
 test("an issued certificate is in the inventory and in the chain, and its intent is settled", async () => {
@@ -59,7 +60,7 @@ test("an issued certificate is in the inventory and in the chain, and its intent
     marker: "",
     subject: "CN=a.example",
   });
-  expect(intents().at(-1)).toMatchObject({ serial, state: "issued" });
+  expect(serials().at(-1)).toMatchObject({ serial, state: "issued" });
   expect(lastEvent()).toMatchObject({
     action: "cert.issue",
     result: "success",
@@ -75,6 +76,10 @@ test("an issued certificate is in the inventory and in the chain, and its intent
 });
 
 test("the ledger holds the digest of exactly what was signed, before and after", async () => {
+  let open: readonly { readonly tbsDigest: string }[] = [];
+  world.keys.beforeSign = () => {
+    open = world.store.listRows("openIntents");
+  };
   const { certificate, serial } = await issue();
   const digest = sha256Hex(parseCertificate(certificate).tbs);
   const [intent, outcome] = ledger().slice(-2);
@@ -86,17 +91,18 @@ test("the ledger holds the digest of exactly what was signed, before and after",
   });
   expect(outcome).toMatchObject({ kind: "outcome", digest, result: "success" });
   expect(outcome?.signatureSha256).toBe(sha256Hex(parseCertificate(certificate).signature));
-  expect(intents().at(-1)?.tbsDigest).toBe(digest);
+  expect(open.map(({ tbsDigest }) => tbsDigest)).toEqual([digest]);
 });
 
 test("the intent is durable before the key is used, and nothing is visible until the commit", async () => {
   let seen: unknown;
   world.keys.beforeSign = async ({ opId }) => {
     const open = await world.store.read.audit.openLedgerIntents(10);
-    const intent = world.store.state.intents.get(opId);
-    const serial = intent?.serial ?? drawSerial(world.random).value;
+    const intent = world.store.listRows("openIntents").find((row) => row.opId === opId);
+    const reserved = serials().find(({ serial }) => serial === intent?.serial);
+    const serial = parseSerial(intent?.serial ?? "1");
     const certificate = await world.store.read.certificates.bySerial(root.id, serial);
-    seen = { open: open.map((entry) => entry.opId), state: intent?.state, certificate, opId };
+    seen = { open: open.map((entry) => entry.opId), state: reserved?.state, certificate, opId };
   };
   await issue();
   expect(seen).toMatchObject({ state: "intended", certificate: undefined });
@@ -106,11 +112,11 @@ test("the intent is durable before the key is used, and nothing is visible until
 });
 
 test("a refusal of a gate touches no key, takes no serial, and is two denied events", async () => {
-  const before = { signed: world.keys.signed.length, intents: intents().length };
+  const before = { signed: world.keys.signed.length, serials: serials().length };
   const refused = issue({ csr: csr({ dns: ["-bad-.example"] }) });
   expect(await codeOf(refused)).toBe("gate_refused");
   expect(world.keys.signed).toHaveLength(before.signed);
-  expect(intents()).toHaveLength(before.intents);
+  expect(serials()).toHaveLength(before.serials);
   expect(events().slice(-2)).toMatchObject([
     { action: "cert.lint", result: "denied", detail: "profile=server findings=san_dns_syntax" },
     {
@@ -203,10 +209,10 @@ test("a failing provider abandons the intent, closes the ledger as failed, and i
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   expect(await codeOf(issue())).toBe("key_unavailable");
-  expect(intents().at(-1)?.state).toBe("abandoned");
+  expect(serials().at(-1)?.state).toBe("abandoned");
   expect(ledger().at(-1)).toMatchObject({ result: "error", error: "key_unavailable" });
   expect(lastEvent()).toMatchObject({ action: "cert.issue", result: "error" });
-  expect(world.store.state.certificates.size).toBe(1);
+  expect(world.store.countRows("certificates")).toBe(1);
 });
 
 test("when the event cannot be appended nothing is issued, and the intent waits for reconciliation", async () => {
@@ -214,8 +220,8 @@ test("when the event cannot be appended nothing is issued, and the intent waits 
     if (operation === "audit.appendEvent") throw refuse("storage_unavailable");
   };
   expect(await codeOf(issue())).toBe("storage_unavailable");
-  expect(world.store.state.certificates.size).toBe(1);
-  expect(intents().at(-1)?.state).toBe("intended");
+  expect(world.store.countRows("certificates")).toBe(1);
+  expect(serials().at(-1)?.state).toBe("intended");
 });
 
 describe("an error after the signature that wrote nothing for sure", () => {
@@ -235,9 +241,9 @@ describe("an error after the signature that wrote nothing for sure", () => {
         if (operation === "certificates.activate" && failures++ === 0) throw fault();
       };
       await expect(issue()).rejects.toThrow();
-      expect(intents().at(-1)?.state).toBe("abandoned");
+      expect(serials().at(-1)?.state).toBe("abandoned");
       expect(ledger().at(-1)).toMatchObject({ result: "error", error: word });
-      expect(world.store.state.certificates.size).toBe(1);
+      expect(world.store.countRows("certificates")).toBe(1);
       expect(await reconcileIntents(world.store, world.clock)).toEqual([]);
     });
   }
@@ -247,10 +253,10 @@ describe("an error after the signature that wrote nothing for sure", () => {
       if (["certificates.activate", "certificates.settle"].includes(operation)) throw surely();
     };
     expect(await codeOf(issue())).toBe("storage_unavailable");
-    expect(intents().at(-1)?.state).toBe("intended");
+    expect(serials().at(-1)?.state).toBe("intended");
     world.store.beforeWrite = () => {};
     await issue();
-    expect(intents().map(({ state }) => state)).toEqual(["issued", "abandoned", "issued"]);
+    expect(serials().map(({ state }) => state)).toEqual(["issued", "issued", "abandoned"]);
   });
 });
 
@@ -298,16 +304,16 @@ test("an expired CA signs nothing", async () => {
 
 test("a superseded or retired id signs with the active member and says so; pending ones refuse, and all without one", async () => {
   const successor = await initRoot(world, { label: "successor" });
-  const { cas } = world.store.state;
-  cas.set(root.id, { ...root, status: "superseded" });
-  cas.set(successor.id, { ...successor, lineage: root.id });
+  const supersede = "update cas set status = 'superseded' where id = ?";
+  await world.store.tamper(supersede, root.id);
+  await world.store.tamper("update cas set lineage = ? where id = ?", root.id, successor.id);
   for (const status of ["superseded", "retired"] as const) {
     root = { ...root, status };
     expect((await issue()).caId).toBe(successor.id);
   }
   root = { ...root, status: "pending" };
   expect(await codeOf(issue())).toBe("ca_not_active");
-  cas.set(successor.id, { ...successor, lineage: root.id, status: "retired" });
+  await world.store.tamper("update cas set status = 'retired' where id = ?", successor.id);
   for (const status of ["superseded", "retired"] as const) {
     root = { ...root, status };
     expect(await codeOf(issue())).toBe("ca_not_active");

@@ -55,7 +55,7 @@ const refusalOf = (promise: Promise<unknown>) =>
     },
   );
 const read = ({ certificate }: Issued) => new X509Certificate(certificate);
-const events = () => [...world.store.state.events.values()];
+const events = () => world.store.listEvents();
 
 test("a renewal has the same subject, names, key and profile, a new serial and a later end", async () => {
   const renewed = await renew();
@@ -133,17 +133,17 @@ test("an unknown serial and a certificate of pkid itself are not found", async (
 
 test("any member of a lineage is accepted, and the active one signs and is named", async () => {
   const next = await initRoot(world, { label: "next" });
-  const { cas } = world.store.state;
-  cas.set(root.id, { ...root, status: "superseded" });
-  cas.set(next.id, { ...next, lineage: root.lineage });
-  for (const asked of [cas.get(root.id), cas.get(next.id)]) {
+  const { store } = world;
+  await store.tamper("update cas set status = 'superseded' where id = ?", root.id);
+  await store.tamper("update cas set lineage = ? where id = ?", root.lineage, next.id);
+  for (const { id } of [root, next]) {
+    const asked = await store.read.cas.byId(id);
     if (asked === undefined) throw new Error("both are stored");
     const renewed = await renew({}, asked);
     expect(renewed.caId).toBe(caId(next.id));
   }
-  cas.set(root.id, { ...root, status: "retired" });
-  cas.set(next.id, { ...next, lineage: root.lineage, status: "retired" });
-  expect(await refusalOf(renew({}, cas.get(root.id)))).toBe("ca_not_active");
+  await store.tamper("update cas set status = 'retired' where id in (?, ?)", root.id, next.id);
+  expect(await refusalOf(renew({}, await store.read.cas.byId(root.id)))).toBe("ca_not_active");
 });
 
 test("today's profile applies: its limit, its name policy, and its absence", async () => {

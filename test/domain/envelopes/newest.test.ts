@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 
 import { refuse } from "#core/problems.ts";
 import { underNewest } from "#domain/envelopes/newest.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
 
 const wanted = { provider: "software", label: "one", keyType: "ed25519", role: "ca" } as const;
 

@@ -6,8 +6,8 @@ import { Envelopes, keepSealed } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import { type Recovered, recover } from "#domain/envelopes/recovery.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 const by = { actor: "local:operator" };
@@ -16,7 +16,7 @@ const place = (id: number) => placeOf("approval", `secret ${id}`);
 
 /** An instance with sealed values, and their data keys as an archive has them; its KEK is gone. */
 async function lostWorld(count: number) {
-  const [store, keys, clock] = [openMemoryStore(), openMemoryKeys(), testClock()];
+  const [store, keys, clock] = [createMemoryStore(), openMemoryKeys(), testClock()];
   const random = {
     bytes: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
     uuid: () => crypto.randomUUID(),
@@ -58,7 +58,7 @@ test("RES-4: every value opens again, under one new version, which an event tell
   }
   const statuses = (await keks.versions()).map(({ version, status }) => `${version} ${status}`);
   expect(statuses).toEqual(["2 active", "1 retired"]);
-  const event = [...store.state.events.values()].find(({ action }) => action === "kek.rotate");
+  const event = store.listEvents().find(({ action }) => action === "kek.rotate");
   expect(event).toMatchObject({ actor: by.actor, detail: "old_version=1 new_version=2" });
 });
 

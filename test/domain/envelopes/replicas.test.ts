@@ -10,10 +10,10 @@ import { underNewest } from "#domain/envelopes/newest.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
 import { newKeyStore } from "#test/support/keys/keystore.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 
-const [settings, store, clock] = [newKeyStore(), openMemoryStore(), testClock()];
+const [settings, store, clock] = [newKeyStore(), createMemoryStore(), testClock()];
 const opened: Keys[] = [];
 afterAll(async () => {
   for (const keys of opened) await keys.close();

@@ -13,12 +13,12 @@ import { checkKnownValue, prepareKek } from "#domain/envelopes/known.ts";
 import { placeOf } from "#domain/envelopes/places.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 
 function sealingWorld() {
-  const [store, keys, clock] = [openMemoryStore(), openMemoryKeys(), testClock()];
+  const [store, keys, clock] = [createMemoryStore(), openMemoryKeys(), testClock()];
   const random = {
     bytes: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
     uuid: () => crypto.randomUUID(),
@@ -99,7 +99,7 @@ describe("a rotation", () => {
       expect(await world.envelopes.open(await stored(id))).toEqual(secretOf(id));
     }
     await expect(world.envelopes.open(before)).rejects.toMatchObject(shut);
-    const events = [...world.store.state.events.values()];
+    const events = world.store.listEvents();
     expect(events.map(({ action, target, detail }) => ({ action, target, detail }))).toEqual([
       { action: "kek.rotate", target: "kek", detail: "old_version=1 new_version=2" },
     ]);
@@ -151,7 +151,7 @@ describe("a rotation", () => {
       for (const id of [0, 149]) {
         expect(await world.envelopes.open(await stored(id))).toEqual(secretOf(id));
       }
-      expect(world.store.state.events.size).toBe(1);
+      expect(world.store.countRows("events")).toBe(1);
     });
   }
 

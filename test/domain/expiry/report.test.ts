@@ -7,7 +7,7 @@ import { type Severity, severities, severityOf } from "#core/expiry/severity.ts"
 import { caId } from "#core/ids.ts";
 import { addSeconds, instant } from "#core/time.ts";
 import { type Listing, type Report, Reports } from "#domain/expiry/report.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
 import { only } from "#test/support/stores/reach.ts";
 import * as make from "#test/support/stores/records.ts";
@@ -46,7 +46,7 @@ const listings = fc.record<Listing>({
 });
 
 async function stored(drawn: readonly Drawn[]) {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const cas = ["one", "two", "three"].map((label) => make.ca({ id: caId(label), label }));
   await store.atomically(async (tx) => {
     for (const ca of cas) await tx.cas.insert(ca);

@@ -95,11 +95,11 @@ test("a root is recorded under itself, announced in the ledger, and an event", a
     internal: false,
   });
   expect(await world.store.read.cas.byId(root.id)).toEqual(root);
-  const [own] = [...world.store.state.certificates.values()];
+  const [own] = world.store.listRows("certificates");
   expect(own).toMatchObject({ caId: root.id, serial: root.serial, kind: "ca" });
-  const kinds = [...world.store.state.ledger.values()].map(({ kind }) => kind);
+  const kinds = world.store.listLedger().map(({ kind }) => kind);
   expect(kinds).toEqual(["key", "intent", "outcome"]);
-  expect([...world.store.state.events.values()]).toMatchObject([
+  expect(world.store.listEvents()).toMatchObject([
     { action: "ca.init_root", result: "success", target: root.id, targetName: "root" },
   ]);
 });
@@ -147,7 +147,7 @@ test("TEN-2: a suspended tenant gets no CA and no request for one, and no key is
     world.external.request(rootOrigin, web, { ...caRequest(), maxPathLength: undefined }),
   ];
   for (const one of refused) expect(await codeOf(one)).toBe("tenant_suspended");
-  expect([world.keys.held.size, world.store.state.ledger.size]).toEqual([0, 0]);
+  expect([world.keys.held.size, world.store.countRows("ledger")]).toEqual([0, 0]);
 });
 
 test("path length: below zero nothing, otherwise one less than the parent's", async () => {
@@ -194,7 +194,7 @@ test("a CA the gates refuse leaves no key behind and a denied event", async () =
   expect(await codeOf(initRoot(world, { subject }))).toBe("gate_refused");
   expect(world.keys.held.size).toBe(0);
   expect(world.keys.signed).toEqual([]);
-  const events = [...world.store.state.events.values()];
+  const events = world.store.listEvents();
   expect(events).toMatchObject([{ action: "ca.init_root", result: "denied", target: "" }]);
 });
 
@@ -202,7 +202,7 @@ test("only an active CA certifies another", async () => {
   const world = issuanceWorld();
   const root = await initRoot(world);
   const retired = { ...root, status: "retired" as const };
-  world.store.state.cas.set(root.id, retired);
+  await world.store.tamper("update cas set status = 'retired' where id = ?", root.id);
   const request = caRequest({ label: "below" });
   expect(await codeOf(world.authorities.issueIntermediate(rootOrigin, retired, request))).toBe(
     "ca_not_active",
@@ -229,10 +229,10 @@ test("the bundle is the active certificate, superseded siblings, then the ancest
   const under = (label: string) =>
     world.authorities.issueIntermediate(rootOrigin, root, caRequest({ label }));
   const [old, active, retired] = [await under("old"), await under("new"), await under("gone")];
-  const { cas } = world.store.state;
-  cas.set(old.id, { ...old, status: "superseded" });
-  cas.set(active.id, { ...active, lineage: old.id });
-  cas.set(retired.id, { ...retired, lineage: old.id, status: "retired" });
+  const change = "update cas set lineage = ?, status = ? where id = ?";
+  await world.store.tamper(change, old.id, "superseded", old.id);
+  await world.store.tamper(change, old.id, "active", active.id);
+  await world.store.tamper(change, old.id, "retired", retired.id);
   const bundle = await chainBundle(world.store.read.cas, old);
   const expected = [active, old, root].map(({ certificate }) => certificate ?? new Uint8Array());
   expect(bundle).toBe(pemBundle(expected));
@@ -296,6 +296,6 @@ test("a responder's certificate goes through the same ceremony and tells its uni
   });
   expect(record.kind).toBe("responder");
   expect(told).toBe(record.serial);
-  const entry = [...world.store.state.ledger.values()].at(-1);
+  const entry = world.store.listLedger().at(-1);
   expect(entry).toMatchObject({ purpose: "responder_certificate", result: "success" });
 });

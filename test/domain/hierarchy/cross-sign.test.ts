@@ -100,12 +100,12 @@ test("name, key, key identifier, usages and constraints are the subject's", asyn
   }
   expect(made?.notAfter).toBe(bound.notAfter);
   expect(cross).toMatchObject({ subjectCa: bound.id, source: "local-ca", revoked: false });
-  expect([...world.store.state.ledger.values()].at(-1)).toMatchObject({
+  expect(world.store.listLedger().at(-1)).toMatchObject({
     purpose: "cross_certificate",
     result: "success",
     artifact: cross.serial,
   });
-  expect([...world.store.state.events.values()].at(-1)).toMatchObject({
+  expect(world.store.listEvents().at(-1)).toMatchObject({
     action: "ca.cross_sign",
     result: "success",
     caId: other.id,
@@ -233,7 +233,7 @@ test("what may not be vouched for is refused before the key is used", async () =
     code: "validity_exceeds_limit",
   });
   other = { ...other, status: "retired" };
-  world.store.state.cas.set(other.id, other);
+  await world.store.tamper("update cas set status = 'retired' where id = ?", other.id);
   expect((await refusal(sign(local(world.root)))).code).toBe("ca_not_active");
   expect(world.keys.signed.length).toBe(signed);
 });
@@ -249,7 +249,7 @@ test("a CA is deleted only while nothing depends on it, and its key only when as
   const waiting = await world.external.request(rootOrigin, defaultTenant, request);
   await remove(waiting, true);
   expect(world.keys.held.size).toBe(held);
-  expect([...world.store.state.events.values()].at(-1)).toMatchObject({
+  expect(world.store.listEvents().at(-1)).toMatchObject({
     action: "ca.delete",
     result: "success",
     targetName: "waiting",

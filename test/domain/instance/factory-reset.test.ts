@@ -50,23 +50,23 @@ test("keys in files, and a device of another serial, are left alone", async () =
     code: "invalid_field",
     facts: { field: "confirm" },
   });
-  expect(small.store.state.events.size).toBe(0);
+  expect(small.store.countRows("events")).toBe(0);
 });
 
 test("a token with keys of a CA that signs is refused with their labels, and nothing is destroyed", async () => {
   const ref = await onApiToken();
   expect(await refusalOf(reset())).toEqual(["keys_in_use", { labels: ["hsm-root"] }]);
   expect((await small.keys.find(ref)).ref).toEqual(ref);
-  expect(small.store.state.events.size).toBe(0);
+  expect(small.store.countRows("events")).toBe(0);
 });
 
 test("when they are to go too they are destroyed, each in the ledger, and the event comes first", async () => {
   const ref = await onApiToken();
   await reset({ destroyCaKeys: true });
-  expect([...small.store.state.events.values()]).toMatchObject([
+  expect(small.store.listEvents()).toMatchObject([
     { action: "hsm.factory_reset", result: "success", target: serial },
   ]);
-  expect([...small.store.state.ledger.values()].at(-1)).toMatchObject({
+  expect(small.store.listLedger().at(-1)).toMatchObject({
     kind: "key",
     operation: "destroy",
     keyLabel: "hsm-root",
@@ -114,7 +114,7 @@ test("a retired KEK on the token is refused with the way out, and destroyed when
   expect([refused.message.includes("destroy_retired_keks"), gone]).toEqual([true, []]);
   await reset({ destroyRetiredKeks: true });
   expect(gone).toEqual([old.key.label]);
-  expect([...store.state.ledger.values()].at(-1)).toMatchObject({
+  expect(store.listLedger().at(-1)).toMatchObject({
     kind: "key",
     operation: "destroy",
     role: "kek",

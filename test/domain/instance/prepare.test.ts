@@ -5,8 +5,8 @@ import { expect, test } from "bun:test";
 import { refuse } from "#core/problems.ts";
 import { spkiSha256 as digestOf } from "#core/x509/public-keys.ts";
 import { type InstanceDeps, prepareInstance, type RootSettings } from "#domain/instance/prepare.ts";
-import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 import { defaultTenant } from "#core/ids.ts";
 
@@ -16,7 +16,7 @@ test("the first start makes ids, tenant, ledger and a root password shown once; 
   expect(deps.kept).toEqual([expect.stringMatching(/^([A-Za-z0-9]{4}-){6}[A-Za-z0-9]{4}$/)]);
   expect(await prepareInstance(deps, generated)).toEqual(first);
   expect(deps.kept.length).toBe(1);
-  expect(deps.store.state.ledger.size).toBe(1);
+  expect(deps.store.countRows("ledger")).toBe(1);
 });
 
 test("why the first start failed is said also when the ledger key cannot be destroyed again", async () => {
@@ -33,7 +33,7 @@ test("why the first start failed is said also when the ledger key cannot be dest
 test("the ledger begins with the fingerprint of its own key", async () => {
   const deps = startDeps();
   await prepareInstance(deps, generated);
-  const genesis = deps.store.state.ledger.get(1);
+  const genesis = deps.store.listLedger()[0];
   expect(genesis).toMatchObject({ kind: "genesis", role: "ledger", provider: "software" });
   expect(genesis?.signerFingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
 });
@@ -50,7 +50,7 @@ test("KCK-2: the ledger key is the instance's own, also when an earlier release 
       duplicate: undefined,
     });
   expect((await keyStatus()).own).toBe(true);
-  deps.store.state.ownKeys.clear();
+  await deps.store.tamper("delete from own_keys");
   await prepareInstance(deps, generated);
   expect((await keyStatus()).own).toBe(true);
 });
@@ -58,7 +58,7 @@ test("KCK-2: the ledger key is the instance's own, also when an earlier release 
 test("the password itself is never stored", async () => {
   const deps = startDeps();
   await prepareInstance(deps, generated);
-  expect(JSON.stringify([...deps.store.state.values])).not.toContain(String(deps.kept[0]));
+  expect(JSON.stringify(deps.store.listRows("instance"))).not.toContain(String(deps.kept[0]));
 });
 
 test("a configured password or hash is used and nothing is made up", async () => {
@@ -98,7 +98,7 @@ test("a replica that loses the race for the first ledger entry goes on with the 
   };
   const loser = { ...deps, store: { ...deps.store, read: { ...read, audit } } };
   await prepareInstance(loser, generated);
-  expect(deps.store.state.ledger.size).toBe(1);
+  expect(deps.store.countRows("ledger")).toBe(1);
 });
 
 test("a ledger whose beginning was committed, though the answer was lost, keeps its key", async () => {
@@ -106,17 +106,18 @@ test("a ledger whose beginning was committed, though the answer was lost, keeps 
   const { atomically } = deps.store;
   Object.assign(deps.store, {
     atomically: async (unit: Parameters<typeof atomically>[0]) => {
-      const before = deps.store.state.ledger.size;
+      const before = deps.store.countRows("ledger");
       const result = await atomically(unit);
-      if (deps.store.state.ledger.size > before) throw refuse("storage_unavailable");
+      if (deps.store.countRows("ledger") > before) throw refuse("storage_unavailable");
       return result;
     },
   });
   await prepareInstance(deps, generated).catch(() => {});
   Object.assign(deps.store, { atomically });
   await prepareInstance(deps, generated);
-  expect(deps.store.state.ledger.size).toBe(1);
-  expect([...deps.keys.held.keys()]).toEqual([deps.store.state.values.get("ledger_key_id") ?? ""]);
+  expect(deps.store.countRows("ledger")).toBe(1);
+  const ledgerKey = await deps.store.read.instance.value("ledger_key_id");
+  expect([...deps.keys.held.keys()]).toEqual([ledgerKey ?? ""]);
 });
 
 function startDeps(shared?: { store: MemoryStore; keys: MemoryKeys }) {
@@ -125,7 +126,7 @@ function startDeps(shared?: { store: MemoryStore; keys: MemoryKeys }) {
     kept,
     instanceId: `of ${shared === undefined ? "first" : "second"}`,
     keepRootPassword: (password: string) => void kept.push(password),
-    store: shared?.store ?? openMemoryStore(),
+    store: shared?.store ?? createMemoryStore(),
     keys: shared?.keys ?? openMemoryKeys(),
     clock: testClock(),
     random: seededRandom(shared === undefined ? "first" : "second"),

@@ -31,9 +31,9 @@ describe("keys.ca", () => {
   test("has every CA key sign a request that names itself a self-test, in the ledger with its octets", async () => {
     const world = issuanceWorld();
     const root = await initRoot(world);
-    const before = world.store.state.ledger.size;
+    const before = world.store.countRows("ledger");
     expect((await caKeysSign(world)).status).toBe("pass");
-    const [intent, outcome, ...more] = [...world.store.state.ledger.values()].slice(before);
+    const [intent, outcome, ...more] = world.store.listLedger().slice(before);
     expect(more).toEqual([]);
     expect(intent).toMatchObject({ kind: "intent", purpose: "self_test", caId: root.id });
     expect(outcome).toMatchObject({ kind: "outcome", result: "success", opId: intent?.opId });
@@ -69,7 +69,7 @@ describe("keys.ca", () => {
       status: "fail",
       detail: expect.stringContaining("root: The key store does not answer (key_unavailable)"),
     });
-    expect([...world.store.state.ledger.values()].at(-1)).toMatchObject({
+    expect(world.store.listLedger().at(-1)).toMatchObject({
       kind: "outcome",
       result: "error",
       error: "key_unavailable",
@@ -80,7 +80,9 @@ describe("keys.ca", () => {
     expect((await caKeysSign({ ...world, keys: swapped })).detail).toContain(
       "another key under its name",
     );
-    world.store.state.cas.set(root.id, { ...root, certificate: other.certificate });
+    const replace =
+      "update cas set certificate = (select certificate from cas where id = ?) where id = ?";
+    await world.store.tamper(replace, other.id, root.id);
     expect((await caKeysSign(world)).detail).toContain("its certificate is for another key");
   });
 });
@@ -126,7 +128,7 @@ describe("keys.extractable", () => {
 
   test("does not mind the internal serving CA in software, or keys of others beside ours", async () => {
     const world = await smallCa();
-    world.store.state.cas.set(world.ca.id, { ...world.ca, internal: true });
+    await world.store.tamper("update cas set internal = true where id = ?", world.ca.id);
     const stranger = { provider: "software", id: "1", label: "x", keyType: "aes" } as const;
     const list = async () => [
       listed(world.ca, {}),

@@ -56,32 +56,26 @@ describe("audit.chain_head", () => {
   });
 
   test("fails for an event that was changed, one that is missing, a tail that was cut, another head", async () => {
-    const { events } = world.store.state;
-    const [, second] = [...events.values()];
-    if (second === undefined) throw new Error("there are four events");
-    events.set(2, { ...second, actor: "mallory" });
+    await world.store.tamper("update events set actor = 'mallory' where seq = 2");
     expect(await check()).toMatchObject({
       status: "fail",
       detail: "Event 2 breaks the chain (hash).",
     });
     expect((await check(1)).status).toBe("pass");
-    events.delete(2);
+    await world.store.tamper("delete from events where seq = 2");
     expect((await check()).detail).toContain("(gap)");
   });
 
   test("fails for another last event, and for a tail that was cut", async () => {
-    const { read } = world.store;
-    const head = await read.audit.eventHead();
-    const { events } = world.store.state;
-    const last = events.get(head.seq);
+    const { store } = world;
+    const last = store.listEvents().at(-1);
     if (last === undefined) throw new Error("there are events");
-    // The stored head row stays what it was.
-    const audit = { ...read.audit, eventHead: async () => head };
-    const checked = async () => (await eventsIntact({ read: { ...read, audit } }, 1000)).detail;
-    const forged = { ...last, actor: "mallory" };
-    events.set(head.seq, { ...forged, hash: eventHash(forged) });
+    const checked = async () => (await eventsIntact(store, 1000)).detail;
+    const hash = eventHash({ ...last, actor: "mallory" });
+    const forge = "update events set actor = 'mallory', hash = ? where seq = ?";
+    await store.tamper(forge, hash, last.seq);
     expect(await checked()).toContain("not the one the head names");
-    events.delete(head.seq);
+    await store.tamper("delete from events where seq = ?", last.seq);
     expect(await checked()).toContain("ends before event 4");
   });
 });
@@ -111,21 +105,23 @@ describe("ledger.head", () => {
   });
 
   test("fails for an entry that was changed, and for a certificate that is nowhere", async () => {
-    const { ledger, certificates } = world.store.state;
-    const [key, record] = [...certificates].at(-1) ?? [];
-    if (key === undefined || record === undefined) throw new Error("there are certificates");
-    certificates.delete(key);
+    const { store } = world;
+    const record = store.listRows("certificates").at(-1);
+    if (record === undefined) throw new Error("there are certificates");
+    await store.tamper("create table before as select * from certificates");
+    await store.tamper("delete from certificates where serial = ?", record.serial);
     expect(await check()).toMatchObject({
       status: "fail",
       detail: expect.stringContaining(`certificate (${record.serial}) that is nowhere`),
     });
-    certificates.set(key, record);
-    const third = ledger.get(3);
+    const restore = "insert into certificates select * from before where serial = ?";
+    await store.tamper(restore, record.serial);
+    const third = store.listLedger()[2];
     if (third === undefined) throw new Error("there are entries");
-    ledger.set(3, { ...third, artifact: "1" });
+    await store.tamper("update ledger set artifact = '1' where number = 3");
     expect((await check()).detail).toContain("Ledger entry 3 breaks the chain (hash)");
-    const forged = { ...third, artifact: "1" };
-    ledger.set(3, { ...forged, hash: ledgerHash(forged) });
+    const hash = ledgerHash({ ...third, artifact: "1" });
+    await store.tamper("update ledger set hash = ? where number = 3", hash);
     expect((await check()).detail).toContain("(link)");
   });
 });

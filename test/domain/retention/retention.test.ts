@@ -4,6 +4,7 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import type { Serial } from "#core/ids.ts";
+import { instant } from "#core/time.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import { Retention, type RetentionSections } from "#domain/retention/retention.ts";
 import { systemOrigin } from "#domain/revocation/system-origin.ts";
@@ -55,7 +56,7 @@ const asked = (serial: Serial) => ({
 });
 const publish = () => small.publisher.publish(small.ca, rootOrigin);
 const shown = (serial: Serial) => small.store.read.certificates.bySerial(small.ca.id, serial);
-const events = () => [...small.store.state.events.values()];
+const events = () => small.store.listEvents();
 const told = () => events().filter(({ action }) => action === "inventory.retention");
 
 test("RET-1: a certificate leaves when it has been over for so many days, not a second before", async () => {
@@ -95,14 +96,33 @@ test("RET-1: with crl.keep_expired what was revoked stays where it is", async ()
   expect(await run()).toEqual([0, 0, 1]);
 });
 
+const runFacts = {
+  reason: "superseded",
+  digest: "ab".repeat(32),
+  filter: "all",
+  batchSize: 500,
+  startedAt: instant(0),
+  actor: "root",
+  actorName: "",
+  actorRoles: "root",
+  ip: "192.0.2.1",
+  requestId: "r",
+  approval: "",
+  maker: undefined,
+} as const;
+
 test("RET-1: what is held stays, and so does everything of a CA that somebody is at work on", async () => {
   const held = await issued();
   await small.revoker.suspend(asked(held.serial));
   await issued();
   later(200);
-  small.store.state.bulkRuns.set("run", { caId: small.ca.id, state: "running" } as never);
+  const key = { lineage: small.ca.lineage, id: "run" };
+  await small.store.atomically(async (tx) => {
+    await tx.bulkRevocations.claim({ ...runFacts, ...key, caId: small.ca.id });
+    await tx.bulkRevocations.start(key, 1);
+  });
   expect(await run()).toEqual([0, 0, 1]);
-  small.store.state.bulkRuns.clear();
+  await small.store.atomically((tx) => tx.bulkRevocations.settle(key, "finished"));
   expect(await run()).toEqual([1, 0, 0]);
   expect((await shown(held.serial))?.certificate).toEqual(held.certificate);
 });

@@ -52,9 +52,8 @@ const refusalOf = (promise: Promise<unknown>) =>
 const certificate = (serial: string, facts: Partial<CertificateRecord> = {}) =>
   small.issue({ serial: parseSerial(serial), facts });
 const events = (action: string) =>
-  [...small.store.state.events.values()].filter((event) => event.action === action);
-const runNamed = (name: string) =>
-  [...small.store.state.bulkRuns.values()].find(({ id }) => id === name);
+  small.store.listEvents().filter((event) => event.action === action);
+const runNamed = (name: string) => small.store.listRows("bulkRuns").find(({ id }) => id === name);
 const statusOf = async (serial: string) =>
   (await small.store.read.certificates.bySerial(small.ca.id, parseSerial(serial)))?.status;
 const suspend = (serial: Serial) =>
@@ -71,7 +70,7 @@ test("a plan counts what would change and what is passed over, and writes nothin
   await revoke((await certificate("3")).serial);
   await certificate("4", { notAfter: instant(small.clock.at - 1) });
   await certificate("5", { profile: "client" });
-  const before = structuredClone(small.store.state);
+  const before = small.store.readAllTables();
   const serials = ["1", "2", "3", "4", "5", "6"].map(parseSerial);
   const found = await plan(selecting({ serials, profile: "server" }));
   expect(found).toMatchObject({
@@ -89,7 +88,7 @@ test("a plan counts what would change and what is passed over, and writes nothin
     ["2", true] as const,
     ["6", false] as const,
   ] as never);
-  expect(small.store.state).toEqual(before);
+  expect(small.store.readAllTables()).toEqual(before);
 });
 
 test("BLK-1: without serials only leaves are meant, and an empty filter must say all", async () => {
@@ -212,10 +211,10 @@ test("BLK-6: held ones are upgraded, and the same id finds zero afterwards", asy
     "reason=superseded previous=held bulk_op=again sequence=3",
   );
   await certificate("3");
-  const before = small.store.state.events.size;
+  const before = small.store.countRows("events");
   const again = await execute(orderOf({ operationId: "again", confirmed: 2 }));
   expect(again).toMatchObject({ planned: 0, revoked: 0, upgraded: 0, skipped: 2, batches: 0 });
-  expect(small.store.state.events.size).toBe(before);
+  expect(small.store.countRows("events")).toBe(before);
   expect(await statusOf("3")).toBe("good");
 });
 
@@ -226,12 +225,12 @@ test("BLK-3: a count that drifted changes nothing and is recorded as denied", as
   expect([await statusOf("1"), await statusOf("2"), await statusOf("3")]).toEqual(
     Array(3).fill("good"),
   );
-  expect([...small.store.state.events.values()].at(-1)).toMatchObject({
+  expect(small.store.listEvents().at(-1)).toMatchObject({
     action: "cert.revoke_bulk",
     result: "denied",
     detail: "op=d reason=superseded confirm_count=2 actual_count=3",
   });
-  expect(small.store.state.bulkRuns.size + small.store.state.bulkSerials.size).toBe(0);
+  expect(small.store.countRows("bulkRuns") + small.store.countRows("bulkSerials")).toBe(0);
   expect(await execute(orderOf({ confirmed: 3, operationId: "d" }))).toMatchObject({ revoked: 3 });
 });
 
@@ -323,7 +322,7 @@ test("keys of a compromise are blocked once each, with an event", async () => {
   await certificate("2", { spkiSha256: two });
   await certificate("3", { spkiSha256: two });
   await execute(orderOf({ reason: "keyCompromise" }));
-  const blocked = [...small.store.state.blockedKeys.values()];
+  const blocked = small.store.listRows("blockedKeys");
   expect(blocked.map(({ spkiSha256 }) => spkiSha256).sort()).toEqual([one ?? "", two ?? ""]);
   expect(events("key.block").map(({ detail }) => detail)).toEqual([
     'reason="serial 1 was revoked" source=revocation',
@@ -404,7 +403,7 @@ test("State and audit cannot disagree: a batch whose events fail changes nothing
   };
   const order = orderOf({ operationId: "op", confirmed: 3, reason: "keyCompromise" });
   expect(await execute(order)).toMatchObject({ revoked: 0, batches: 0 });
-  expect(small.store.state.revocations.size + small.store.state.blockedKeys.size).toBe(0);
+  expect(small.store.countRows("revocations") + small.store.countRows("blockedKeys")).toBe(0);
   expect(await statusOf("1")).toBe("good");
   expect(await execute(order)).toMatchObject({ planned: 3, revoked: 3 });
   expect(events("cert.revoke").length).toBe(3);
@@ -443,7 +442,7 @@ test("a crash before the start leaves nothing to finish", async () => {
   while (units < 3) await Bun.sleep(1);
   small.store.atomically = atomically;
   await reopened().bulk.resume();
-  expect(small.store.state.bulkRuns.size).toBe(0);
+  expect(small.store.countRows("bulkRuns")).toBe(0);
   expect(await statusOf("1")).toBe("good");
 });
 
@@ -463,10 +462,10 @@ test("BLK-5: answers signed ahead are replaced at the end, and what keeps them f
   small = await smallCa({ presign: { enabled: true } });
   for (const serial of ["1", "2"]) await certificate(serial);
   await small.presigner.sweep();
-  expect(small.store.state.presigned.size).toBe(6); // The responder is a certificate too.
+  expect(small.store.countRows("presigned")).toBe(6); // The responder is a certificate too.
   expect(await execute(selecting({ serials: [parseSerial("1")] }))).toMatchObject({ presigned: 2 });
-  const kept = [...small.store.state.presigned.values()];
-  expect(kept.filter(({ revoked }) => revoked !== undefined).length).toBe(2);
+  const kept = small.store.listRows("presigned");
+  expect(kept.filter(({ revokedAt }) => revokedAt !== null).length).toBe(2);
   small.keys.sign = async () => {
     throw refuse("key_unavailable");
   };

@@ -64,8 +64,7 @@ test("openssl believes an answer about an issued certificate, and the CRL that r
 
 test("the responder of a retired CA is still certified", async () => {
   const root = await initRoot(world, { label: "old" });
-  const retired = { ...root, status: "retired" as const };
-  world.store.state.cas.set(root.id, retired);
+  await world.store.tamper("update cas set status = 'retired' where id = ?", root.id);
   await revocation.refresh.renewals();
   expect(await world.store.read.revocations.crlHead(root.id, "full", "base")).toMatchObject({
     number: 1,

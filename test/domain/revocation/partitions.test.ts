@@ -129,11 +129,7 @@ async function issue(world: World, kind: Known["kind"]): Promise<void> {
   const namedShard = kind === "leaf" && shards > 0 ? partition(serial, shards) : undefined;
   world.known.push({ serial, kind, namedShard });
   if (kind === "bare") return;
-  const row = await small.issue({ serial, kind });
-  small.store.state.certificates.set(`${small.ca.id}/${serial}`, {
-    ...row,
-    crlPartition: namedShard,
-  });
+  const row = await small.issue({ serial, kind, facts: { crlPartition: namedShard } });
   if (namedShard === undefined) return;
   const url = `http://crl.example/api/ca/${small.ca.id}/crl/partition/${namedShard}`;
   const { notAfter } = row;

@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
-import type { Serial } from "#core/ids.ts";
+import { parseSerial, type Serial } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds } from "#core/time.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
@@ -116,9 +116,7 @@ test("a revocation while the answer is being signed ahead leaves no answer that 
     await small.revoker.revoke(asked(serial), "superseded");
   };
   await sweep();
-  expect([...small.store.state.presigned.values()].filter((row) => row.serial === serial)).toEqual(
-    [],
-  );
+  expect(small.store.listRows("presigned").filter((row) => row.serial === serial)).toEqual([]);
   expect(await wordOf(serial)).toBe("revoked");
 });
 
@@ -131,7 +129,7 @@ test("bare and expired revoked serials are swept, long expired good ones only wh
   small.clock.advance(61 + 1440 * 60);
   await sweep();
   const rowsOf = (serial: Serial) =>
-    [...small.store.state.presigned.values()].filter((row) => row.serial === serial).length;
+    small.store.listRows("presigned").filter((row) => row.serial === serial).length;
   expect([rowsOf(gone.serial), rowsOf(revoked.serial), rowsOf(bare)]).toEqual([0, 2, 2]);
   await wordOf(gone.serial);
   await sweep();
@@ -144,7 +142,7 @@ test("within the grace an expired certificate is swept, and with -1 not a second
     const { serial } = await small.issue({ validitySeconds: 60 });
     small.clock.advance(61);
     await sweep();
-    return [...small.store.state.presigned.values()].some((row) => row.serial === serial);
+    return small.store.listRows("presigned").some((row) => row.serial === serial);
   };
   expect([await graced(1440), await graced(-1)]).toEqual([true, false]);
 });
@@ -195,18 +193,16 @@ test("a CA whose key is away costs the others nothing, and the run says so at it
   expect(failed.code).toBe("key_unavailable");
   keysAway();
   expect(await wordOf(serial)).toBe("good");
-  const [event] = [...small.store.state.events.values()].filter(
-    ({ action }) => action === "ocsp.presign",
-  );
+  const [event] = small.store.listEvents().filter(({ action }) => action === "ocsp.presign");
   expect(event).toMatchObject({ result: "error", actor: "root" });
 });
 
 test("answers of a revoked responder are not given, and signed anew by its successor", async () => {
   const { serial } = await small.issue();
   await sweep();
-  const [responder] = [...small.store.state.responders.values()];
+  const [responder] = small.store.listRows("responders");
   if (responder === undefined) throw new Error("the sweep made no responder");
-  await small.revoker.revoke(asked(responder.serial), "keyCompromise");
+  await small.revoker.revoke(asked(parseSerial(responder.serial)), "keyCompromise");
   const signer = async () => {
     const { basic } = parseOcspResponse((await ask(serial)).der);
     return parseCertificate(basic?.certificates[0] ?? new Uint8Array(0)).serial;
@@ -220,8 +216,7 @@ test("answers of a revoked responder are not given, and signed anew by its succe
 
 test("only a sweep that did something is an event, unless somebody asked for it", async () => {
   await small.issue();
-  const events = () =>
-    [...small.store.state.events.values()].filter(({ action }) => action === "ocsp.presign");
+  const events = () => small.store.listEvents().filter(({ action }) => action === "ocsp.presign");
   await small.presigner.run(systemOrigin("presign"));
   await small.presigner.run(systemOrigin("presign"));
   await small.presigner.run(systemOrigin("presign"));

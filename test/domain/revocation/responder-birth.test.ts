@@ -34,7 +34,7 @@ const certificateOf = async (ca: CaRecord) => {
   if (responder === undefined) throw new Error(`no responder: ${world.failures.map(String)}`);
   return parseCertificate(responder.certificate);
 };
-const events = () => [...world.store.state.events.values()];
+const events = () => world.store.listEvents();
 const cn = (value: string): readonly NameAttribute[] => [{ type: "CN", value }];
 const trees = (some: Partial<Subtrees>): Subtrees => ({
   dns: [],
@@ -178,8 +178,7 @@ test("a failure is logged, an event, and tried again by questions once a minute 
       detail: "requester=system:ocsp reasons=key_unavailable",
     },
   ]);
-  const keys = () =>
-    [...world.store.state.ledger.values()].filter(({ kind }) => kind === "key").length;
+  const keys = () => world.store.listLedger().filter(({ kind }) => kind === "key").length;
   const before = keys();
   for (let second = 0; second < 64; second += 7) {
     await world.askOcsp(ca, ca.serial ?? ("1" as never)).catch(() => {});

@@ -36,12 +36,12 @@ async function stored(): Promise<ResponderRecord> {
 test("callers at once share one new responder, known to OCSP and announced in the ledger", async () => {
   const [one, two] = await Promise.all([signer(), signer()]);
   expect(one).toBe(two);
-  expect(small.store.state.responders.size).toBe(1);
+  expect(small.store.countRows("responders")).toBe(1);
   const { serial } = await stored();
   expect(await small.store.read.revocations.certStatus(small.ca.id, serial)).toMatchObject({
     status: "good",
   });
-  const entries = [...small.store.state.ledger.values()];
+  const entries = small.store.listLedger();
   expect(entries.map(({ kind, purpose }) => `${kind} ${purpose}`)).toEqual([
     "key ",
     "intent responder_certificate",
@@ -140,7 +140,7 @@ test("a key that got no certificate is destroyed, once per rest however many ask
   };
   for (let question = 0; question < 3; question++) await signer().catch(() => {});
   expect(small.keys.held.size).toBe(1);
-  const keys = [...small.store.state.ledger.values()].filter(({ kind }) => kind === "key");
+  const keys = small.store.listLedger().filter(({ kind }) => kind === "key");
   expect(keys.map(({ operation }) => operation)).toEqual(["generate", "destroy"]);
   small.keys.beforeSign = () => {};
   small.clock.advance(60);
@@ -152,9 +152,9 @@ test("a responder whose commit was made, though its answer was lost, keeps its k
   // The answer to the commit of the responder is lost: nobody can say whether it was made.
   Object.assign(small.store, {
     atomically: async (unit: Parameters<typeof atomically>[0]) => {
-      const before = small.store.state.responders.size;
+      const before = small.store.countRows("responders");
       const result = await atomically(unit);
-      if (small.store.state.responders.size > before) throw refuse("storage_unavailable");
+      if (small.store.countRows("responders") > before) throw refuse("storage_unavailable");
       return result;
     },
   });
@@ -213,7 +213,7 @@ test("a responder whose key is gone is followed at once by one with a new key, f
     true,
   ]);
   expect(small.failures).toHaveLength(2);
-  const events = [...small.store.state.events.values()].filter(({ result }) => result === "error");
+  const events = small.store.listEvents().filter(({ result }) => result === "error");
   expect(events).toHaveLength(2);
 });
 

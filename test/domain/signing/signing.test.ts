@@ -18,7 +18,7 @@ import type { SignTicket } from "#domain/signing/ticket.ts";
 import { NothingWritten, type Unit } from "#domain/store.ts";
 import { newKeyStore, opener } from "#test/support/keys/keystore.ts";
 import { verifies } from "#test/support/keys/signing.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
 
 let real: Keys;
@@ -42,7 +42,7 @@ let asked: SignTicket[];
 let beforeSign: () => void;
 let units: number;
 beforeEach(() => {
-  store = openMemoryStore();
+  store = createMemoryStore();
   asked = [];
   beforeSign = () => {};
   units = 0;
@@ -73,7 +73,7 @@ const what = (changes: Partial<ToBeSigned> = {}): ToBeSigned => ({
   artifact: "77",
   ...changes,
 });
-const ledger = () => [...store.state.ledger.values()];
+const ledger = () => store.listLedger();
 const said = () =>
   ledger().map(({ kind, result, error }) => [kind, result, error].join(" ").trim());
 const note = (name: string) => (tx: Unit) => tx.instance.setValue(name, "written");

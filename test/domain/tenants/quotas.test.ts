@@ -115,10 +115,10 @@ describe("a quota that is used up", () => {
     await limit({ maxCertsPerDay: 1 });
     const { serial } = await issue();
     const before = signatures();
-    const events = world.store.state.events.size;
+    const events = world.store.countRows("events");
     expect(await refusal(issue())).toMatchObject({ code: "quota_exceeded" });
     expect(signatures()).toBe(before);
-    expect([...world.store.state.events.values()].slice(events)).toMatchObject([
+    expect(world.store.listEvents().slice(events)).toMatchObject([
       { action: "cert.issue", result: "denied", detail: expect.stringContaining("quota_exceeded") },
     ]);
     const body = { serial };

@@ -23,8 +23,7 @@ beforeEach(() => {
   world = issuanceWorld();
   tenants = new Tenants(world);
 });
-const events = () =>
-  [...world.store.state.events.values()].map((one) => [one.actor, one.action, one.detail]);
+const events = () => world.store.listEvents().map((one) => [one.actor, one.action, one.detail]);
 
 describe("a declared tenant", () => {
   test("is made once, and a second start of the same configuration changes nothing", async () => {

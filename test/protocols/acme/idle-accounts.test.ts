@@ -11,7 +11,7 @@ import { IdleAccounts, stirred } from "#domain/acme/idle-accounts.ts";
 import { type AcmeClient, bodyOf, refusalOf } from "#test/support/acme/client.ts";
 import { newKey, type SigningKey } from "#test/support/acme/keys.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { noon } from "#test/support/stores/records.ts";
 
@@ -44,7 +44,7 @@ async function runIn(days: number): Promise<void> {
 }
 
 test("an order of an account that was removed meanwhile is refused as one of nobody's", async () => {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const gone = make.account({ idleSince: noon });
   const order = store.atomically((tx) => stirred(tx, gone, noon));
   await expect(order).rejects.toMatchObject({ code: "acme_account_unknown" });

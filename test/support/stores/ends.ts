@@ -1,11 +1,11 @@
 /** A walk over the ends of certificates, taken as a whole. */
 
 import type { EndPlace, Watched, WatchedFilter } from "#domain/expiry/store.ts";
-import type { Store } from "#domain/store.ts";
+import type { Reads } from "#domain/store.ts";
 
 /** Step by step, good ones and then held ones. */
 export async function walkedEnds(
-  { read }: Pick<Store, "read">,
+  { read }: { readonly read: Pick<Reads, "expiry"> },
   filter: Omit<WatchedFilter, "status">,
   from?: EndPlace,
 ): Promise<readonly Watched[]> {

@@ -7,6 +7,7 @@ import { instant } from "#core/time.ts";
 import type { CertificateFilter, CertificateRecord } from "#domain/certificates/store.ts";
 import type { Store } from "#domain/store.ts";
 import * as make from "./records.ts";
+import { createModelReads } from "./row-model.ts";
 
 /** The CA that is asked about. */
 export const home = caId("home");
@@ -59,14 +60,26 @@ export const inventoryFilters = fc.record<CertificateFilter>(
   { requiredKeys: ["caId", "now"] },
 );
 
+/** Model of the inventory that `fillInventory` stores. */
+export const inventoryModel = createModelReads({
+  cas: [],
+  certificates: inventoryRows.map((row, at) => ({ ...row, status: statusAt(at) })),
+  events: [],
+});
+
 /** Stores the rows, and suspends and revokes some. */
 export async function fillInventory(store: Store): Promise<void> {
   for (const row of inventoryRows) await make.issue(store, row);
   for (const [at, { caId: ca, serial }] of inventoryRows.entries()) {
     if (at % 9 === 0) await set(store, ca, serial, "held");
-    if (at % 9 === 4 || at % 18 === 0) await set(store, ca, serial, "revoked");
+    if (statusAt(at) === "revoked") await set(store, ca, serial, "revoked");
   }
   await make.issue(store, gone);
+}
+
+function statusAt(at: number): CertificateRecord["status"] {
+  if (at % 9 === 4 || at % 18 === 0) return "revoked";
+  return at % 9 === 0 ? "held" : "good";
 }
 
 const set = (

@@ -22,7 +22,7 @@ import type { Authorization, Presented } from "#domain/access/presented.ts";
 import { RootAccount } from "#domain/access/root-account.ts";
 import { Sessions } from "#domain/access/sessions.ts";
 import { ApiTokens } from "#domain/access/tokens.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 
 export interface AccessWorld {
@@ -56,7 +56,7 @@ export interface AccessOptions {
 
 /** Root's password is `correct`; sessions live an hour. */
 export function accessWorld(requests: AccessOptions = {}): AccessWorld {
-  const store = openMemoryStore();
+  const store = createMemoryStore();
   const clock = testClock();
   const random = seededRandom();
   const counted: string[] = [];

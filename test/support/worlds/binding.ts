@@ -13,8 +13,8 @@ import type { AccountRecord } from "#domain/acme/store.ts";
 import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import { KekRotation } from "#domain/envelopes/rotation.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { type TestClock, testClock } from "#test/support/ports.ts";
 import { ca, noon, tenant } from "#test/support/stores/records.ts";
 
@@ -52,7 +52,7 @@ export type BindingWorld = Awaited<ReturnType<typeof bindingWorld>>;
 
 /** The CA `issuing` of the default tenant, and `lab-issuing` of the tenant `lab`. */
 export async function bindingWorld(options: BindingOptions = {}) {
-  const [store, clock] = [openMemoryStore(), testClock()];
+  const [store, clock] = [createMemoryStore(), testClock()];
   const current = { acme: { ...acmeSection, ...options.acme } };
   const directories = new Directories({ store, config: () => current });
   const { configured = {} } = options;
@@ -77,7 +77,7 @@ export async function bindingWorld(options: BindingOptions = {}) {
     await tx.cas.insert(ca({ id: caId("l1"), label: "lab-issuing", tenant: tenantId("lab") }));
   });
   const known = { store, clock, current, directories, credentials, bindings, ...sealing };
-  return { ...known, ...asking(directories), events: () => [...store.state.events.values()] };
+  return { ...known, ...asking(directories), events: () => store.listEvents() };
 }
 
 /** Envelopes under a KEK of their own, and what was opened of them, succeeded or not. */

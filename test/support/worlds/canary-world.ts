@@ -49,11 +49,12 @@ export async function canaryWorld({ instead, ...options }: CanaryOptions = {}) {
     onProbe: (report) => probes.push(report),
   };
   const canary = new Canary({ ...deps, ...instead?.(deps) });
-  const events = () => [...store.state.events.values()];
+  const events = () => store.listEvents();
   const told = () => events().filter(({ action }) => action === "canary.probe");
   /** What was issued to probes, by its status and reason. */
   const canaries = () =>
-    [...store.state.certificates.values()]
+    store
+      .listRows("certificates")
       .filter(({ marker }) => marker === "canary")
       .map(({ status, reason }) => `${status} ${reason ?? ""}`);
   const set = (more: Partial<CanarySections["canary"]>) => {

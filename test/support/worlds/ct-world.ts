@@ -37,10 +37,10 @@ export async function ctWorld(
     log,
     running,
     issue: () => world.issuance.issue(rootOrigin, root, leafRequest({ profile: "ct", csr: csr() })),
-    events: () => [...world.store.state.events.values()],
-    ledger: () => [...world.store.state.ledger.values()],
-    intents: () => [...world.store.state.intents.values()],
-    inclusions: () => [...world.store.state.inclusions.values()],
+    events: () => world.store.listEvents(),
+    ledger: () => world.store.listLedger(),
+    serials: () => world.store.listSerials(),
+    inclusions: () => world.store.listRows("inclusions"),
     [Symbol.asyncDispose]: async () => {
       await Promise.all([...running.values()].map((one) => one.stop()));
     },

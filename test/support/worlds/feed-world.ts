@@ -7,7 +7,7 @@ import { EventFeed } from "#domain/audit/feed/feed.ts";
 import type { FeedReader, Reading } from "#domain/audit/feed/reader.ts";
 import type { Told } from "#domain/audit/feed/told.ts";
 import type { Store } from "#domain/store.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { type TestClock, testClock } from "#test/support/ports.ts";
 
 export interface FeedWorld<S extends Store = Store> {
@@ -22,7 +22,7 @@ export interface FeedWorld<S extends Store = Store> {
   pass(seconds: number): void;
 }
 
-export const feedWorld = (): FeedWorld<MemoryStore> => feedOver(openMemoryStore());
+export const feedWorld = (): FeedWorld<MemoryStore> => feedOver(createMemoryStore());
 
 /** The same over a store that is there. */
 export function feedOver<S extends Store>(store: S): FeedWorld<S> {

@@ -40,7 +40,7 @@ import { Envelopes } from "#domain/envelopes/envelopes.ts";
 import { Keks } from "#domain/envelopes/keks.ts";
 import type { Answering } from "#http/catalog.ts";
 import type { OperationName } from "#operations";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { tenant } from "#test/support/stores/records.ts";
 import { localPerson } from "#core/access/person.ts";
 import { type Json, type Question, somebody } from "./governed-world.ts";
@@ -108,7 +108,7 @@ export async function fourEyesWorld(
   await store.atomically((tx) => tx.tenants.insert(tenant("web")));
   const approve = (who: Principal, id: string) =>
     ask("approval.approve", who, { path: { id }, body: {} });
-  const events = () => [...memory.state.events.values()];
+  const events = () => memory.listEvents();
   const actions = () => events().map(({ action, result }) => `${action} ${result}`);
   const sealed = { keks, envelopes, apiTokens };
   const seen = { actions, faults, performed };
@@ -182,7 +182,7 @@ function handlersBelow({ world, store, keks, envelopes }: ReturnType<typeof sett
 
 /** The instance below the gate. */
 function settledParts(settings: ApprovalsSection, configured: readonly Profile[] | undefined) {
-  const memory = openMemoryStore();
+  const memory = createMemoryStore();
   const store = recordingEffects(memory);
   const approvable = thresholdOf(settings, "cert.issue") > 0;
   const world = revokingWorld({

@@ -40,8 +40,8 @@ import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { type CtLog, LogRegistry } from "#domain/transparency/logs.ts";
 import { openTransparency } from "#domain/inclusion/open.ts";
-import { openMemoryKeys } from "#test/support/memory/keys.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 import { keyPair } from "#test/support/encodings/x509.ts";
 import { ownPerson } from "#core/access/person.ts";
@@ -74,7 +74,7 @@ export interface WorldOptions {
 
 /** All parts of issuance, wired as the application wires them. */
 export function issuanceWorld(options: WorldOptions = {}) {
-  const store = options.store ?? openMemoryStore();
+  const store = options.store ?? createMemoryStore();
   const keys = openMemoryKeys();
   const clock = testClock();
   const random = options.random ?? seededRandom();

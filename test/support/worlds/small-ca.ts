@@ -24,8 +24,8 @@ import type { RevocationSections } from "#domain/revocation/sections.ts";
 import { Signing } from "#domain/signing/signing.ts";
 import type { Store } from "#domain/store.ts";
 import { ticketFor } from "#test/support/keys/signing.ts";
-import { type MemoryKeys, openMemoryKeys } from "#test/support/memory/keys.ts";
-import { type MemoryStore, openMemoryStore } from "#test/support/memory/store.ts";
+import { type MemoryKeys, openMemoryKeys } from "#test/support/keys/memory-keys.ts";
+import { type MemoryStore, createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { noRollover } from "#test/support/stores/records.ts";
 import { seededRandom, type TestClock, testClock } from "#test/support/ports.ts";
 import { ownPerson } from "#core/access/person.ts";
@@ -62,7 +62,7 @@ interface IssueOptions {
 
 /** Opens a CA with a key of the given type in memory; settings replace the defaults. */
 export const smallCa = (options: SmallCaOptions = {}): Promise<SmallCa> =>
-  smallCaOn(openMemoryStore(), options);
+  smallCaOn(createMemoryStore(), options);
 
 export interface SmallCaOptions {
   readonly keyType?: KeyType;

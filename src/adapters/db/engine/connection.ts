@@ -6,6 +6,7 @@
 import { Column, getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { BaseSQLiteDatabase, SQLiteTable } from "drizzle-orm/sqlite-core";
 
+import { once } from "#core/once.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { Tables } from "#adapters/db/tables/schema.ts";
 
@@ -65,21 +66,23 @@ export function selector<T extends SQLiteTable>(
   table: T,
   rest: string,
 ): (values: readonly Value[]) => Promise<readonly T["$inferSelect"][]> {
-  const columns = Object.entries<Column>(getTableColumns(table));
-  const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
-  const marked = rest.replaceAll(/%(\d)/g, (_, at) => placeholder(connection, Number(at)));
-  const text = `select ${names} from "${tableName(table)}" ${marked}`;
+  const prepared = once(() => {
+    const columns = Object.entries<Column>(getTableColumns(table));
+    const names = columns.map(([, column]) => `"${column.name}"`).join(", ");
+    const marked = rest.replaceAll(/%(\d)/g, (_, at) => placeholder(connection, Number(at)));
+    return { columns, text: `select ${names} from "${tableName(table)}" ${marked}` };
+  });
   const typed = (row: readonly unknown[]): T["$inferSelect"] => {
     const facts: Record<string, unknown> = {};
     let at = 0;
-    for (const [key, column] of columns) {
+    for (const [key, column] of prepared().columns) {
       const value = row[at++];
       facts[key] = value === null ? null : column.mapFromDriverValue(value);
     }
     return facts; // Each column maps what drivers give to its own type.
   };
   return async (values) => {
-    const found = connection.rows(text, values);
+    const found = connection.rows(prepared().text, values);
     return (found instanceof Promise ? await found : found).map(typed);
   };
 }
@@ -106,12 +109,17 @@ export function inserter<T extends SQLiteTable>(
   table: T,
   onConflict: "fail" | "skip" | readonly Column[] = "fail",
 ): (row: T["$inferInsert"]) => number | Promise<number> {
-  const columns = writtenColumns(table);
-  const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
-  const tail = onConflict === "fail" ? "" : ` on conflict ${resolution(columns, onConflict)}`;
-  const text = `${insertInto(table, columns)} values (${marks})${tail}`;
-  const bound = written(columns);
-  return (row) => connection.run(text, driverValues(bound, row));
+  const prepared = once(() => {
+    const columns = writtenColumns(table);
+    const marks = columns.map((_, index) => placeholder(connection, index + 1)).join(", ");
+    const tail = onConflict === "fail" ? "" : ` on conflict ${resolution(columns, onConflict)}`;
+    const text = `${insertInto(table, columns)} values (${marks})${tail}`;
+    return { text, bound: written(columns) };
+  });
+  return (row) => {
+    const { text, bound } = prepared();
+    return connection.run(text, driverValues(bound, row));
+  };
 }
 
 function resolution(
@@ -151,11 +159,20 @@ export interface Counted {
   readonly first: string;
 }
 
-/** Compiles it. */
+/** Builds the two steps when they are first used: a store has many tables and uses few of them. */
 export function bulkWriter<T extends SQLiteTable>(
   connection: Connection,
   table: T,
   counted?: Counted,
+): BulkWriter<T> {
+  const writer = once(() => buildBulkWriter(connection, table, counted));
+  return { bound: (row) => writer().bound(row), insert: (rows) => writer().insert(rows) };
+}
+
+function buildBulkWriter<T extends SQLiteTable>(
+  connection: Connection,
+  table: T,
+  counted: Counted | undefined,
 ): BulkWriter<T> {
   const columns = writtenColumns(table);
   const values = written(columns);

@@ -76,8 +76,16 @@ export interface StoreDeps {
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
-/** Puts the parts together; the engine is open, migrated and verified. */
+/** Returns the store of an open, migrated and verified engine, once it hears of other processes. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
+  const { store, feed, folding } = assembleStore(deps);
+  await deps.engine.listen((seq) => feed.wake(seq));
+  folding?.start();
+  return store;
+}
+
+/** Builds the parts of a store, before it listens to other processes and folds rows. */
+export function assembleStore(deps: StoreDeps) {
   const { engine, journal, onFault } = deps;
   const memo = new Memo(versionsOf(engine, journal));
   const feed = new Feed({
@@ -100,9 +108,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   const accessLog = new AccessLog({ target, onFault });
   const read = readsOf(engine, deps.owner, memo, target);
   const unit = unitOf(deps, writer, memo);
-  await engine.listen((seq) => feed.wake(seq));
-  folding?.start();
-  return {
+  const store: Store & Administration = {
     dialect: engine.dialect,
     read,
     schemaVersion: deps.schemaVersion,
@@ -127,6 +133,7 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
       await engine.close();
     },
   };
+  return { store, feed, folding };
 }
 
 function foldingOf(

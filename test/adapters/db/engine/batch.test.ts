@@ -11,7 +11,7 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import { caId } from "#core/ids.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import {
@@ -235,17 +235,19 @@ describe.each([
     await store.close();
   });
 
-  test("any mix of units in any batches comes to what it comes to in memory", async () => {
+  test("any mix of units in any batches has the outcome of units that run alone", async () => {
     const store = await open();
     const numRuns = store.dialect === "sqlite" ? 300 : 60;
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.array(aStep, { maxLength: 4 }), { maxLength: 8 }), { maxLength: 3 }),
         async (batches) => {
-          const model = openMemoryStore();
+          const model = createMemoryStore();
           const operations = newOperations();
-          const outcomes = await ran(store, operations, batches);
-          expect(outcomes).toEqual(await ran(model, operations, batches));
+          const outcomes = await ran(store, operations, batches, (units) =>
+            Promise.allSettled(units.map((run) => run())),
+          );
+          expect(outcomes).toEqual(await ran(model, operations, batches, settleOneByOne));
           expect(await left(store, operations)).toEqual(await left(model, operations));
         },
       ),
@@ -276,29 +278,42 @@ function newOperations(): readonly OneOperation[] {
   return [first, second, second].map((row) => ({ row, intent: intentFor(row) }));
 }
 
-/** Whether each unit was kept; those of a batch are asked for at once. */
+type Settle = (
+  units: readonly (() => Promise<void>)[],
+) => Promise<readonly PromiseSettledResult<void>[]>;
+
+/** Runs each unit in a transaction of its own, after the commit of the one before. */
+const settleOneByOne: Settle = async (units) => {
+  const outcomes: PromiseSettledResult<void>[] = [];
+  for (const run of units) outcomes.push(...(await Promise.allSettled([run()])));
+  return outcomes;
+};
+
+/** Returns the outcome of each unit; `settle` runs the units of a batch. */
 async function ran(
   store: Store,
   operations: readonly OneOperation[],
   batches: readonly (readonly Step[][])[],
+  settle: Settle,
 ) {
   // The ledger has no outcome without an intent before it, which units see to.
   let intended: ReadonlySet<number> = new Set();
   const kept: string[] = [];
   for (const [batch, units] of batches.entries()) {
-    const outcomes = await Promise.allSettled(
-      units.map((steps, unit) =>
-        store.atomically(async (tx) => {
-          const within = new Set(intended);
-          for (const [place, [what, at]] of steps.entries()) {
-            const operation = operations[at];
-            if (operation === undefined) throw new Error("there are three");
-            if (what === "close" && !within.has(at)) continue;
-            if (what === "intend") within.add(at);
-            await step(tx, what, operation, `${batch} ${unit} ${place}`);
-          }
-          intended = within;
-        }),
+    const outcomes = await settle(
+      units.map(
+        (steps, unit) => () =>
+          store.atomically(async (tx) => {
+            const within = new Set(intended);
+            for (const [place, [what, at]] of steps.entries()) {
+              const operation = operations[at];
+              if (operation === undefined) throw new Error("there are three");
+              if (what === "close" && !within.has(at)) continue;
+              if (what === "intend") within.add(at);
+              await step(tx, what, operation, `${batch} ${unit} ${place}`);
+            }
+            intended = within;
+          }),
       ),
     );
     kept.push(...outcomes.map(({ status }) => status));

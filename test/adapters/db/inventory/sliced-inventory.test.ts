@@ -16,19 +16,17 @@ import {
   fillInventory,
   home,
   inventoryFilters as filters,
+  inventoryModel,
   inventoryRows as rows,
 } from "#test/support/stores/inventory-model.ts";
-import { openMemoryStore } from "#test/support/memory/store.ts";
 import * as make from "#test/support/stores/records.ts";
 import { sqliteDatabase, connectionOn } from "#test/support/stores/stores.ts";
 
-const model = openMemoryStore();
 const database = sqliteDatabase();
 
 beforeAll(async () => {
   const stored = await database.open();
   await fillInventory(stored);
-  await fillInventory(model);
   await stored.close();
 });
 
@@ -39,7 +37,7 @@ test.each([
   const page = slicedInventory(connectionOn(new Database(database.target)), limits);
   await fc.assert(
     fc.asyncProperty(filters, fc.integer({ min: 1, max: 40 }), async (filter, limit) => {
-      const expected = await model.read.certificates.page(filter, 500);
+      const expected = await inventoryModel.certificates.page(filter, 500);
       const found: string[] = [];
       let after: PageKey | undefined;
       do {

@@ -169,7 +169,7 @@ test("what the provider gives as its reason is in the log and in the event, cut 
   const answer = { ...(await begin()), error: "invalid_scope", description };
   const refusal = await login.complete(answer, visitor).catch((error: unknown) => error);
   expect(refusal).toMatchObject({ code: "idp_error", facts: {} });
-  const event = [...store.state.events.values()].at(-1);
+  const event = store.listEvents().at(-1);
   expect(event).toMatchObject({ action: "auth.login_failed", result: "denied" });
   expect(event?.detail).toContain("reason=idp_error error=invalid_scope");
   expect(event?.detail).toContain("Invalid scopes: [31m groups");
@@ -187,7 +187,7 @@ test("a refused code is in the event with the provider's reason", async () => {
     },
   });
   expect(await refusalOf(login.complete(await begin(), visitor))).toBe("exchange_failed");
-  const detail = [...store.state.events.values()].at(-1)?.detail;
+  const detail = store.listEvents().at(-1)?.detail;
   expect(detail).toContain('error=invalid_client description="Invalid client secret"');
 });
 
@@ -200,5 +200,5 @@ test("an error nobody has begun a login for is in no event with words of its own
     description: "spam",
   };
   expect(await refusalOf(login.complete(stranger, visitor))).toBe("state_mismatch");
-  expect([...store.state.events.values()].at(-1)?.detail).not.toContain("spam");
+  expect(store.listEvents().at(-1)?.detail).not.toContain("spam");
 });

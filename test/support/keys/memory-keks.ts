@@ -5,7 +5,7 @@ import { refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { KekKeys } from "#domain/keys.ts";
 
-import { memoryHalves } from "./halves.ts";
+import { memoryHalves } from "./memory-halves.ts";
 
 /** An empty set of KEKs; the secrets are laid open to tests, by id. */
 export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Array> } {

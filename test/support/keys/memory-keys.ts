@@ -16,7 +16,7 @@ import type { KeyHandle, Keys } from "#domain/keys.ts";
 import { Mailbox } from "#adapters/keys/signer/hand-over.ts";
 import { keyPair } from "#test/support/encodings/x509.ts";
 
-import { memoryKeks } from "./keks.ts";
+import { memoryKeks } from "./memory-keks.ts";
 
 /** The provider, what it was asked to sign, and a switch. */
 export interface MemoryKeys extends Keys {
