@@ -10,6 +10,7 @@ import {
   isPrivateIdentifier,
   isPropertySignatureDeclaration,
   isVariableDeclaration,
+  type MethodDeclaration,
   type Node,
   SyntaxKind,
 } from "typescript/unstable/ast";
@@ -28,8 +29,7 @@ export interface DeclaredName {
 /** Returns the name that the node declares; undefined if it declares none, or one of others. */
 export function findDeclaredName(node: Node, file: Parsed): DeclaredName | undefined {
   if (!declarations.has(node.kind)) return undefined;
-  // A method of an object literal has the name that its interface requires.
-  if (isMethodDeclaration(node) && !isClassDeclaration(node.parent)) return undefined;
+  if (isMethodDeclaration(node) && isNamedByInterface(node)) return undefined;
   if (isImportSpecifier(node) && node.propertyName === undefined) return undefined;
   // Each kind of the set declares a name, or has none.
   const { name } = node as Node & { readonly name?: Node };
@@ -41,6 +41,14 @@ export function findDeclaredName(node: Node, file: Parsed): DeclaredName | undef
     role: findRole(node),
     isExported: isExported(node),
   };
+}
+
+/** True if an interface requires the name of the method: the interface is where it is checked. */
+function isNamedByInterface({ parent, name }: MethodDeclaration): boolean {
+  if (!isClassDeclaration(parent)) return true;
+  const clauses = parent.heritageClauses ?? [];
+  const implementsAny = clauses.some(({ token }) => token === SyntaxKind.ImplementsKeyword);
+  return implementsAny && !isPrivateIdentifier(name);
 }
 
 const declarations: ReadonlySet<SyntaxKind> = new Set([

@@ -167,7 +167,7 @@ test("bulk revocation needs ca:manage, and a refusal is recorded as denied", asy
 test("BLK-7: a run that stops midway tells how far it came", async () => {
   for (const serial of ["1", "2", "3"]) await certificate(serial);
   let batches = 0;
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "bulkRevocations.advance" && ++batches === 3) {
       throw refuse("storage_unavailable");
     }

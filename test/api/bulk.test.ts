@@ -143,14 +143,14 @@ test("a repetition answers the same certificates and changes and records nothing
 test("after a fault in the middle a repetition issues only what is missing", async () => {
   const order = { items: itemsOf(6), confirm_count: 6, operation_id: "op-1", concurrency: 1 };
   let signed = 0;
-  world.keys.beforeSign = async () => {
+  world.keys.checkTicket = async () => {
     signed++;
     if (signed > 3) throw new Problem("key_unavailable", { retry_after: 2 });
   };
   const first = await ask(order);
   expect(first).toMatchObject({ issued: 3, failed: 3 });
   expect(signed).toBe(4);
-  world.keys.beforeSign = async () => {};
+  world.keys.checkTicket = async () => {};
   const second = await ask(order);
   expect(second).toMatchObject({ issued: 6, failed: 0 });
   expect(second.items.slice(0, 3)).toEqual(first.items.slice(0, 3));
@@ -161,12 +161,12 @@ test("after a fault in the middle a repetition issues only what is missing", asy
 
 test("an item and its certificate are stored together or not at all", async () => {
   const order = { items: itemsOf(1), confirm_count: 1, operation_id: "op-1" };
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "bulk.settle") throw new Problem("storage_unavailable", { retry_after: 1 });
   };
   expect(await ask(order)).toMatchObject({ issued: 0, failed: 1 });
   expect(leaves()).toHaveLength(0);
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   expect(await ask(order)).toMatchObject({ issued: 1 });
   expect(leaves()).toHaveLength(1);
 });
@@ -203,7 +203,7 @@ test("a profile that wants an approval is counted, and nothing is issued with it
 
 test("never more items than asked are worked on at a time", async () => {
   let [now, most] = [0, 0];
-  world.keys.beforeSign = async () => {
+  world.keys.checkTicket = async () => {
     now++;
     most = Math.max(most, now);
     await Promise.resolve();

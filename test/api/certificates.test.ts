@@ -293,7 +293,7 @@ test("refusals of issuance name their code", async () => {
     limit_days: 397,
     limit: "profile",
   });
-  world.keys.beforeSign = () => {
+  world.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   expect(await code({})).toBe("key_unavailable");
@@ -395,11 +395,11 @@ test("what somebody asked for is found by the whole of their name, and wants aud
 
 test("intended serials without certificate are listed as orphans", async () => {
   const { id } = await initRoot();
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "certificates.activate") throw refuse("storage_unavailable");
   };
   for (let n = 0; n < 3; n++) await refusalOf(issue(id));
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   await world.store.atomically((tx) => tx.certificates.orphanOpenIntents());
   const serials: string[] = [];
   for (let cursor = "", n = 0; n < 3; n++) {

@@ -135,7 +135,7 @@ test("an export is an event with its span and its rows before the first octet of
       detail: `kind=events from=${timestamp(at(2))} to=${timestamp(at(4))} rows=2`,
     },
   ]);
-  store.beforeWrite = () => {
+  store.checkWrite = () => {
     throw new Error("no room");
   };
   await expect(ask()).rejects.toThrow();

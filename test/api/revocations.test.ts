@@ -110,7 +110,7 @@ test("REV-3: neither a suspended tenant nor a full disk keeps a certificate from
   expect(await call("cert.suspend", { serial })).toMatchObject({ status: "held" });
   expect(await call("cert.release", { serial })).toMatchObject({ status: "released" });
   expect(await call("cert.revoke", { body: { serial } })).toMatchObject({ status: "revoked" });
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw new Error("no signature is needed");
   };
   const last = { body: { serial: two.serial, reason: "keyCompromise" } };

@@ -27,7 +27,7 @@ async function restarted({ store, clock }: World) {
 
 const issue = ({ issuance }: World, ca: CaRecord) => issuance.issue(rootOrigin, ca, leafRequest());
 
-const written = ({ store }: World) =>
+const readChains = ({ store }: World) =>
   JSON.stringify([store.listEvents(), store.listLedger(), store.listSerials()]);
 
 async function world() {
@@ -79,10 +79,10 @@ describe("a step back", () => {
 
   test("leaves no trace of a refused request: no serial, no ledger entry, no event", async () => {
     const { root, ...opened } = await world();
-    const before = written(opened);
+    const before = readChains(opened);
     opened.clock.step(-3600);
     await expect(issue(opened, root)).rejects.toMatchObject({ code: "storage_unavailable" });
-    expect(written(opened)).toBe(before);
+    expect(readChains(opened)).toBe(before);
   });
 
   test("is seen at the start too, and outlasts restarts and events of the wrong time", async () => {
@@ -184,9 +184,9 @@ describe("the confirmation", () => {
 
   test("changes nothing and is no event when nothing is paused", async () => {
     const opened = await world();
-    const before = written(opened);
+    const before = readChains(opened);
     expect(await accept(opened)).toMatchObject({ resumed: [] });
-    expect(written(opened)).toBe(before);
+    expect(readChains(opened)).toBe(before);
   });
 
   test("holds against what a watch under way has read before it", async () => {
@@ -215,7 +215,7 @@ describe("the confirmation", () => {
     opened.clock.step(-3600);
     expect(() => opened.clockWatch.refuseWhileBehind()).toThrow();
     await opened.clockWatch.watch();
-    opened.store.beforeWrite = (operation) => {
+    opened.store.checkWrite = (operation) => {
       if (operation === "audit.appendEvent") throw new Error("the disk is full");
     };
     await expect(accept(opened)).rejects.toThrow("full");

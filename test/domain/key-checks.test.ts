@@ -42,7 +42,7 @@ const key = newKey("ecdsa-p256");
 const keyDigest = spkiSha256(spkiOf(key.publicKey));
 
 /** Returns all blocked keys. */
-const blockedKeys = async ({ read }: Pick<Store, "read">) =>
+const listBlockedKeys = async ({ read }: Pick<Store, "read">) =>
   (await read.keyChecks.page("platform", {}, 100)).items;
 
 /** `issued`, or the key checks that refused. */
@@ -96,10 +96,10 @@ test("a key of a blocklist is refused, in a profile that only warns it is issued
 test("the key of a CA is never a leaf's", async () => {
   const world = issuanceWorld();
   await initRoot(world);
-  const own = world.store.listRows("cas")[0]?.spki ?? new Uint8Array();
+  const spki = world.store.listRows("cas")[0]?.spki ?? new Uint8Array();
   await world.store.atomically((tx) => tx.keyChecks.claim(keyDigest));
   const ownKeys = world.store.listRows("ownKeys").map((row) => row.spkiSha256);
-  expect(ownKeys).toContain(spkiSha256(own));
+  expect(ownKeys).toContain(spkiSha256(spki));
   expect(await outcome(world)).toBe("own_key");
 });
 
@@ -204,7 +204,7 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
   await small.revoker.revoke(request(replaced.serial), "superseded");
   expect(small.store.countRows("blockedKeys")).toBe(0);
   await small.revoker.revoke(request(leaked.serial), "keyCompromise");
-  expect(await blockedKeys(small.store)).toMatchObject([
+  expect(await listBlockedKeys(small.store)).toMatchObject([
     { spkiSha256: leaked.spkiSha256, source: "revocation", createdBy: "root", tenant: undefined },
   ]);
   const actions = small.store
@@ -212,7 +212,7 @@ test("a revocation for keyCompromise blocks the key in the same unit; other reas
     .slice(-2)
     .map(({ action }) => action);
   expect(actions).toEqual(["cert.revoke", "key.block"]);
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "keyChecks.block") throw new Error("no");
   };
   const third = await small.issue();
@@ -266,7 +266,7 @@ describe("a tenant that has got hold of another one's request", () => {
       const { world, victim, ca, issue, asked } = await theirs();
       const { serial } = (await issue(ca)).record;
       await world.revoker.revoke({ ...asked, ...more, serial }, "keyCompromise");
-      expect(await blockedKeys(world.store)).toMatchObject([{ tenant: undefined }]);
+      expect(await listBlockedKeys(world.store)).toMatchObject([{ tenant: undefined }]);
       expect(await refusalCode(issue(victim))).toBe("gate_refused");
     }
   });

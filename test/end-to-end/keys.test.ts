@@ -12,7 +12,10 @@ import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 const home = newHome();
 const keys = join(home, "data", "keys");
 const masterKey = join(home, "data", "master.key");
-const sealed = () => readdirSync(keys).filter((name) => name.endsWith(".key")).sort();
+const sealed = () =>
+  readdirSync(keys)
+    .filter((name) => name.endsWith(".key"))
+    .sort();
 const publish = async (ca: string) => (await runCli(home, ["crl", "publish", "--ca", ca])).code;
 
 beforeAll(async () => {

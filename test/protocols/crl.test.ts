@@ -193,12 +193,12 @@ test("crl_unavailable when none is stored and none can be signed, and the stored
   const away = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
-  small.keys.beforeSign = away;
+  small.keys.checkTicket = away;
   expect(await codeOf(get())).toBe("crl_unavailable");
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.advance(5);
   await get();
-  small.keys.beforeSign = away;
+  small.keys.checkTicket = away;
   expect((await get()).status).toBe(200);
   small.clock.advance(168 * 3600);
   expect(await codeOf(get())).toBe("crl_unavailable");

@@ -163,7 +163,7 @@ test("a POST over 64 KiB is refused", async () => {
 });
 
 test("a shed request is 503 with Retry-After and tryLater inside", async () => {
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     if (purpose === "ocsp") throw refuse("overloaded", { retry_after: 2 });
   };
   const response = await get(base64());

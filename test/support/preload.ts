@@ -1,5 +1,6 @@
 /** Runs before every test file: one directory for all that tests write, and the dice of CI. */
 
+import { afterAll } from "bun:test";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +13,8 @@ const scratch = mkdtempSync(join(tmpdir(), "pkid-run-"));
 // Servers that refuse to run as root run as another user and must be able to pass through.
 chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
-process.on("exit", () => rmSync(scratch, { recursive: true, force: true }));
+// The test runner emits no "exit"; in a preload this runs once, after all files.
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 // A gate must judge the change, not the dice: CI draws the same examples every time, a developer's
 // run new ones.

@@ -49,7 +49,7 @@ describe("the guard", () => {
     const gates: (() => void)[] = [];
     let running = 0;
     let most = 0;
-    keys.beforeSign = async () => {
+    keys.checkTicket = async () => {
       running += 1;
       most = Math.max(most, running);
       await new Promise<void>((open) => gates.push(open));
@@ -81,7 +81,7 @@ describe("the guard", () => {
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
     gates[0]?.();
     await running;
-    keys.beforeSign = () => {};
+    keys.checkTicket = () => {};
     await sign(guard, held);
   });
 
@@ -92,7 +92,7 @@ describe("the guard", () => {
     await Bun.sleep(20);
     gates[0]?.();
     await work[0];
-    keys.beforeSign = () => {};
+    keys.checkTicket = () => {};
     gates[1]?.();
     await Promise.all(work);
   });
@@ -115,7 +115,7 @@ describe("the guard", () => {
   test("what makes a revocation known waits behind nobody", async () => {
     const { keys, held } = await slowKeys();
     const guard = guarded(keys, () => ({ max_in_flight: 0, max_queue: 0, acquire_timeout_ms: 0 }));
-    keys.beforeSign = () => {};
+    keys.checkTicket = () => {};
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded", status: 503 });
     for (const purpose of ["crl", "delta_crl", "responder_certificate"] as const) {
       const licence = ticketFor(held, "ecdsa-sha256", message, { purpose });
@@ -126,7 +126,7 @@ describe("the guard", () => {
 
   test("a failed operation gives its place back", async () => {
     const { keys, held } = await slowKeys();
-    keys.beforeSign = () => {
+    keys.checkTicket = () => {
       throw new Error("broken");
     };
     const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 0, acquire_timeout_ms: 5 }));
@@ -199,7 +199,7 @@ describe("measures", () => {
     });
     const held = await keys.generate(ca);
     await sign(keys, held);
-    memory.beforeSign = () => {
+    memory.checkTicket = () => {
       throw new Error("broken");
     };
     await expect(sign(keys, held)).rejects.toThrow("broken");

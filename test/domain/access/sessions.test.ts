@@ -76,7 +76,7 @@ describe("a session", () => {
 
   test("is not opened when the login cannot be written down", async () => {
     const world = accessWorld();
-    world.store.beforeWrite = () => {
+    world.store.checkWrite = () => {
       throw new Error("disk");
     };
     expect(await refusalOf(world.logins.password("root", "correct", visitor))).not.toBe("accepted");

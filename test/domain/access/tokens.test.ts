@@ -156,7 +156,7 @@ test("last use is written at most once a minute", async () => {
 });
 
 test("when the event cannot be appended no token exists", async () => {
-  store.beforeWrite = (operation) => {
+  store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("disk");
   };
   await expect(tokens().create(origin(root), request())).rejects.toThrow("disk");

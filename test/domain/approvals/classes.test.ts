@@ -325,11 +325,11 @@ describe("parked issuance", () => {
 
   test("33: never signs twice when the key store was away in between", async () => {
     const { approval_id: id } = await issue();
-    world.keys.beforeSign = () => {
+    world.keys.checkTicket = () => {
       throw refuse("key_unavailable", { retry_after: 1 });
     };
     await world.approve(bob, id);
-    world.keys.beforeSign = () => {};
+    world.keys.checkTicket = () => {};
     await Promise.all([issue(), issue(), world.approvals.sweep()].map((one) => refusal(one)));
     expect(leaves()).toHaveLength(1);
   });

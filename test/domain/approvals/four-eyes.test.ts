@@ -129,7 +129,7 @@ describe("a guarded call", () => {
   });
 
   test("is refused while requests cannot be stored, and nothing is done", async () => {
-    world.memory.beforeWrite = (name) => {
+    world.memory.checkWrite = (name) => {
       if (name.startsWith("approvals.")) throw refuse("storage_unavailable", { retry_after: 1 });
     };
     expect((await refusal(park())).code).toBe("storage_unavailable");
@@ -322,7 +322,7 @@ describe("a decision", () => {
 describe("an execution", () => {
   test("33: that meets a key store that is away can be repeated without new approvals", async () => {
     const { approval_id: id } = await park();
-    world.keys.beforeSign = () => {
+    world.keys.checkTicket = () => {
       throw refuse("key_unavailable", { retry_after: 2 });
     };
     const failed = await world.approve(bob, id);
@@ -331,7 +331,7 @@ describe("an execution", () => {
       failure: { code: "key_unavailable", retryable: true },
     });
     const keysMade = world.keys.held.size;
-    world.keys.beforeSign = () => {};
+    world.keys.checkTicket = () => {};
     expect(await retry(id)).toMatchObject({ status: "executed", attempts: 2 });
     expect(world.keys.held.size).toBe(keysMade);
     expect(roots()).toEqual(["root"]);
@@ -340,12 +340,12 @@ describe("an execution", () => {
 
   test("that failed for a passing reason is done when its maker asks again", async () => {
     const { approval_id: id } = await park();
-    world.keys.beforeSign = () => {
+    world.keys.checkTicket = () => {
       throw refuse("key_unavailable", { retry_after: 2 });
     };
     await world.approve(bob, id);
     expect((await refusal(park())).code).toBe("key_unavailable");
-    world.keys.beforeSign = () => {};
+    world.keys.checkTicket = () => {};
     expect(await park()).toMatchObject({ code: 201, label: "root" });
     expect(roots()).toEqual(["root"]);
   });
@@ -429,7 +429,7 @@ describe("an execution", () => {
   test("what broke after the effect leaves it executed, and the maker finds what was made", async () => {
     const { approval_id: id } = await park();
     let saves = 0;
-    world.memory.beforeWrite = (name) => {
+    world.memory.checkWrite = (name) => {
       if (name !== "approvals.save") return;
       saves += 1;
       // Claimed, and with the effect; then the answer never gets there.

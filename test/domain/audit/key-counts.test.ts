@@ -31,11 +31,11 @@ test("nothing signed writes nothing", async () => {
 test("counts that could not be written are written with the next", async () => {
   const { store, counts, handle } = await countedWorld();
   counts.add(handle, "responder");
-  store.beforeWrite = () => {
+  store.checkWrite = () => {
     throw new Error("disk");
   };
   await expect(counts.write()).rejects.toThrow("disk");
-  store.beforeWrite = () => {};
+  store.checkWrite = () => {};
   counts.add(handle, "responder");
   await counts.write();
   expect(store.listLedger()[0]).toMatchObject({ count: "2", total: "2" });

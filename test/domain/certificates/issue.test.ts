@@ -77,7 +77,7 @@ test("an issued certificate is in the inventory and in the chain, and its intent
 
 test("the ledger holds the digest of exactly what was signed, before and after", async () => {
   let open: readonly { readonly tbsDigest: string }[] = [];
-  world.keys.beforeSign = () => {
+  world.keys.checkTicket = () => {
     open = world.store.listRows("openIntents");
   };
   const { certificate, serial } = await issue();
@@ -96,7 +96,7 @@ test("the ledger holds the digest of exactly what was signed, before and after",
 
 test("the intent is durable before the key is used, and nothing is visible until the commit", async () => {
   let seen: unknown;
-  world.keys.beforeSign = async ({ opId }) => {
+  world.keys.checkTicket = async ({ opId }) => {
     const open = await world.store.read.audit.openLedgerIntents(10);
     const intent = world.store.listRows("openIntents").find((row) => row.opId === opId);
     const reserved = serials().find(({ serial }) => serial === intent?.serial);
@@ -205,7 +205,7 @@ test("a validity one day above the profile is refused to people and shortened fo
 });
 
 test("a failing provider abandons the intent, closes the ledger as failed, and is an error event", async () => {
-  world.keys.beforeSign = () => {
+  world.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   expect(await codeOf(issue())).toBe("key_unavailable");
@@ -216,7 +216,7 @@ test("a failing provider abandons the intent, closes the ledger as failed, and i
 });
 
 test("when the event cannot be appended nothing is issued, and the intent waits for reconciliation", async () => {
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent") throw refuse("storage_unavailable");
   };
   expect(await codeOf(issue())).toBe("storage_unavailable");
@@ -237,7 +237,7 @@ describe("an error after the signature that wrote nothing for sure", () => {
   ] as const) {
     test(`abandons the intent and closes the ledger: ${what}`, async () => {
       let failures = 0;
-      world.store.beforeWrite = (operation) => {
+      world.store.checkWrite = (operation) => {
         if (operation === "certificates.activate" && failures++ === 0) throw fault();
       };
       await expect(issue()).rejects.toThrow();
@@ -249,23 +249,23 @@ describe("an error after the signature that wrote nothing for sure", () => {
   }
 
   test("abandons the intent before the next certificate when the database stays away for a while", async () => {
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (["certificates.activate", "certificates.settle"].includes(operation)) throw surely();
     };
     expect(await codeOf(issue())).toBe("storage_unavailable");
     expect(serials().at(-1)?.state).toBe("intended");
-    world.store.beforeWrite = () => {};
+    world.store.checkWrite = () => {};
     await issue();
     expect(serials().map(({ state }) => state)).toEqual(["issued", "issued", "abandoned"]);
   });
 });
 
 test("start-up orphans what a crash left, closes its ledger entry as unknown, and does so once", async () => {
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "certificates.activate") throw refuse("storage_unavailable");
   };
   await codeOf(issue());
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   const orphans = await reconcileIntents(world.store, world.clock);
   expect(orphans.map(({ state }) => state)).toEqual(["orphaned"]);
   expect(ledger().at(-1)).toMatchObject({ kind: "outcome", result: "unknown" });

@@ -73,7 +73,7 @@ test("precertificate and certificate are two entries of the ledger over differen
   await using world = await ctWorld({ "a-1": {} });
   const before = world.keys.signed.length;
   const open: unknown[] = [];
-  world.keys.beforeSign = () => {
+  world.keys.checkTicket = () => {
     open.push(...world.store.listRows("openIntents").filter((row) => row.serial !== ""));
   };
   const { certificate, serial } = await world.issue();
@@ -268,12 +268,12 @@ test("a crash while logs think leaves an orphan, whose serial is revoked after t
   for (const lint of [publicLint, { ...publicLint, public: false }]) {
     await using world = await ctWorld({ "a-1": {} }, {}, { lint });
     let writes = 0;
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "transparency.keep") writes = 1;
       else if (writes > 0 && operation === "audit.appendLedger") throw thePowerWent();
     };
     await world.issue().catch(() => {});
-    world.store.beforeWrite = () => {};
+    world.store.checkWrite = () => {};
     expect(world.keys.signed.at(-1)?.purpose).toBe("precertificate");
     const orphans = await reconcileIntents(world.store, world.clock);
     expect(orphans).toMatchObject([{ purpose: "precertificate", state: "orphaned" }]);
@@ -286,13 +286,13 @@ test("a crash while logs think leaves an orphan, whose serial is revoked after t
 
 test("a crash after the final signature leaves an open entry, closed as unknown, and no certificate", async () => {
   await using world = await ctWorld({ "a-1": {} }, {}, { lint: publicLint });
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "certificates.activate" && world.keys.signed.length > 2) {
       throw thePowerWent();
     }
   };
   await world.issue().catch(() => {});
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   await reconcileIntents(world.store, world.clock);
   expect(world.ledger().at(-1)).toMatchObject({ purpose: "certificate", result: "unknown" });
   await world.transparency.lost();
@@ -302,7 +302,7 @@ test("a crash after the final signature leaves an open entry, closed as unknown,
 
 test("a key that fails at the final signature abandons the intent, and the public serial is revoked", async () => {
   await using world = await ctWorld({ "a-1": {} }, {}, { lint: publicLint });
-  world.keys.beforeSign = ({ purpose }) => {
+  world.keys.checkTicket = ({ purpose }) => {
     if (purpose === "certificate") throw new Problem("key_unavailable", {});
   };
   expect((await refusalOf(world.issue())).code).toBe("key_unavailable");
@@ -313,11 +313,11 @@ test("a key that fails at the final signature abandons the intent, and the publi
 test("a revocation that was written before the crash is not an error after it", async () => {
   const down = { instead: () => new Response("", { status: 503 }) };
   await using world = await ctWorld({ "a-1": down }, {}, { lint: publicLint });
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "transparency.settlePrecertificate") throw thePowerWent();
   };
   expect((await refusalOf(world.issue())).code).toBe("ct_policy_unmet");
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   expect(world.store.countRows("revocations")).toBe(1);
   expect(await world.store.read.transparency.lost(10)).toHaveLength(1);
   await world.transparency.lost();

@@ -15,7 +15,7 @@ import type { SealedValue } from "#domain/envelopes/store.ts";
 import type { KekInUse } from "#domain/keys.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
 import { memoryKeks } from "#test/support/keys/memory-keks.ts";
-import { memoryHalves } from "#test/support/keys/memory-halves.ts";
+import { createMemoryMlKem } from "#test/support/keys/memory-ml-kem.ts";
 import { openMemoryKeys } from "#test/support/keys/memory-keys.ts";
 import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import { testClock } from "#test/support/ports.ts";
@@ -30,7 +30,7 @@ const shut = { code: "key_unavailable" };
 
 /** A process over one store and one key store, of which the parts are laid open. */
 function world(hybrid: boolean) {
-  const [store, halves, secrets] = [createMemoryStore(), memoryHalves(), memoryKeks()];
+  const [store, halves, secrets] = [createMemoryStore(), createMemoryMlKem(), memoryKeks()];
   const told: (readonly KekInUse[])[] = [];
   const use = async (versions: readonly KekInUse[]) => {
     told.push(versions);

@@ -117,7 +117,7 @@ describe("a rotation", () => {
 
   test("that could not begin says why, also when its KEK cannot be destroyed again", async () => {
     await keep(1);
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "envelopes.begin") throw refuse("storage_unavailable");
     };
     Object.assign(world.keys.keks, { destroy: () => Promise.reject(refuse("key_unavailable")) });
@@ -134,13 +134,13 @@ describe("a rotation", () => {
     test(`stopped half-way is finished by ${who}, under the version it had begun`, async () => {
       for (let id = 0; id < 150; id += 1) await keep(id);
       let batches = 0;
-      world.store.beforeWrite = (operation) => {
+      world.store.checkWrite = (operation) => {
         if (operation === "envelopes.rewrap") batches += 1;
         if (batches > 100) throw refuse("storage_unavailable", { retry_after: 1 });
       };
       const cut = world.rotation.rotate(rootOrigin);
       await expect(cut).rejects.toMatchObject({ code: "storage_unavailable" });
-      world.store.beforeWrite = () => {};
+      world.store.checkWrite = () => {};
       expect(await statuses()).toEqual(["2 active", "1 retiring"]);
       expect(await world.store.read.envelopes.under(1, 200)).toHaveLength(50);
       for (const id of [0, 149]) {
@@ -157,13 +157,13 @@ describe("a rotation", () => {
 
   test("whose event cannot be written changes nothing, and leaves no key behind", async () => {
     await keep(1);
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "audit.appendEvent")
         throw refuse("storage_unavailable", { retry_after: 1 });
     };
     const lost = world.rotation.rotate(rootOrigin);
     await expect(lost).rejects.toMatchObject({ code: "storage_unavailable" });
-    world.store.beforeWrite = () => {};
+    world.store.checkWrite = () => {};
     expect(await statuses()).toEqual(["1 active"]);
     expect((await world.rotation.rotate(rootOrigin)).newVersion).toBe(2);
   });

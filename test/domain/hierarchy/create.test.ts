@@ -95,8 +95,8 @@ test("a root is recorded under itself, announced in the ledger, and an event", a
     internal: false,
   });
   expect(await world.store.read.cas.byId(root.id)).toEqual(root);
-  const [own] = world.store.listRows("certificates");
-  expect(own).toMatchObject({ caId: root.id, serial: root.serial, kind: "ca" });
+  const [row] = world.store.listRows("certificates");
+  expect(row).toMatchObject({ caId: root.id, serial: root.serial, kind: "ca" });
   const kinds = world.store.listLedger().map(({ kind }) => kind);
   expect(kinds).toEqual(["key", "intent", "outcome"]);
   expect(world.store.listEvents()).toMatchObject([
@@ -106,11 +106,11 @@ test("a root is recorded under itself, announced in the ledger, and an event", a
 
 test("the key's label carries the CA's, and a repeat never collides with it", async () => {
   const world = issuanceWorld();
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "cas.insert") throw refuse("storage_unavailable");
   };
   expect(await codeOf(initRoot(world))).toBe("storage_unavailable");
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   const root = await initRoot(world);
   expect(root.key.label).toBe(`root-${root.id}`);
 });

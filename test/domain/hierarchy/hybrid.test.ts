@@ -153,7 +153,7 @@ test("a certificate of a classical subject carries the second signature, and no 
 
 for (const failing of ["ml-dsa-65", "ecdsa-sha256"] as const) {
   test(`when the ${failing} key fails nothing is issued, and every operation is closed`, async () => {
-    world.keys.beforeSign = ({ algorithm }) => {
+    world.keys.checkTicket = ({ algorithm }) => {
       if (algorithm === failing) throw refuse("key_unavailable", { retry_after: 2 });
     };
     expect(await codeOf(issue(root))).toBe("key_unavailable");
@@ -164,16 +164,16 @@ for (const failing of ["ml-dsa-65", "ecdsa-sha256"] as const) {
 }
 
 test("a crash between the two signatures leaves an orphan, and its entry is closed as unknown", async () => {
-  world.keys.beforeSign = ({ algorithm }) => {
+  world.keys.checkTicket = ({ algorithm }) => {
     // The process is gone: nothing after this reaches the store.
     if (algorithm !== "ecdsa-sha256") return;
-    world.store.beforeWrite = () => {
+    world.store.checkWrite = () => {
       throw new Error("gone");
     };
     throw new Error("gone");
   };
   expect(await codeOf(issue(root))).not.toBe("accepted");
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   expect(await reconcileIntents(world.store, world.clock)).toHaveLength(1);
   expect(lastSerial()).toMatchObject({ state: "orphaned" });
   expect(ledger().at(-1)).toMatchObject({ algorithm: "ecdsa-sha256", result: "unknown" });
@@ -230,7 +230,7 @@ test.each([
   async (operation, failing) => {
     const keys = world.keys.held.size;
     let writes = 0;
-    world.store.beforeWrite = (write) => {
+    world.store.checkWrite = (write) => {
       if (write === operation && ++writes === failing) throw refuse("storage_unavailable");
     };
     const made = initRoot(world, { label: "lost", alternativeKeyType: "ml-dsa-65" });
@@ -246,7 +246,7 @@ test("why a CA was not made is said also when its keys cannot be destroyed again
     tried.push(label);
     throw refuse("key_unavailable", { retry_after: 2 });
   };
-  world.store.beforeWrite = (write) => {
+  world.store.checkWrite = (write) => {
     if (write === "keyChecks.claim") throw refuse("storage_unavailable");
   };
   const made = initRoot(world, { label: "lost", alternativeKeyType: "ml-dsa-65" });

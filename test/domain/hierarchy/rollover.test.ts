@@ -126,7 +126,7 @@ test("two rotations at once follow each other; each key is superseded once", asy
 
 test("a successor that another replica made first refuses, and its signature is said to be thrown away", async () => {
   const { store } = world;
-  world.keys.beforeSign = () =>
+  world.keys.checkTicket = () =>
     store.tamper("update cas set status = 'superseded' where id = ?", world.issuing.id);
   expect(await refusal(rotate(world.issuing))).toMatchObject({ code: "ca_not_active" });
   expect(store.listRows("cas").map(({ label }) => label)).toEqual(["root", "issuing"]);
@@ -360,11 +360,11 @@ test("without an active member a retired CA stays refused", async () => {
 test("a retirement whose event cannot be written retires nothing", async () => {
   const { old } = await rotate(world.issuing);
   let events = 0;
-  world.store.beforeWrite = (operation) => {
+  world.store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent" && ++events === 2) throw refuse("storage_unavailable");
   };
   expect((await refusal(retire(old))).code).toBe("storage_unavailable");
-  world.store.beforeWrite = () => {};
+  world.store.checkWrite = () => {};
   expect((await stored(old)).status).toBe("superseded");
   expect(world.store.countRows("revocations")).toBe(0);
 });

@@ -21,7 +21,7 @@ test("the first start makes ids, tenant, ledger and a root password shown once; 
 
 test("why the first start failed is said also when the ledger key cannot be destroyed again", async () => {
   const deps = startDeps();
-  deps.store.beforeWrite = (operation) => {
+  deps.store.checkWrite = (operation) => {
     if (operation === "audit.appendLedger") throw refuse("storage_unavailable");
   };
   deps.keys.destroy = () => Promise.reject(refuse("key_unavailable"));
@@ -72,7 +72,7 @@ test("a configured password or hash is used and nothing is made up", async () =>
 
 test("the password is kept before its hash is stored, so that no crash makes it unknown", async () => {
   const failing = startDeps();
-  failing.store.beforeWrite = (operation) => {
+  failing.store.checkWrite = (operation) => {
     if (operation === "instance.setValue" && failing.kept.length > 0) throw new Error("disk");
   };
   await expect(prepareInstance(failing, generated)).rejects.toThrow("disk");

@@ -144,7 +144,7 @@ describe("keys.ocsp_delegate", () => {
     const world = revokingWorld({ activating: true });
     await initRoot(world);
     expect((await respondersFit(world, true)).status).toBe("pass");
-    world.keys.beforeSign = ({ purpose }) => {
+    world.keys.checkTicket = ({ purpose }) => {
       if (purpose === "responder_certificate") throw refuse("key_unavailable");
     };
     await initRoot(world, { label: "other" });

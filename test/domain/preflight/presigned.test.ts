@@ -36,7 +36,7 @@ test("a sweep is good for one and a half refreshes, warns then, and fails after 
 
 test("a sweep that could not sign fails", async () => {
   const { presigner, keys, judged } = await world();
-  keys.beforeSign = () => {
+  keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   await presigner.run(systemOrigin("presign")).catch(() => {});

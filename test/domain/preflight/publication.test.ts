@@ -102,7 +102,7 @@ test("a list somebody wrote over fails, and so do a manifest that is gone and a 
 test("a last run that could not sign every list is warned of", async () => {
   await publishing.run(rootOrigin);
   small.clock.advance(1800);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   small.clock.advance(3601);

@@ -70,13 +70,13 @@ describe("audit.chain_head", () => {
     const { store } = world;
     const last = store.listEvents().at(-1);
     if (last === undefined) throw new Error("there are events");
-    const checked = async () => (await eventsIntact(store, 1000)).detail;
+    const check = async () => (await eventsIntact(store, 1000)).detail;
     const hash = eventHash({ ...last, actor: "mallory" });
     const forge = "update events set actor = 'mallory', hash = ? where seq = ?";
     await store.tamper(forge, hash, last.seq);
-    expect(await checked()).toContain("not the one the head names");
+    expect(await check()).toContain("not the one the head names");
     await store.tamper("delete from events where seq = ?", last.seq);
-    expect(await checked()).toContain("ends before event 4");
+    expect(await check()).toContain("ends before event 4");
   });
 });
 
@@ -89,7 +89,7 @@ describe("ledger.head", () => {
   });
 
   test("warns of an intent that has been open for more than a minute", async () => {
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
     await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe("issuance.orphans", () => {
   test("warns of serials orphaned in the last 30 days, and of no older ones", async () => {
     const check = () => orphansSettled(world.store, world.clock.now());
     expect((await check()).status).toBe("pass");
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "certificates.activate") throw powerCut();
     };
     await expect(world.issuance.issue(rootOrigin, root, leafRequest())).rejects.toMatchObject({

@@ -142,7 +142,7 @@ test("an answer that no longer holds goes also while nothing at all can be signe
   await small.presigner.sweep();
   await publishing.run(rootOrigin);
   await revoke(serial);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   small.clock.advance(1);
@@ -213,7 +213,7 @@ test("a CA whose key is away keeps what is published of it, and the run says so"
   await publishing.run(rootOrigin);
   const number = parseCrl(file("crl.der")).number;
   small.clock.advance(8 * 86_400);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   await expect(publishing.run(rootOrigin)).rejects.toMatchObject({ code: "crl_unavailable" });
@@ -225,7 +225,7 @@ test("a CA whose key is away costs one snapshot when another has something new, 
   const other = await small.addCa();
   await publishing.run(rootOrigin);
   small.clock.advance(8 * 86_400);
-  small.keys.beforeSign = ({ caId }) => {
+  small.keys.checkTicket = ({ caId }) => {
     if (caId === small.ca.id) throw refuse("key_unavailable", { retry_after: 2 });
   };
   await small.publisher.publishAll(other, rootOrigin);
@@ -240,7 +240,7 @@ test("a CA whose key is away costs one snapshot when another has something new, 
     await publishing.changed();
   }
   expect([small.store.countRows("events"), manifest().generatedAt]).toEqual([told, made]);
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   await small.publisher.publishAll(small.ca, rootOrigin);
   await publishing.changed();
   expect(parseCrl(file("crl.der")).nextUpdate).toBeGreaterThan(small.clock.now());

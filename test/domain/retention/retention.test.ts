@@ -96,7 +96,7 @@ test("RET-1: with crl.keep_expired what was revoked stays where it is", async ()
   expect(await run()).toEqual([0, 0, 1]);
 });
 
-const runFacts = {
+const runDetails = {
   reason: "superseded",
   digest: "ab".repeat(32),
   filter: "all",
@@ -118,7 +118,7 @@ test("RET-1: what is held stays, and so does everything of a CA that somebody is
   later(200);
   const key = { lineage: small.ca.lineage, id: "run" };
   await small.store.atomically(async (tx) => {
-    await tx.bulkRevocations.claim({ ...runFacts, ...key, caId: small.ca.id });
+    await tx.bulkRevocations.claim({ ...runDetails, ...key, caId: small.ca.id });
     await tx.bulkRevocations.start(key, 1);
   });
   expect(await run()).toEqual([0, 0, 1]);
@@ -137,13 +137,13 @@ test("RET-2: each batch is one unit with an event that carries the digest of wha
     "mode=archive sha256=… count=1",
   ]);
   expect(told().every((event) => event.caId === small.ca.id)).toBe(true);
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("the disk is full");
   };
   await issued();
   later(200);
   expect(await refusalOf(run())).toContain("the disk is full");
-  small.store.beforeWrite = () => {};
+  small.store.checkWrite = () => {};
   expect((await retention.last())?.result).toBe("error");
   // What had no event has not left.
   expect(await run()).toEqual([1, 0, 0]);

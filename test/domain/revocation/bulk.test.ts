@@ -53,7 +53,7 @@ const certificate = (serial: string, facts: Partial<CertificateRecord> = {}) =>
   small.issue({ serial: parseSerial(serial), facts });
 const events = (action: string) =>
   small.store.listEvents().filter((event) => event.action === action);
-const runNamed = (name: string) => small.store.listRows("bulkRuns").find(({ id }) => id === name);
+const findRun = (name: string) => small.store.listRows("bulkRuns").find(({ id }) => id === name);
 const statusOf = async (serial: string) =>
   (await small.store.read.certificates.bySerial(small.ca.id, parseSerial(serial)))?.status;
 const suspend = (serial: Serial) =>
@@ -171,7 +171,7 @@ test("of a partitioned CRL only the scopes are signed that list what was revoked
 test("BLK-5: no delta overtakes a run, whose end publishes all of it", async () => {
   for (const serial of ["1", "2", "3"]) await certificate(serial);
   await small.refresh.renewals();
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "bulkRevocations.advance") small.clock.advance(10);
   };
   const looking: Promise<void>[] = [];
@@ -189,11 +189,11 @@ test("BLK-5: no delta overtakes a run, whose end publishes all of it", async () 
 test("what a run could not sign at its end is signed as soon as it can", async () => {
   for (const serial of ["1", "2"]) await certificate(serial);
   await small.refresh.renewals();
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   expect(await execute(orderOf())).toMatchObject({ revoked: 2, crlScopes: [] });
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   for (const _ of [1, 2]) {
     await small.refresh.deltas();
     small.clock.advance(3);
@@ -348,7 +348,7 @@ test("an id stands for one CA, reason and filter", async () => {
     orderOf({ operationId: "op" }),
   );
   expect(await refusalOf(elsewhere)).toEqual(mismatch);
-  const run = runNamed("op");
+  const run = findRun("op");
   expect(run).toMatchObject({ state: "finished", revoked: 1 });
 });
 
@@ -377,7 +377,7 @@ test("while a run is under way its id is refused", async () => {
 test("BLK-7: a batch that fails stops the run, what was committed stays, and a repetition completes it", async () => {
   for (let serial = 1; serial <= 6; serial++) await certificate(String(serial));
   let batches = 0;
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "bulkRevocations.advance" && ++batches === 2) {
       throw refuse("storage_unavailable");
     }
@@ -398,7 +398,7 @@ test("BLK-7: a batch that fails stops the run, what was committed stays, and a r
 test("State and audit cannot disagree: a batch whose events fail changes nothing, and the next call completes it", async () => {
   for (const serial of ["1", "2", "3"]) await certificate(serial);
   let told = 0;
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent" && ++told === 2) throw refuse("storage_unavailable");
   };
   const order = orderOf({ operationId: "op", confirmed: 3, reason: "keyCompromise" });
@@ -423,7 +423,7 @@ test("a run that a crash left open is finished at the next start, in the name of
   small.store.atomically = atomically;
   const next = reopened();
   await next.bulk.resume();
-  expect(runNamed("op")).toMatchObject({ state: "finished", revoked: 4 });
+  expect(findRun("op")).toMatchObject({ state: "finished", revoked: 4 });
   expect(events("cert.revoke").map(({ serial }) => serial)).toEqual(["1", "2", "3", "4"]);
   const resumed = events("cert.revoke").at(-1);
   expect(resumed).toMatchObject({ actor: "root", ip: "192.0.2.1", requestId: "test-request" });
@@ -477,14 +477,14 @@ test("BLK-5: answers signed ahead are replaced at the end, and what keeps them f
 test("told to end, a run stops between two batches and stays open for the next start", async () => {
   for (let serial = 1; serial <= 4; serial++) await certificate(String(serial));
   let batches = 0;
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "bulkRevocations.advance" && ++batches === 1) small.bulk.halt();
   };
   const partial = await execute(orderOf({ batchSize: 2, operationId: "op" }));
   expect(partial).toMatchObject({ revoked: 2, failure: { code: "shutting_down" } });
-  expect(runNamed("op")?.state).toBe("running");
+  expect(findRun("op")?.state).toBe("running");
   await reopened().bulk.resume();
-  expect(runNamed("op")).toMatchObject({ state: "finished", revoked: 4 });
+  expect(findRun("op")).toMatchObject({ state: "finished", revoked: 4 });
 });
 
 test("a run asks before every batch whether its maker still may, and stops with what was committed", async () => {
@@ -497,7 +497,7 @@ test("a run asks before every batch whether its maker still may, and stops with 
   const partial = await bulk.execute(rootOrigin, small.ca, order);
   expect(partial).toMatchObject({ revoked: 4, batches: 2, failure: { code: "forbidden" } });
   expect([await statusOf("4"), await statusOf("5")]).toEqual(["revoked", "good"]);
-  expect(runNamed("op")?.state).toBe("stopped");
+  expect(findRun("op")?.state).toBe("stopped");
   const asked: unknown[] = [];
   const again = reopened(async ({ subject }, capability, ca) => {
     asked.push([subject, capability, ca.id]);
@@ -513,7 +513,7 @@ test("a run asks before every batch whether its maker still may, and stops with 
 test("a run that a crash left open goes on only while its maker still may", async () => {
   for (const serial of ["1", "2", "3", "4"]) await certificate(serial);
   let batches = 0;
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "bulkRevocations.advance" && ++batches === 1) small.bulk.halt();
   };
   await execute(orderOf({ batchSize: 2, operationId: "op" }));
@@ -526,7 +526,7 @@ test("a run that a crash left open goes on only while its maker still may", asyn
   );
   await next.bulk.resume();
   expect(told).toEqual(["invalid_token"]);
-  expect(runNamed("op")).toMatchObject({ state: "stopped", revoked: 2 });
+  expect(findRun("op")).toMatchObject({ state: "stopped", revoked: 2 });
   expect(await statusOf("3")).toBe("good");
 });
 

@@ -62,7 +62,7 @@ test("a sweep signs anew what was signed ahead in the leap", async () => {
   small.clock.step(-year);
   const { signed } = await small.presigner.sweep();
   expect(signed).toBeGreaterThanOrEqual(2);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   expect((await asked()).thisUpdate).toBeLessThanOrEqual(small.clock.now());
@@ -70,11 +70,11 @@ test("a sweep signs anew what was signed ahead in the leap", async () => {
 
 test("a responder that could not be made in the leap is tried again at once", async () => {
   small.clock.step(year);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   await expect(asked()).rejects.toThrow("no answer");
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.step(-year);
   expect((await asked()).status).toMatchObject({ status: "good" });
 });
@@ -102,7 +102,7 @@ test("set back before the CA itself, the responder there is goes on", async () =
   const { begun } = await asked();
   small.clock.step(-10 * year);
   small.reopen();
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     // What the gates say of a certificate that begins before its issuer.
     if (purpose === "responder_certificate") throw refuse("gate_refused");
   };

@@ -47,7 +47,7 @@ test("the first CRL is number 1, empty, backdated, and lives as long as configur
 });
 
 test("a CRL is in the ledger before it is signed and closed after", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     expect(ledger().map(({ kind }) => kind)).toEqual(["intent"]);
   };
   await small.publisher.publishBase(small.ca, rootOrigin);
@@ -136,33 +136,33 @@ test("a list that many read at the same time is kept once", async () => {
 });
 
 test("a number is never used twice, also when signing fails", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   const failed = await small.publisher.current(small.ca).catch((error) => error);
   expect(failed).toBeInstanceOf(Problem);
   expect(failed.code).toBe("crl_unavailable");
   expect(ledger()[1]).toMatchObject({ kind: "outcome", result: "error", error: "key_unavailable" });
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.advance(5);
   expect((await small.publisher.current(small.ca)).number).toBe(2);
 });
 
 test("a list that is signed and not published is closed as failed, and its number is not used again", async () => {
   for (const operation of ["revocations.putCrlPiece", "revocations.publishCrl"]) {
-    small.store.beforeWrite = (write) => {
+    small.store.checkWrite = (write) => {
       if (write === operation) throw new Error("a fault of the driver");
     };
     await expect(small.publisher.publishBase(small.ca, rootOrigin)).rejects.toThrow("driver");
     expect(ledger().at(-1)).toMatchObject({ purpose: "crl", result: "error", error: "internal" });
   }
-  small.store.beforeWrite = () => {};
+  small.store.checkWrite = () => {};
   expect((await small.publisher.publishBase(small.ca, rootOrigin)).number).toBe(3);
   expect(await small.store.read.audit.openLedgerIntents(10)).toEqual([]);
 });
 
 test("downloads during an outage do not each try to sign", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   for (let download = 0; download < 3; download++) {

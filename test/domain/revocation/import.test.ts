@@ -26,8 +26,8 @@ async function foreignList(serials: readonly string[], ca: CaRecord = small.ca) 
   for (const text of serials)
     await small.revoker.revoke(asked(parseSerial(text), ca), "superseded");
   const der = await small.publisher.der(await small.publisher.publishBase(ca, rootOrigin));
-  const forget = "delete from revocations where ca_id = ? and serial = ?";
-  for (const text of serials) await small.store.tamper(forget, ca.id, text);
+  const remove = "delete from revocations where ca_id = ? and serial = ?";
+  for (const text of serials) await small.store.tamper(remove, ca.id, text);
   return der;
 }
 const importing = (der: Uint8Array, ca = small.ca) => small.crlImport.import(ca, der, rootOrigin);

@@ -184,9 +184,9 @@ test("a release shows at once", async () => {
 
 test("a revocation while an answer is being signed is not hidden by keeping it", async () => {
   const { serial } = await small.issue();
-  small.keys.beforeSign = async (ticket) => {
+  small.keys.checkTicket = async (ticket) => {
     if (ticket.purpose !== "ocsp") return;
-    small.keys.beforeSign = () => {};
+    small.keys.checkTicket = () => {};
     await revoke(serial);
   };
   await ask(serial);
@@ -285,16 +285,16 @@ test("the cache is bounded", async () => {
 
 test("a key store that is away is tryLater, a shed request says when, a fault internalError", async () => {
   const { serial } = await small.issue();
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   expect((await ask(serial)).status).toBe("tryLater");
   small.clock.advance(60);
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     if (purpose === "ocsp") throw refuse("overloaded", { retry_after: 2 });
   };
   expect(await ask(serial)).toMatchObject({ status: "tryLater", retryAfter: 2 });
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     if (purpose === "ocsp") throw new Error("a bug");
   };
   expect((await ask(serial)).status).toBe("internalError");
@@ -305,7 +305,7 @@ test("a key store that is away is tryLater, a shed request says when, a fault in
 test("a database that is away is tryLater with a time to come again, and no word of ours in the log", async () => {
   const { serial } = await small.issue();
   await ask(serial);
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     if (purpose === "ocsp") throw refuse("storage_unavailable", { retry_after: 2 });
   };
   const other = await small.issue();
@@ -359,7 +359,7 @@ test("an answer of the CA itself that cannot be closed is not given, and is left
   small = await smallCa({ ocsp: { delegated: false } });
   const { serial } = await small.issue();
   let entries = 0;
-  small.store.beforeWrite = (write) => {
+  small.store.checkWrite = (write) => {
     // As a commit whose answer is lost: it may have happened.
     if (write !== "audit.appendLedger" || ++entries === 1) return;
     throw refuse("storage_unavailable", { retry_after: 2 });

@@ -39,7 +39,7 @@ const asked = (serial: Serial) => ({
 });
 const signatures = () => small.keys.signed.filter(({ purpose }) => purpose === "ocsp").length;
 const keysAway = () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
 };
@@ -84,10 +84,10 @@ test("after a revocation the old answer is gone, and the next look signs the new
   await sweep();
   expect(await wordOf(serial)).toBe("good");
   await small.revoker.revoke(asked(serial), "keyCompromise");
-  const { beforeSign } = small.keys;
+  const { checkTicket } = small.keys;
   keysAway();
   expect(await wordOf(serial)).toBe("tryLater");
-  small.keys.beforeSign = beforeSign;
+  small.keys.checkTicket = checkTicket;
   small.clock.advance(5);
   await small.presigner.refreshChanged();
   keysAway();
@@ -110,7 +110,7 @@ test("suspend and release are followed too", async () => {
 test("a revocation while the answer is being signed ahead leaves no answer that says good", async () => {
   const { serial } = await small.issue();
   let revoked = false;
-  small.keys.beforeSign = async ({ purpose }) => {
+  small.keys.checkTicket = async ({ purpose }) => {
     if (purpose !== "ocsp" || revoked) return;
     revoked = true;
     await small.revoker.revoke(asked(serial), "superseded");
@@ -171,7 +171,7 @@ test("what the guard sheds is counted and left to the next sweep", async () => {
   await small.issue();
   await small.ocsp.answer(small.ca.id, new Uint8Array(0));
   let times = 0;
-  small.keys.beforeSign = ({ purpose }) => {
+  small.keys.checkTicket = ({ purpose }) => {
     if (purpose === "ocsp" && times++ < 3) throw refuse("overloaded", { retry_after: 1 });
   };
   // Both answers were shed in their round, and the first of them once more by itself.
@@ -186,7 +186,7 @@ test("a CA whose key is away costs the others nothing, and the run says so at it
   const other = await small.addCa();
   await small.issue({ ca: other });
   const { serial } = await small.issue();
-  small.keys.beforeSign = ({ caId }) => {
+  small.keys.checkTicket = ({ caId }) => {
     if (caId === other.id) throw refuse("key_unavailable", { retry_after: 2 });
   };
   const failed = await small.presigner.run(rootOrigin).catch((error) => error);
@@ -232,12 +232,12 @@ test("changes whose answers cannot be signed wait until they can, and are not tr
   const { serial } = await small.issue();
   const request = { ca: small.ca, serial, origin: rootOrigin, mayManageCa: true };
   await small.revoker.revoke(request, "superseded");
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable");
   };
   await expect(small.presigner.refreshChanged()).rejects.toMatchObject({ code: "key_unavailable" });
   await small.presigner.refreshChanged();
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.advance(61);
   await small.presigner.refreshChanged();
   const found = await small.store.read.presigned.find(small.ca.id, serial, "sha1");

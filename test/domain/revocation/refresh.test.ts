@@ -101,12 +101,12 @@ test("a release is published like a revocation", async () => {
 
 test("a CRL that could not be signed is tried again", async () => {
   await revoke("keyCompromise");
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   await small.refresh.afterRevocations();
   expect(small.failures).toHaveLength(2);
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.advance(5);
   await small.refresh.afterRevocations();
   expect(await head()).toMatchObject({ entries: 1 });
@@ -215,7 +215,7 @@ test("only the partitions that list a change are signed anew", async () => {
 
 test("one CA whose key is away does not keep another from publishing", async () => {
   const other = await small.addCa();
-  small.keys.beforeSign = (ticket) => {
+  small.keys.checkTicket = (ticket) => {
     if (ticket.caId === small.ca.id) throw refuse("key_unavailable", { retry_after: 2 });
   };
   await revoke();

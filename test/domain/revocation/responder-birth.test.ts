@@ -161,7 +161,7 @@ test("a CA that was certified this very second has a responder that begins with 
 });
 
 test("a failure is logged, an event, and tried again by questions once a minute at most", async () => {
-  world.keys.beforeSign = (ticket) => {
+  world.keys.checkTicket = (ticket) => {
     if (ticket.purpose === "responder_certificate") throw refuse("key_unavailable");
   };
   const ca = await initRoot(world);
@@ -188,7 +188,7 @@ test("a failure is logged, an event, and tried again by questions once a minute 
   // A second failure of the same kind is in the log, and not in the chain.
   expect(world.failures).toHaveLength(2);
   expect(told()).toHaveLength(1);
-  world.keys.beforeSign = () => {};
+  world.keys.checkTicket = () => {};
   await world.responders.renewals();
   expect(await responderOf(ca)).toBeUndefined();
   world.clock.advance(60);

@@ -92,7 +92,7 @@ test("a failed renewal keeps the old responder and is reported", async () => {
   await signer();
   const first = await stored();
   small.clock.advance(100 * 3600);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   await small.responders.renewals();
@@ -103,7 +103,7 @@ test("a failed renewal keeps the old responder and is reported", async () => {
 test("an expired responder that cannot be renewed is no signer, and the CA key does not stand in", async () => {
   await signer();
   small.clock.advance(168 * 3600);
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   const refused = await signer().catch((error) => error);
@@ -135,14 +135,14 @@ test("an answer by a revoked responder is not given again", async () => {
 });
 
 test("a key that got no certificate is destroyed, once per rest however many ask", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
   for (let question = 0; question < 3; question++) await signer().catch(() => {});
   expect(small.keys.held.size).toBe(1);
   const keys = small.store.listLedger().filter(({ kind }) => kind === "key");
   expect(keys.map(({ operation }) => operation)).toEqual(["generate", "destroy"]);
-  small.keys.beforeSign = () => {};
+  small.keys.checkTicket = () => {};
   small.clock.advance(60);
   expect((await signer()).role).toBe("responder");
 });
@@ -167,7 +167,7 @@ test("a responder whose commit was made, though its answer was lost, keeps its k
 });
 
 test("a key that cannot be destroyed either hides nothing of why there is no responder", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("overloaded", { retry_after: 2 });
   };
   const { destroy } = small.keys;
@@ -178,7 +178,7 @@ test("a key that cannot be destroyed either hides nothing of why there is no res
 });
 
 test("what keeps a responder from being made is told again once the rest after a failure is over", async () => {
-  small.keys.beforeSign = () => {
+  small.keys.checkTicket = () => {
     throw refuse("overloaded", { retry_after: 2 });
   };
   await small.responders.ensure(small.ca.id);

@@ -137,8 +137,8 @@ test("a certificate of a public profile can be revoked but not held", async () =
 test("a CA certificate needs ca:manage, retires its CA, and cannot be held", async () => {
   const subject = await small.addCa();
   const { serial } = await small.issue({ kind: "ca" });
-  const place = "update cas set parent = ?, serial = ? where id = ?";
-  await small.store.tamper(place, small.ca.id, serial, subject.id);
+  const change = "update cas set parent = ?, serial = ? where id = ?";
+  await small.store.tamper(change, small.ca.id, serial, subject.id);
   expect(await codeOf(small.revoker.revoke(asked(serial, false), "superseded"))).toBe("forbidden");
   expect(await codeOf(small.revoker.suspend(asked(serial)))).toBe("hold_not_permitted");
   await small.revoker.revoke(asked(serial), "superseded");
@@ -148,7 +148,7 @@ test("a CA certificate needs ca:manage, retires its CA, and cannot be held", asy
 
 test("when the event cannot be appended the revocation does not happen", async () => {
   const { serial } = await small.issue();
-  small.store.beforeWrite = (operation) => {
+  small.store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("audit is down");
   };
   expect(small.revoker.revoke(asked(serial), "superseded")).rejects.toThrow("audit is down");

@@ -195,14 +195,14 @@ test("while the database is away the abandonment is owed, and written before the
   beforeSign = () => {
     throw refuse("key_unavailable", { retry_after: 2 });
   };
-  store.beforeWrite = () => {
+  store.checkWrite = () => {
     throw lost();
   };
   // The caller learns what it failed with first.
   await expect(intended.sign()).rejects.toMatchObject({ code: "key_unavailable" });
   expect(said()).toEqual(["intent"]);
   await expect(signing.intend(what())).rejects.toMatchObject({ code: "storage_unavailable" });
-  store.beforeWrite = () => {};
+  store.checkWrite = () => {};
   await signing.intend(what({ artifact: "78" }));
   expect(said()).toEqual(["intent", "outcome error key_unavailable", "intent"]);
   expect(await noted("abandoned")).toBe("key_unavailable");
@@ -213,7 +213,7 @@ test("everything an outage left owed is written, and what still cannot be stays 
   for (let one = 0; one < 120; one++) {
     beforeOutage.push(await signing.intend(what({ artifact: String(one) })));
   }
-  store.beforeWrite = () => {
+  store.checkWrite = () => {
     throw lost();
   };
   beforeSign = () => {
@@ -221,13 +221,13 @@ test("everything an outage left owed is written, and what still cannot be stays 
   };
   for (const intended of beforeOutage) await intended.sign().catch(() => {});
   let writes = 0;
-  store.beforeWrite = () => {
+  store.checkWrite = () => {
     if (++writes > 70) throw lost();
   };
   await signing.intend(what()).catch(() => {});
   const outcomes = () => ledger().filter(({ kind }) => kind === "outcome");
   expect(outcomes()).toHaveLength(70);
-  store.beforeWrite = () => {};
+  store.checkWrite = () => {};
   await signing.intend(what());
   expect(new Set(outcomes().map(({ artifact }) => artifact)).size).toBe(120);
   expect(outcomes()).toHaveLength(120);

@@ -71,14 +71,14 @@ describe("the daily quota", () => {
   test("is given back when the key provider fails, and was used while it signed", async () => {
     await limit({ maxCertsPerDay: 1 });
     const used = () => world.store.read.tenants.used(ca.tenant, world.clock.now());
-    world.keys.beforeSign = async () => {
+    world.keys.checkTicket = async () => {
       expect(await used()).toEqual({ today: 1, active: 1 });
       expect(await refusal(issue())).toMatchObject({ code: "quota_exceeded" });
       throw refuse("key_unavailable", { retry_after: 2 });
     };
     expect(await refusal(issue())).toMatchObject({ code: "key_unavailable" });
     expect(await used()).toEqual({ today: 0, active: 0 });
-    world.keys.beforeSign = () => {};
+    world.keys.checkTicket = () => {};
     await issue();
     expect(await refusal(issue())).toMatchObject({ code: "quota_exceeded" });
   });
@@ -169,7 +169,7 @@ describe("a quota that is used up", () => {
 
   test("refuses also when what is used cannot be read", async () => {
     await limit({ maxCertsPerDay: 100 });
-    world.store.beforeWrite = (operation) => {
+    world.store.checkWrite = (operation) => {
       if (operation === "tenants.used") throw new Error("no counters today");
     };
     const before = signatures();

@@ -98,7 +98,7 @@ test("a CA is not stored in a tenant that was deleted while its key was being ma
     nameConstraints: undefined,
     policies: undefined,
   };
-  world.keys.beforeSign = async () => {
+  world.keys.checkTicket = async () => {
     const tenant = await world.store.read.tenants.named(id);
     if (tenant !== undefined) await tenants.remove(rootOrigin, tenant);
   };

@@ -5,13 +5,13 @@ import { refuse } from "#core/problems.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import type { KekKeys } from "#domain/keys.ts";
 
-import { memoryHalves } from "./memory-halves.ts";
+import { createMemoryMlKem } from "./memory-ml-kem.ts";
 
-/** An empty set of KEKs; the secrets are laid open to tests, by id. */
+/** Creates an empty set of KEKs. Tests find the secrets in `secrets`, by id. */
 export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Array> } {
   const secrets = new Map<string, Uint8Array>();
   const labels = new Map<string, string>();
-  const secretOf = ({ id, label }: KeyRef) => {
+  const requireSecret = ({ id, label }: KeyRef) => {
     const secret = labels.get(id) === label ? secrets.get(id) : undefined;
     if (secret === undefined) throw refuse("key_unavailable", { retry_after: 2 });
     return secret;
@@ -28,13 +28,13 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
     },
     wrap: async (kek, dek) => {
       const iv = crypto.getRandomValues(new Uint8Array(12));
-      const sealed = sealAes256Gcm(secretOf(kek), iv, new Uint8Array(), dek);
+      const sealed = sealAes256Gcm(requireSecret(kek), iv, new Uint8Array(), dek);
       return { wrap: "AES-256-GCM", wrappedDek: new Uint8Array(Buffer.concat([iv, sealed])) };
     },
     unwrap: async (kek, { wrap, wrappedDek }) => {
       if (wrap !== "AES-256-GCM") throw refuse("key_unavailable", { retry_after: 2 });
       const [iv, sealed] = [wrappedDek.subarray(0, 12), wrappedDek.subarray(12)];
-      const dek = openAes256Gcm(secretOf(kek), iv, new Uint8Array(), sealed);
+      const dek = openAes256Gcm(requireSecret(kek), iv, new Uint8Array(), sealed);
       if (dek === undefined) throw refuse("key_unavailable", { retry_after: 2 });
       return dek;
     },
@@ -42,7 +42,7 @@ export function memoryKeks(): KekKeys & { readonly secrets: Map<string, Uint8Arr
       secrets.delete(id);
       labels.delete(id);
     },
-    halves: memoryHalves(),
+    halves: createMemoryMlKem(),
     use: async () => {},
     reseal: async () => 0,
     handOut: async () => [],

@@ -18,12 +18,12 @@ import { keyPair } from "#test/support/encodings/x509.ts";
 
 import { memoryKeks } from "./memory-keks.ts";
 
-/** The provider, what it was asked to sign, and a switch. */
+/** Key provider whose signatures a test can list and make fail. */
 export interface MemoryKeys extends Keys {
   /** Every ticket that led to a signature, in order. */
   readonly signed: SignTicket[];
-  /** Asked before every signature; what it throws is what the caller sees. */
-  beforeSign: (ticket: SignTicket) => void | Promise<void>;
+  /** Called before every signature. An error that it throws reaches the caller. */
+  checkTicket: (ticket: SignTicket) => void | Promise<void>;
   readonly held: Map<string, KeyHandle>;
 }
 
@@ -34,7 +34,7 @@ export function openMemoryKeys(): MemoryKeys {
   const keys: MemoryKeys = {
     signed: [],
     held,
-    beforeSign: () => {},
+    checkTicket: () => {},
     generate: async ({ provider, label, keyType }) => {
       const { spki, sign: signer } = newSigner(keyType);
       const id = createHash("sha256").update(spki).digest("hex").slice(0, 40);
@@ -45,12 +45,12 @@ export function openMemoryKeys(): MemoryKeys {
       return key;
     },
     find: async (ref) => present(held, ref),
-    sign: async (ticket, octets) => {
-      const message = Buffer.concat(piecesIn(octets));
+    sign: async (ticket, toBeSigned) => {
+      const message = Buffer.concat(piecesIn(toBeSigned));
       const key = present(held, ticket.key);
       const digest = createHash("sha256").update(message).digest("hex");
-      assert(digest === ticket.digest, "a ticket signs exactly the octets it was made for");
-      await keys.beforeSign(ticket);
+      assert(digest === ticket.digest, "a ticket signs exactly the bytes that it was created for");
+      await keys.checkTicket(ticket);
       const secret = secrets.get(key.ref.id);
       assert(secret !== undefined, "a held key has its secret");
       keys.signed.push(ticket);
@@ -82,7 +82,7 @@ export function openMemoryKeys(): MemoryKeys {
   return keys;
 }
 
-/** Takes in whatever is in a box, under the label it is given. */
+/** Returns an intake that imports the key in a box under its label. */
 function memoryIntake(
   held: Map<string, KeyHandle>,
   secrets: Map<string, Signer>,

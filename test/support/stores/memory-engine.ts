@@ -34,34 +34,33 @@ export class MemoryEngine implements Engine {
   /** @param image serialized database with the current schema */
   constructor(image: Uint8Array) {
     this.database = openImage(image);
-    const compiled = (text: string) => this.#compile(text);
     this.reader = connectionOverSqlite(
-      () => ({ compiled }),
+      () => ({ compiled: (text) => this.#compile(text) }),
       this.#share,
-      () => this.#committed(),
+      () => this.#awaitCommit(),
     );
     this.writer = this.writerAfter(() => {});
   }
 
   /** Executes the work of a transaction; reads that it makes do not wait for its own end. */
-  runInside<T>(work: () => Promise<T>): Promise<T> {
+  runTransaction<T>(work: () => Promise<T>): Promise<T> {
     return this.#inside.run(true, work);
   }
 
   writerAfter(before: () => void | Promise<void>): Connection {
-    const compiled = (text: string) => {
+    const compile = (text: string) => {
       if (!this.database.inTransaction) throw transactionEnded();
       return this.#compile(text);
     };
-    return connectionOverSqlite(() => ({ compiled }), this.#share, before);
+    return connectionOverSqlite(() => ({ compiled: compile }), this.#share, before);
   }
 
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
-    await this.#committed();
+    await this.#awaitCommit();
     const snapshot = openImage(this.database.serialize());
-    const compiled = (text: string) => snapshot.query(text);
+    const compile = (text: string) => snapshot.query(text);
     try {
-      return await read(connectionOverSqlite(() => ({ compiled }), this.#share));
+      return await read(connectionOverSqlite(() => ({ compiled: compile }), this.#share));
     } finally {
       snapshot.close();
     }
@@ -128,14 +127,14 @@ export class MemoryEngine implements Engine {
   }
 
   #compile(text: string): Statement {
-    const known = this.#statements.get(text);
-    if (known !== undefined) return known;
+    const cached = this.#statements.get(text);
+    if (cached !== undefined) return cached;
     const statement = this.database.prepare(text);
     this.#statements.set(text, statement);
     return statement;
   }
 
-  #committed(): Promise<void> | undefined {
+  #awaitCommit(): Promise<void> | undefined {
     return this.#inside.getStore() ? undefined : this.#open?.promise;
   }
 

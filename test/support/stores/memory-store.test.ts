@@ -8,9 +8,9 @@ import { instant } from "#core/time.ts";
 import { createMemoryStore } from "./memory-store.ts";
 import { draft, tenant } from "./records.ts";
 
-test("a memory store rolls back a transaction whose write is made to fail", async () => {
+test("a memory store rolls back a transaction if a test makes a write fail", async () => {
   const store = createMemoryStore();
-  store.beforeWrite = (operation) => {
+  store.checkWrite = (operation) => {
     if (operation === "audit.appendEvent") throw new Error("audit is down");
   };
   const failing = store.atomically(async (tx) => {
@@ -19,7 +19,7 @@ test("a memory store rolls back a transaction whose write is made to fail", asyn
   });
   await expect(failing).rejects.toThrow("audit is down");
   expect(await store.read.instance.value("name")).toBeUndefined();
-  store.beforeWrite = () => {};
+  store.checkWrite = () => {};
   await store.atomically((tx) => tx.audit.appendEvent(draft(), instant(2)));
   expect(store.listEvents().map(({ seq }) => seq)).toEqual([1]);
 });

@@ -34,7 +34,7 @@ export interface MemoryStore extends Store {
    * Called before every write of a transaction with its name, such as `audit.appendEvent`. An error
    * that it throws rolls the transaction back.
    */
-  beforeWrite: (operation: string) => void;
+  checkWrite: (operation: string) => void;
   /** Returns all events of the audit chain, in their order. */
   listEvents(): AuditEvent[];
   /** Returns all entries of the sign ledger, in their order. */
@@ -80,16 +80,16 @@ export function createMemoryStore(): MemoryStore {
   const memoryStore: MemoryStore = {
     ...store,
     ...createRowAccess(engine),
-    beforeWrite: () => {},
+    checkWrite: () => {},
     atomically: (transaction, foreseen) =>
       store.atomically((tx) => {
-        const intercepted = interceptWrites(tx, (name) => memoryStore.beforeWrite(name));
-        return engine.runInside(() => transaction(intercepted));
+        const intercepted = interceptWrites(tx, (name) => memoryStore.checkWrite(name));
+        return engine.runTransaction(() => transaction(intercepted));
       }, foreseen),
     tamper: (statement, ...values) =>
       store.atomically(async (tx) => {
         engine.database.query(statement).run(...values);
-        // Every change of API tokens, even of none, makes the store forget its cached rows.
+        // Every change of API tokens, even of none, evicts the cached rows of the store.
         await tx.access.revokeApiToken("", instant(0), "");
       }),
   };
@@ -137,18 +137,18 @@ function createRowAccess({ database, reader }: MemoryEngine): RowAccess {
   };
 }
 
-/** Returns the transaction with `beforeWrite` called before each method of each group. */
-function interceptWrites(tx: Unit, beforeWrite: (operation: string) => void): Unit {
+/** Returns the transaction with `checkWrite` called before each method of each group. */
+function interceptWrites(tx: Unit, checkWrite: (operation: string) => void): Unit {
   const groups = Object.entries(tx).map(([group, methods]) => [
     group,
     new Proxy<Record<string, () => unknown>>(methods, {
       get: (target, name) => {
-        beforeWrite(`${group}.${String(name)}`);
+        checkWrite(`${group}.${String(name)}`);
         return target[String(name)]?.bind(target);
       },
     }),
   ]);
-  return Object.fromEntries(groups) as Unit; // The same groups, each behind a proxy of itself.
+  return Object.fromEntries(groups) as Unit; // It has the groups of `tx`, each behind a proxy of itself.
 }
 
 /** Creates a file on the first request that is logged, which few tests do. */

@@ -1,4 +1,4 @@
-/** Model of reads that stores answer from indexes and counters; it looks at every row. */
+/** Model of the reads that stores serve from indexes and counters; it reads every row. */
 
 import { coversCa } from "#core/access/principal.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
@@ -158,7 +158,7 @@ function matchesText(text: string, row: CertificateRecord): boolean {
   try {
     return parseSerial(text) === row.serial;
   } catch {
-    return false; // Not a serial in any spelling.
+    return false; // Not a serial in any format.
   }
 }
 
@@ -178,28 +178,28 @@ function isSuperseded({ cas, certificates }: ModelRows, row: CertificateRecord):
 }
 
 function expiryReads(rows: ModelRows): Reads["expiry"] {
-  const listWatched = () =>
+  const listExpiries = () =>
     rows.certificates.flatMap((row, at) => {
       const { caId, serial, commonName, subject, profile, notBefore, notAfter, status } = row;
       if (row.kind !== "leaf" || status === "revoked") return [];
-      const facts = { caId, serial, status, commonName, subject, profile, notBefore, notAfter };
-      const watched: Watched = { ...facts, superseded: isSuperseded(rows, row) };
-      return [{ watched, place: { notAfter, ordinal: at + 1 } }];
+      const fields = { caId, serial, status, commonName, subject, profile, notBefore, notAfter };
+      const watched: Watched = { ...fields, superseded: isSuperseded(rows, row) };
+      return [{ watched, key: { notAfter, ordinal: at + 1 } }];
     });
   return {
     ending: async (filter, after = { notAfter: instant(-8.64e15), ordinal: 0 }) => {
-      const found = listWatched()
+      const found = listExpiries()
         .filter(({ watched }) => watched.caId === filter.caId && watched.status === filter.status)
         .filter(({ watched }) => filter.superseded || !watched.superseded)
         .filter(({ watched }) => watched.notAfter <= (filter.until ?? watched.notAfter))
-        .filter(({ place }) => comparePlaces(place, after) > 0)
-        .toSorted((a, b) => comparePlaces(a.place, b.place));
+        .filter(({ key }) => compareExpiries(key, after) > 0)
+        .toSorted((a, b) => compareExpiries(a.key, b.key));
       return { items: found.map(({ watched }) => watched), next: undefined };
     },
     endCounts: async (ca, ends) =>
       ends.map((until, at) => {
         const from = ends[at - 1] ?? -Infinity;
-        const inside = listWatched().filter(
+        const inside = listExpiries().filter(
           ({ watched: { caId, notAfter } }) => caId === ca && notAfter > from && notAfter <= until,
         );
         const superseded = inside.filter(({ watched }) => watched.superseded).length;
@@ -208,12 +208,13 @@ function expiryReads(rows: ModelRows): Reads["expiry"] {
   };
 }
 
-interface Place {
+interface ExpiryKey {
   readonly notAfter: Instant;
   readonly ordinal: number;
 }
 
-const comparePlaces = (a: Place, b: Place) => a.notAfter - b.notAfter || a.ordinal - b.ordinal;
+const compareExpiries = (a: ExpiryKey, b: ExpiryKey) =>
+  a.notAfter - b.notAfter || a.ordinal - b.ordinal;
 
 function computeUse(rows: ModelRows, tenant: TenantId, now: Instant): Used {
   const leaves = listLeaves(rows, tenant);

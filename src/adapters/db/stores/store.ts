@@ -76,15 +76,15 @@ export interface StoreDeps {
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
-/** Returns the store of an open, migrated and verified engine, once it hears of other processes. */
+/** Returns the store of an open, migrated and verified engine, once it listens to other processes. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
-  const { store, feed, folding } = assembleStore(deps);
+  const { store, feed, startIndexing } = assembleStore(deps);
   await deps.engine.listen((seq) => feed.wake(seq));
-  folding?.start();
+  startIndexing();
   return store;
 }
 
-/** Builds the parts of a store, before it listens to other processes and folds rows. */
+/** Builds the parts of a store, before it listens to other processes. */
 export function assembleStore(deps: StoreDeps) {
   const { engine, journal, onFault } = deps;
   const memo = new Memo(versionsOf(engine, journal));
@@ -133,7 +133,7 @@ export function assembleStore(deps: StoreDeps) {
       await engine.close();
     },
   };
-  return { store, feed, folding };
+  return { store, feed, startIndexing: () => folding?.start() };
 }
 
 function foldingOf(

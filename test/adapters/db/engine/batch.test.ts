@@ -244,8 +244,8 @@ describe.each([
         async (batches) => {
           const model = createMemoryStore();
           const operations = newOperations();
-          const outcomes = await ran(store, operations, batches, (units) =>
-            Promise.allSettled(units.map((run) => run())),
+          const outcomes = await ran(store, operations, batches, (transactions) =>
+            Promise.allSettled(transactions.map((run) => run())),
           );
           expect(outcomes).toEqual(await ran(model, operations, batches, settleOneByOne));
           expect(await left(store, operations)).toEqual(await left(model, operations));
@@ -279,17 +279,17 @@ function newOperations(): readonly OneOperation[] {
 }
 
 type Settle = (
-  units: readonly (() => Promise<void>)[],
+  transactions: readonly (() => Promise<void>)[],
 ) => Promise<readonly PromiseSettledResult<void>[]>;
 
-/** Runs each unit in a transaction of its own, after the commit of the one before. */
-const settleOneByOne: Settle = async (units) => {
+/** Runs each transaction after the commit of its predecessor. */
+const settleOneByOne: Settle = async (transactions) => {
   const outcomes: PromiseSettledResult<void>[] = [];
-  for (const run of units) outcomes.push(...(await Promise.allSettled([run()])));
+  for (const run of transactions) outcomes.push(...(await Promise.allSettled([run()])));
   return outcomes;
 };
 
-/** Returns the outcome of each unit; `settle` runs the units of a batch. */
+/** Returns the outcome of each transaction; `settle` runs those of a batch. */
 async function ran(
   store: Store,
   operations: readonly OneOperation[],

@@ -305,13 +305,13 @@ function rowOf(given: typeof issued extends fc.Arbitrary<infer R> ? R : never, a
   });
 }
 
-const changedAt = (status: Status) =>
+const computeChange = (status: Status) =>
   status === "good" ? undefined : instant(make.noon - 2 * day);
 
 /** Returns the row as `change` stores it. */
 function changeRow(row: CertificateRecord, status: Status): CertificateRecord {
   if (row.status === "revoked") return row;
-  const revokedAt = changedAt(status);
+  const revokedAt = computeChange(status);
   return { ...row, status, revokedAt, reason: revokedAt && "superseded" };
 }
 
@@ -319,7 +319,7 @@ const change = (store: Store, { caId: ca, serial }: CertificateRecord, status: S
   store.atomically(async (tx) => {
     // What is revoked stays so.
     if ((await tx.certificates.lock(ca, serial))?.status === "revoked") return;
-    const at = changedAt(status);
+    const at = computeChange(status);
     await tx.certificates.setStatus(ca, serial, status, at, at && "superseded");
   });
 

@@ -53,7 +53,7 @@ const filters = fc.record<AccessLogFilter>(
   { requiredKeys: [] },
 );
 
-/** Returns the page that the filter selects when it looks at every row. */
+/** Returns the page that the filter selects when it reads every row. */
 async function modelPage(filter: AccessLogFilter, limit: number, after: PageKey | undefined) {
   const { subject, status, pathPrefix = "", from = 0, to = Number.POSITIVE_INFINITY } = filter;
   const selected = rows

@@ -1,7 +1,4 @@
-/**
- * Working ML-KEM halves in memory, by another implementation of ML-KEM than the software key store
- * uses.
- */
+/** ML-KEM keys in memory, by another implementation of ML-KEM than that of the software key store. */
 
 import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 
@@ -13,11 +10,11 @@ import type { MlKemHalves } from "#domain/keys.ts";
 
 type Pair = ReturnType<typeof ml_kem1024.keygen>;
 
-/** An empty set of halves; the pairs are laid open to tests, by the id of their KEK. */
-export function memoryHalves(): MlKemHalves & { readonly pairs: Map<string, Pair> } {
+/** Creates an empty set. Tests find the key pairs in `pairs`, by the id of their KEK. */
+export function createMemoryMlKem(): MlKemHalves & { readonly pairs: Map<string, Pair> } {
   const pairs = new Map<string, Pair>();
   const use = "value";
-  const pairOf = ({ id }: KeyRef) => pairs.get(id) ?? unavailable();
+  const requirePair = ({ id }: KeyRef) => pairs.get(id) ?? unavailable();
   return {
     pairs,
     generate: async ({ id }) => {
@@ -26,9 +23,9 @@ export function memoryHalves(): MlKemHalves & { readonly pairs: Map<string, Pair
       pairs.set(id, pair);
       return sha256Hex(pair.publicKey);
     },
-    fingerprint: async (kek) => sha256Hex(pairOf(kek).publicKey),
+    fingerprint: async (kek) => sha256Hex(requirePair(kek).publicKey),
     wrap: async (kek, { family, version, dek, share, wrappedShare }) => {
-      const { cipherText, sharedSecret } = ml_kem1024.encapsulate(pairOf(kek).publicKey);
+      const { cipherText, sharedSecret } = ml_kem1024.encapsulate(requirePair(kek).publicKey);
       const pqc = { wrappedShare: wrappedShare.wrappedDek, ciphertext: cipherText };
       const terms = { kek: family, kekVersion: version, wrap: wrappedShare.wrap, pqc };
       const fresh = { dek, iv: crypto.getRandomValues(new Uint8Array(12)) };
@@ -37,7 +34,7 @@ export function memoryHalves(): MlKemHalves & { readonly pairs: Map<string, Pair
     },
     unwrap: async (kek, header, share) => {
       if (header.pqc.ciphertext.length !== 1568) return unavailable();
-      const shared = ml_kem1024.decapsulate(header.pqc.ciphertext, pairOf(kek).secretKey);
+      const shared = ml_kem1024.decapsulate(header.pqc.ciphertext, requirePair(kek).secretKey);
       const bound = { terms: header, use };
       return openUnderBoth({ share, shared }, bound, header.wrappedDek) ?? unavailable();
     },
