@@ -61,7 +61,7 @@ test("a view of a memory store stays the same while others write", async () => {
   const ca = caId("ca");
   const listed = await store.read.revocations.view(async (view) => {
     await store.atomically((tx) => tx.revocations.put(revocation({ caId: ca })));
-    return await view.listed(ca, undefined, 10);
+    return await view.listed(ca, undefined, 10, undefined);
   });
   expect(listed).toEqual([]);
   expect(store.countRows("revocations")).toBe(1);
