@@ -29,6 +29,8 @@ export class MemoryEngine implements Engine {
   readonly #inside = new AsyncLocalStorage<true>();
   /** Settled at the end of the open transaction; undefined between transactions. */
   #open: PromiseWithResolvers<void> | undefined;
+  /** Views that are being read. */
+  readonly #views = new Set<View>();
   #heads: Readonly<Heads> | undefined;
 
   /** @param image serialized database with the current schema */
@@ -57,12 +59,14 @@ export class MemoryEngine implements Engine {
 
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
     await this.#awaitCommit();
-    const snapshot = openImage(this.database.serialize());
-    const compile = (text: string) => snapshot.query(text);
+    const view: View = { snapshot: undefined };
+    this.#views.add(view);
+    const compile = (text: string) => view.snapshot?.query(text) ?? this.#compile(text);
     try {
       return await read(connectionOverSqlite(() => ({ compiled: compile }), this.#share));
     } finally {
-      snapshot.close();
+      this.#views.delete(view);
+      view.snapshot?.close();
     }
   }
 
@@ -75,6 +79,7 @@ export class MemoryEngine implements Engine {
   }
 
   async begin(): Promise<Readonly<Heads>> {
+    for (const view of this.#views) view.snapshot ??= openImage(this.database.serialize());
     this.#compile("begin immediate").run();
     this.#open = Promise.withResolvers();
     this.#heads ??= await storedHeads(this.writer);
@@ -135,13 +140,22 @@ export class MemoryEngine implements Engine {
   }
 
   #awaitCommit(): Promise<void> | undefined {
-    return this.#inside.getStore() ? undefined : this.#open?.promise;
+    return this.#open === undefined || this.#inside.getStore() ? undefined : this.#awaitEnd();
+  }
+
+  async #awaitEnd(): Promise<void> {
+    while (this.#open !== undefined) await this.#open.promise;
   }
 
   #end(): void {
     this.#open?.resolve();
     this.#open = undefined;
   }
+}
+
+interface View {
+  /** Copy of the database from before the first transaction during the view. */
+  snapshot: Database | undefined;
 }
 
 function openImage(image: Uint8Array): Database {
