@@ -3,8 +3,8 @@
 /**
  * Returns a copy with one bit changed.
  *
- * @param needle changed at the first digit of its first occurrence, or in its middle; if it is empty,
- * the middle of the content is changed
+ * @param needle changed at the first digit of its first occurrence, or in its middle; if it is
+ * empty, the middle of the content is changed
  * @throws {Error} if the content does not contain the needle
  */
 export function flipBit(content: Uint8Array, needle: string | Uint8Array = ""): Buffer {
