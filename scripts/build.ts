@@ -52,16 +52,13 @@ async function buildBinary(outfile: string, version?: string): Promise<void> {
   console.log(`sha256 ${digest}`);
 }
 
-/**
- * A folder with what is applied and in which order; the generator's snapshots of the tables stay
- * out of the binary.
- */
+/** Returns a folder with the steps and their order, without the files of development only. */
 function stagedMigrations(): string {
   const staged = "dist/migrations";
   rmSync(join(root, staged), { recursive: true, force: true });
   cpSync(join(root, "migrations"), join(root, staged), {
     recursive: true,
-    filter: (path) => !path.endsWith("_snapshot.json"),
+    filter: (path) => !path.endsWith("_snapshot.json") && !path.endsWith("/digests.json"),
   });
   return staged;
 }

@@ -1,9 +1,14 @@
 /**
  * Writes the migrations of both dialects from the table definition: `bun scripts/schema.ts <name>
- * [folder]`.
+ * [folder]`. Removes older snapshots and adds the digests of new steps. After an edit of a step
+ * that is not released, delete its entry in `digests.json` and run the script again.
  */
 
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+
+import { appendMigrationDigests, migrationFolders } from "./lib/migration-digests.ts";
 
 const [name, out = "migrations"] = process.argv.slice(2);
 if (name === undefined || !/^[a-z][a-z0-9-]*$/.test(name)) {
@@ -11,8 +16,7 @@ if (name === undefined || !/^[a-z][a-z0-9-]*$/.test(name)) {
   process.exit(2);
 }
 const root = fileURLToPath(new URL("..", import.meta.url));
-for (const dialect of ["sqlite", "postgresql"] as const) {
-  const folder = dialect === "sqlite" ? "sqlite" : "postgres";
+for (const folder of migrationFolders) {
   // drizzle-kit takes paths relative to the working folder only.
   const run = Bun.spawnSync(
     [
@@ -21,7 +25,7 @@ for (const dialect of ["sqlite", "postgresql"] as const) {
       "node_modules/.bin/drizzle-kit",
       "generate",
       "--dialect",
-      dialect,
+      folder === "sqlite" ? "sqlite" : "postgresql",
       "--schema",
       `src/adapters/db/tables/schema.${folder}.ts`,
       "--out",
@@ -32,4 +36,12 @@ for (const dialect of ["sqlite", "postgresql"] as const) {
     { cwd: root, stdout: "inherit", stderr: "inherit" },
   );
   if (run.exitCode !== 0) process.exit(run.exitCode);
+  removeOlderSnapshots(join(root, out, folder, "meta"));
+}
+appendMigrationDigests(join(root, out));
+
+/** Removes every snapshot but the newest, the only one that the next comparison reads. */
+function removeOlderSnapshots(folder: string): void {
+  const snapshots = readdirSync(folder).filter((file) => file.endsWith("_snapshot.json"));
+  for (const file of snapshots.toSorted().slice(0, -1)) rmSync(join(folder, file));
 }

@@ -4,7 +4,7 @@
  */
 
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
-import { Instance } from "#test/support/instances/instance.ts";
+import { Instance, newHome } from "#test/support/instances/instance.ts";
 import {
   body,
   type HttpResponder,
@@ -24,6 +24,8 @@ export interface AcmeWorldOptions {
   /** Other sections; members of `server` are merged. */
   readonly config?: Readonly<Record<string, unknown>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Home of an instance that exists, and its chain; without them both are created. */
+  readonly existing?: { readonly home: string; readonly chain: Chain };
 }
 
 /** The profile `careful`, whose issues ask for the CAA records of the names. */
@@ -57,9 +59,10 @@ export class AcmeWorld {
     ]);
     const base = `https://localhost:${port}`;
     const config = configOf(options, { base, port, dns, web });
-    const { env = {} } = options;
-    const instance = await Instance.start({ config, env });
-    const chain = await createChain(instance, "ecdsa-p256");
+    const { env = {}, existing } = options;
+    const home = existing?.home ?? newHome();
+    const instance = await Instance.start({ home, config, env });
+    const chain = existing?.chain ?? (await createChain(instance, "ecdsa-p256"));
     return new AcmeWorld(instance, chain, dns, web, base, config, env);
   }
 

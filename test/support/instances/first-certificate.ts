@@ -17,15 +17,22 @@ export interface Chain {
   readonly intermediateId: string;
 }
 
-/** Creates root and intermediate by the command line and saves their certificates. */
+/**
+ * Creates root and intermediate by the command line and saves their certificates.
+ *
+ * @param validityDays validity of the intermediate; the root is valid ten days longer
+ */
 export async function createChain(
   instance: Instance,
   keyType: string,
   label = keyType,
+  validityDays?: number,
 ): Promise<Chain> {
   const folder = join(instance.home, label);
   mkdirSync(folder, { recursive: true });
   const subject = ["--key-type", keyType, "--o", "Example"];
+  const validity = (days: number) =>
+    validityDays === undefined ? [] : ["--validity-days", String(validityDays + days)];
   const root = await command(instance, [
     "ca",
     "init-root",
@@ -34,6 +41,7 @@ export async function createChain(
     "--cn",
     `Root ${label}`,
     ...subject,
+    ...validity(10),
   ]);
   const issuing = await command(instance, [
     "ca",
@@ -45,6 +53,7 @@ export async function createChain(
     "--cn",
     `Issuing ${label}`,
     ...subject,
+    ...validity(0),
   ]);
   return {
     folder,

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { newKey } from "#test/support/acme/keys.ts";
 import { leftBehind } from "#test/support/acme/left.ts";
-import { AcmeWorld } from "#test/support/acme/world.ts";
+import { AcmeWorld, type AcmeWorldOptions } from "#test/support/acme/world.ts";
 
 import { type Chain, command, createChain } from "./first-certificate.ts";
 import type { Instance } from "./instance.ts";
@@ -64,12 +64,12 @@ export async function live(instance: Instance, known?: Chain): Promise<Lived> {
   return { chain, serials };
 }
 
-/** The same, of an instance that has served ACME before; whoever is given it stops its world. */
-export async function livedWithAcme(): Promise<{
+/** Runs the scenario on an instance that has served ACME before; the caller stops its world. */
+export async function livedWithAcme(options: AcmeWorldOptions = { config: livedConfig }): Promise<{
   readonly world: AcmeWorld;
   readonly lived: Lived;
 }> {
-  const world = await AcmeWorld.start({ config: livedConfig });
+  const world = await AcmeWorld.start(options);
   await liveAcme(world);
   return { world, lived: await live(world.instance, world.chain) };
 }
