@@ -20,6 +20,7 @@ const { values, positionals } = parseArgs({
 /** Free bytes from which the scratch folder is in memory. */
 const scratchBytesMin = 6_000_000_000;
 const root = join(import.meta.dir, "..");
+const isLongRun = process.env.PKID_TEST_LONG === "1";
 const plan = planned(await testFiles(positionals));
 const groups = plan.working.length + plan.waiting.length;
 // Short, because the paths of Unix sockets below it may have 107 bytes.
@@ -77,13 +78,13 @@ function reportMachineSpeed(): void {
   process.stderr.write(`machine speed: ${milliseconds.toFixed(0)} ms for SHA-256 of 200 MiB\n`);
 }
 
-/** All test files, or those whose path contains one of the words. */
-async function testFiles(words: readonly string[]): Promise<string[]> {
-  const found = await Array.fromAsync(new Bun.Glob("test/**/*.test.ts").scan({ cwd: root }));
-  const asked = found.filter(
-    (path) => words.length === 0 || words.some((word) => path.includes(word)),
-  );
-  return asked.sort();
+/** Lists the test files whose path contains one of the arguments, or all; long ones in a long run. */
+async function testFiles(paths: readonly string[]): Promise<string[]> {
+  const all = await Array.fromAsync(new Bun.Glob("test/**/*.test.ts").scan({ cwd: root }));
+  return all
+    .filter((file) => isLongRun || !file.startsWith("test/long/"))
+    .filter((file) => paths.length === 0 || paths.some((path) => file.includes(path)))
+    .sort();
 }
 
 function printOutcome(outcome: Outcome, place: number): void {

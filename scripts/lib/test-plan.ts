@@ -311,7 +311,7 @@ export const waitingPlaces: readonly string[] = [
 ];
 
 /** Folders of files that start servers or browsers, in the order in which they start. */
-const separateFolders = ["test/end-to-end/", "test/security/"] as const;
+const separateFolders = ["test/long/", "test/end-to-end/", "test/security/"] as const;
 /** Folders whose tests count the branches of core and domain. */
 const coveredFolders = ["test/core/", "test/domain/"] as const;
 /** Files that share a process. */
@@ -324,4 +324,4 @@ const whyMax = 400;
 const logsMax = 8;
 const logLinesMax = 40;
 /** Seconds after which a group of files is stopped, so that one that hangs does not use up the run. */
-const groupSecondsMax = process.env.PKID_TEST_LONG === undefined ? 600 : 7200;
+const groupSecondsMax = process.env.PKID_TEST_LONG === undefined ? 600 : 14_400;
