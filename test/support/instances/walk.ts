@@ -1,9 +1,10 @@
-/** Walks parts of the console by the keyboard, and looks where they lead. */
+/** Visits parts and dialogs of the console and checks each: focus, accessibility, reasons, links. */
 
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 
 import { expectAccessible } from "./console-world.ts";
-import { expectWalk } from "./focus.ts";
+import { expectDialog, expectWalk } from "./focus.ts";
 import {
   dialogsOfCas,
   type Ids,
@@ -14,6 +15,7 @@ import {
   partsOfCas,
   type Place,
 } from "./places.ts";
+import { disabledIn } from "./reasons.ts";
 import type { Shown } from "./shown.ts";
 
 /**
@@ -30,6 +32,7 @@ export async function expectParts(
   const complaints = await inTabs(shown, parts, async ({ page, quiet }, place) => {
     await quiet();
     await expectAccessible(page);
+    await expectReasons(page);
     await expectWalk(page, isFirst(place, parts) ? "beginning" : "main");
     const links: readonly string[] = await page.evaluate(`
       [...document.querySelectorAll("main .tabs a, main a[href*='dialog=']")]
@@ -38,6 +41,28 @@ export async function expectParts(
   });
   expect([...led].filter((words) => !known.has(words))).toEqual([]);
   expect(complaints).toEqual([]);
+}
+
+/**
+ * Each dialog is accessible, has a reason on every disabled control, shows and keeps the focus, and
+ * closes by Esc.
+ */
+export async function expectDialogs(shown: Shown, dialogs: readonly Place[]): Promise<void> {
+  const complaints = await inTabs(shown, dialogs, async (visit, dialog) => {
+    await visit.page.locator("dialog[open]").waitFor();
+    await visit.quiet();
+    await expectReasons(visit.page);
+    await expectDialog(visit, dialog);
+  });
+  expect(complaints).toEqual([]);
+}
+
+/** Every disabled control of the page is described by its reason. */
+async function expectReasons(page: Page): Promise<void> {
+  const controls = await disabledIn(page);
+  const path = page.url();
+  const silent = controls.filter(({ reason }) => reason === "");
+  expect({ path, silent }).toEqual({ path, silent: [] });
 }
 
 /** The first segment of an address of the console. */
