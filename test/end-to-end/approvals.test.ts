@@ -2,9 +2,10 @@
  * Four eyes through the compiled binary: shell, root and tokens, and SIGKILL around an execution.
  */
 
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
+import { selectByRun } from "#test/support/run-length.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { startPostgres } from "#test/support/servers/postgres.ts";
 
@@ -14,12 +15,16 @@ const config = {
   approvals: { enabled: true },
   root_user: { password },
 };
-beforeEach(async () => {
+beforeAll(async () => {
   instance = await Instance.start({ config });
 }, 30_000);
-afterEach(async () => {
+afterAll(() => instance.dispose());
+
+/** Replaces the instance by a new one with another configuration. */
+async function replaceInstance(next: Readonly<Record<string, unknown>>): Promise<void> {
   await instance.dispose();
-});
+  instance = await Instance.start({ config: next });
+}
 
 /** Answers are read member by member, as a client reads them. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
@@ -133,7 +138,6 @@ test("a shell that waits ends as the operation does", async () => {
 }, 60_000);
 
 test("a parked issue is approved by another person, over RPC too, and fetched from the shell", async () => {
-  await instance.stop();
   const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
   const guarded = {
     approvals: { enabled: true, thresholds: { "cert.issue": 1 } },
@@ -141,7 +145,7 @@ test("a parked issue is approved by another person, over RPC too, and fetched fr
     root_user: { password },
     profiles,
   };
-  instance = await Instance.start({ home: instance.home, config: guarded });
+  await replaceInstance(guarded);
   const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
   const body = { csr: csr(), profile: "strict" };
   const parked = await local("POST", `/api/ca/${ca}/issue`, body);
@@ -220,10 +224,12 @@ test("two replicas and many approvers execute an operation once", async () => {
 
 describe("SIGKILL", () => {
   test("between approval and execution and inside it leaves exactly one effect", async () => {
-    for (let round = 0; round < 6; round++) {
+    await replaceInstance(config);
+    const delays = selectByRun([0, 8, 16], [0, 4, 8, 12, 16, 20]);
+    for (const [round, delayMs] of delays.entries()) {
       const id = await park(`root-${round}`);
       const approving = asRoot("POST", `/api/approvals/${id}/approve`).catch(() => undefined);
-      await Bun.sleep(round * 4);
+      await Bun.sleep(delayMs);
       await instance.kill();
       await approving;
       instance = await Instance.start({ home: instance.home, config });
@@ -235,19 +241,18 @@ describe("SIGKILL", () => {
         expect(["pending", "executing", "executed"]).toContain(now.status);
       }
     }
-    expect((await roots()).sort()).toEqual([0, 1, 2, 3, 4, 5].map((round) => `root-${round}`));
+    expect((await roots()).sort()).toEqual(delays.map((_, round) => `root-${round}`));
     const events = await created();
-    expect(events.length).toBe(6);
+    expect(events.length).toBe(delays.length);
     const keys = await instance.cli("keys", "inventory", "--json");
     const labels: string[] = JSON.parse(keys.stdout).items.map(({ label }: Json) => label);
-    for (let round = 0; round < 6; round++) {
+    for (const round of delays.keys()) {
       expect(labels.filter((label) => label.startsWith(`root-${round}-`))).toHaveLength(1);
     }
     expect((await instance.cli("audit", "verify")).code).toBe(0);
   }, 120_000);
 
   test("inside a parked issue or a bulk revocation leaves each certificate issued once and revoked once", async () => {
-    await instance.stop();
     const profiles = [{ name: "strict", require_approval: true, ext_key_usages: ["serverAuth"] }];
     const thresholds = { "cert.issue": 1, "revocation.bulk": 1 };
     const guarded = {
@@ -256,7 +261,7 @@ describe("SIGKILL", () => {
       profiles,
     };
     const begin = () => Instance.start({ home: instance.home, config: guarded });
-    instance = await begin();
+    await replaceInstance(guarded);
     const { id: ca } = await local("POST", "/api/ca/init-root", rootCa("root"));
     const crash = async (parked: Json, afterMs: number) => {
       const { approval_id: id } = parked;
@@ -273,23 +278,24 @@ describe("SIGKILL", () => {
       }
       return id;
     };
-    for (let round = 0; round < 5; round++) {
+    const delays = selectByRun([0, 6, 12], [0, 3, 6, 9, 12]);
+    for (const [round, delayMs] of delays.entries()) {
       const body = { csr: csr({ dns: [`n${round}.example`] }), profile: "strict" };
-      const id = await crash(await local("POST", `/api/ca/${ca}/issue`, body), round * 3);
+      const id = await crash(await local("POST", `/api/ca/${ca}/issue`, body), delayMs);
       const { certificate } = await local("GET", `/api/approvals/${id}/certificate`);
       expect(certificate).toContain("BEGIN CERTIFICATE");
     }
     const { total } = await local("GET", `/api/ca/${ca}/certificates`);
-    expect(total).toBe(5);
-    const order = { all: true, reason: "superseded", confirm_count: 5, batch_size: 1 };
+    expect(total).toBe(delays.length);
+    const order = { all: true, reason: "superseded", confirm_count: total, batch_size: 1 };
     const id = await crash(await local("POST", `/api/ca/${ca}/revocations:bulk`, order), 12);
     const told = async (action: string) =>
       (await local("GET", `/api/events?action=${action}&result=success&ca=${ca}`)).items;
-    expect(await told("cert.revoke")).toHaveLength(5);
+    expect(await told("cert.revoke")).toHaveLength(delays.length);
     const runs = await told("cert.revoke_bulk");
     expect(runs).toHaveLength(1);
     expect(runs[0].detail).toContain(`approval=${id}`);
-    expect((await told("cert.issue")).length).toBe(5);
+    expect((await told("cert.issue")).length).toBe(delays.length);
     expect((await instance.cli("audit", "verify")).code).toBe(0);
   }, 120_000);
 });

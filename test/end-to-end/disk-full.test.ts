@@ -43,8 +43,7 @@ onVolume(
       });
     await volume.reserved();
 
-    const issued = new Map<string, string>();
-    const refused = new Set<string>();
+    const [issued, refused] = [new Map<string, string>(), new Set<string>()];
     const client = async () => {
       for (let refusals = 0; refusals < 5; ) {
         const answer = await post("issue", { csr });
@@ -59,6 +58,7 @@ onVolume(
     volume.fill();
     await Promise.all(clients);
     expect([...refused]).toEqual(["503 storage_unavailable"]);
+    expect(volume.revocationBytes).toBeGreaterThan(2 * 1_048_576);
 
     // Neither has been asked for before: both have to be signed, or read, on the full volume.
     const [first = "", second = ""] = issued.keys();

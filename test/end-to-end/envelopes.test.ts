@@ -4,12 +4,13 @@
  */
 
 import { afterAll, describe, expect, test } from "bun:test";
-import { closeSync, openSync, readdirSync, readFileSync, readSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { exportSecret } from "#adapters/keys/software/secrets.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
 import { binary, Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
+import { searchMemory } from "#test/support/instances/process-memory.ts";
 import { sealedStore, writeLegacyKey } from "#test/support/keys/sealed-store.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 
@@ -156,7 +157,7 @@ describe("the memory of the serving process", () => {
       wrap: "AES-256-GCM",
       wrappedDek: Uint8Array.fromBase64(file.envelope.wrapped_dek),
     });
-    const found = searched(instance.pid, [
+    const found = searchMemory(instance.pid, [
       Buffer.from(handle.spki).subarray(-64),
       scalar,
       scalar.toReversed(),
@@ -168,30 +169,3 @@ describe("the memory of the serving process", () => {
     await instance.stop();
   }, 60_000);
 });
-
-/** Which of these octets lie in the memory of a process. */
-function searched(pid: number, wanted: readonly Uint8Array[]): readonly boolean[] {
-  const found = wanted.map(() => false);
-  const memory = openSync(`/proc/${pid}/mem`, "r");
-  for (const line of readFileSync(`/proc/${pid}/maps`, "utf8").split("\n")) {
-    const [, from = "", to = "", mode = ""] = /^([0-9a-f]+)-([0-9a-f]+) (\S+)/.exec(line) ?? [];
-    if (!mode.startsWith("rw")) continue;
-    const [start, end] = [Number.parseInt(from, 16), Number.parseInt(to, 16)];
-    for (let at = start; at < end; at += pieceBytes) {
-      const piece = Buffer.alloc(Math.min(pieceBytes + overlap, end - at));
-      try {
-        readSync(memory, piece, 0, piece.length, at);
-      } catch {
-        continue; // Reserved and not there.
-      }
-      for (const [index, octets] of wanted.entries()) {
-        if (piece.includes(octets)) found[index] = true;
-      }
-    }
-  }
-  closeSync(memory);
-  return found;
-}
-
-const pieceBytes = 4 * 1024 * 1024;
-const overlap = 128;

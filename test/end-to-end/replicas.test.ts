@@ -28,7 +28,7 @@ let secret: string;
 beforeAll(async () => {
   server = await startPostgres();
   config = {
-    database: { driver: "postgres", dsn: await server.createMigratedDatabase() },
+    database: { driver: "postgres", dsn: await server.createDatabase() },
     server: { public_http: { enabled: true, address: "127.0.0.1:0" } },
     presign: { enabled: true },
   };

@@ -21,8 +21,11 @@ import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/
 let hsmToken: SoftHsmToken;
 let instance: Instance;
 let chain: Chain;
+/** Instance that waits half a minute for its device while other tests run. */
+let longOffline: Awaited<ReturnType<typeof startWithoutDevice>>;
 
 beforeAll(async () => {
+  longOffline = await startWithoutDevice();
   hsmToken = await createHsmToken();
   const server = { public_http: { enabled: true, address: "127.0.0.1:0" } };
   instance = await Instance.start({ config: { ...hsmToken.config, server }, env: hsmToken.env });
@@ -30,6 +33,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
+  await longOffline.end();
   await instance.dispose();
   hsmToken.remove();
 });
@@ -166,39 +170,23 @@ test("log, readyz and preflight tell a wrong PIN, the last try and a locked toke
 }, 60_000);
 
 test("PRC-1: a device that is away at the start is waited for; after half a minute the server starts without it, not ready, until it is back", async () => {
-  const worlds = await Promise.all(
-    ["back soon", "away for long"].map(async () => {
-      const token = await createHsmToken();
-      const module = newFaultyModule(softHsmModule);
-      const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
-      const config = { ...token.config, pkcs11: { ...pkcs11, module_path: module.path } };
-      const home = await founded({ ...token, config });
-      module.away(true);
-      const starting = Instance.start({ config, env: token.env, home });
-      return { token, module, starting };
-    }),
-  );
-  const [soon, long] = worlds;
-  if (soon === undefined || long === undefined) throw new Error("two were made");
+  const soon = await startWithoutDevice();
   try {
     const first = await Promise.race([soon.starting, Bun.sleep(3000)]);
     expect(first).toBeUndefined();
     soon.module.away(false);
     const back = await soon.starting;
     expect((await back.fetch("/readyz")).status).toBe(200);
-    const without = await long.starting;
+    const without = await longOffline.starting;
+    expect(without.readyMs).toBeGreaterThan(29_000);
     expect((await without.fetch("/healthz")).status).toBe(200);
     expect((await without.fetch("/readyz")).status).toBe(503);
     const refused = await without.cli("ca", "init-root", "--label", "r", "--cn", "R");
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("key_unavailable")]);
-    long.module.away(false);
+    longOffline.module.away(false);
     await ready(without);
   } finally {
-    for (const { token, module, starting } of worlds) {
-      module.away(false);
-      await (await starting).dispose();
-      token.remove();
-    }
+    await soon.end();
   }
 }, 120_000);
 
@@ -215,6 +203,23 @@ async function founded({ config, env }: SoftHsmToken): Promise<string> {
   const instance = await Instance.start({ config, env });
   await instance.stop();
   return instance.home;
+}
+
+/** Starts an instance, known to its token, while the device of the token is offline. */
+async function startWithoutDevice() {
+  const token = await createHsmToken();
+  const module = newFaultyModule(softHsmModule);
+  const { pkcs11 } = token.config as { pkcs11: object }; // As `createHsmToken` makes it.
+  const config = { ...token.config, pkcs11: { ...pkcs11, module_path: module.path } };
+  const home = await founded({ ...token, config });
+  module.away(true);
+  const starting = Instance.start({ config, env: token.env, home });
+  const end = async () => {
+    module.away(false);
+    await (await starting).dispose();
+    token.remove();
+  };
+  return { module, starting, end };
 }
 
 async function ready(of: Instance): Promise<void> {

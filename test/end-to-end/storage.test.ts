@@ -17,6 +17,7 @@ import {
   writeConfig,
 } from "#test/support/instances/instance.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { fillVolume } from "#test/support/servers/small-volume.ts";
 
 /** One home for all: each test starts it, breaks it, and mends it again. */
 const home = newHome();
@@ -195,8 +196,8 @@ describe("when space runs out", () => {
         const serials = [await client.issued(), await client.issued(), await client.issued()];
         const reserve = join(folder, "pkid.db-reserve");
         while (!existsSync(reserve) || statSync(reserve).size < 4 * 1_048_576) await Bun.sleep(50);
-        fill(join(folder, "filler"));
-        await Bun.sleep(1100); // Room is asked for once a second.
+        fillVolume(join(folder, "filler"));
+        await Bun.sleep(20); // Free space is read once in 10 ms.
         expect((await client.post("issue", { csr })).status).toBe(503);
         for (const serial of serials) {
           const revoked = await client.post("revoke", { serial, reason: "superseded" });
@@ -208,7 +209,7 @@ describe("when space runs out", () => {
         expect(await nearly.text()).toContain("issuance is refused");
         // Used up by somebody else: now revocation is refused, and readiness says so though nobody
         // has tried.
-        fill(join(folder, "more"));
+        fillVolume(join(folder, "more"));
         const full = await ready(instance, 503);
         expect(await full.json()).toMatchObject({
           components: {
@@ -245,7 +246,7 @@ describe("when space runs out", () => {
         const reserve = join(folder, "pkid.db-reserve");
         while (!existsSync(reserve) || statSync(reserve).size < 4 * 1_048_576) await Bun.sleep(50);
         await before.stop();
-        fill(join(folder, "filler"));
+        fillVolume(join(folder, "filler"));
         const instance = await Instance.start({ home: small, config });
         const client = new Client(instance, token);
         expect((await client.post("issue", { csr })).status).toBe(503);
@@ -276,7 +277,7 @@ describe("when space runs out", () => {
         chain = await createChain(instance, "ecdsa-p256");
         const client = await Client.of(instance);
         const before = await client.issued();
-        fill(join(folder, "filler"));
+        fillVolume(join(folder, "filler"));
         let refused = await client.post("issue", { csr });
         // What was set aside for the log of the database may still take a few.
         const acknowledged = [before];
@@ -380,23 +381,6 @@ async function ready(instance: Instance, status: number): Promise<Response> {
     const answer = await instance.fetch("/readyz");
     if (answer.status === status) return answer;
     await Bun.sleep(100);
-  }
-}
-
-/** Writes zeros until the disk takes no more. */
-function fill(path: string): void {
-  const file = openSync(path, "w");
-  try {
-    for (const size of [1_048_576, 4096]) {
-      const block = Buffer.alloc(size);
-      try {
-        while (writeSync(file, block) === size);
-      } catch {
-        // Full for blocks of this size.
-      }
-    }
-  } finally {
-    closeSync(file);
   }
 }
 

@@ -1,4 +1,7 @@
-/** A new binary over a running one, while clients ask without a pause: nobody is refused. */
+/**
+ * A new binary replaces a running one under load: no request is refused. In the long run clients do
+ * not pause between requests, and make more of them between two restarts.
+ */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
@@ -9,11 +12,15 @@ import { startClients, worldOf } from "#test/support/instances/clients-of-all.ts
 import { Load } from "#test/support/instances/load.ts";
 import { otherBuild } from "#test/support/instances/other-build.ts";
 import { openssl } from "#test/support/instances/relying-party.ts";
+import { selectByRun } from "#test/support/run-length.ts";
 import { Balancer } from "#test/support/servers/balancer.ts";
 import { heldSocket } from "#test/support/servers/held-sockets.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 
 const newer = "9.9.9-next";
+const pauseMs = selectByRun(40, 0);
+/** Responses that each client gets between two restarts. */
+const responses = selectByRun(8, 20);
 const bindings = [{ name: "robots", subject_cn: "robot", subject: "robot", roles: ["issuer"] }];
 const closing: (() => unknown)[] = [];
 let next: string;
@@ -68,16 +75,16 @@ for (const [name, asks] of [
     closing.push(() => rmSync(home, { recursive: true, force: true }));
     const world = await worldOf(first);
     const [main, open, ca] = [first.url, first.publicUrl, [first.servingCa()]];
-    const { load, serials, close } = startClients({ ...world, main, open, ca });
+    const { load, serials, close } = startClients({ ...world, main, open, ca, pauseMs });
     closing.push(close);
     let instance = first;
     for (const binary of [next, undefined, next]) {
-      await load.more(20);
+      await load.more(responses);
       expect(await instance.stop()).toBe(0);
       instance = await Instance.start({ home, config, sockets, ...(binary && { binary }) });
       expect((await versionOf(instance)) === newer).toBe(binary !== undefined);
     }
-    await load.more(20);
+    await load.more(responses);
     await kept(load, instance, world.id, serials);
     await instance.stop();
   }, 120_000);
@@ -98,7 +105,7 @@ test("another serving certificate takes over a socket that was handed over, and 
   const config = (pair = pairs[0]) => ({ server: { port: main.port, ...pair } });
   const instance = await Instance.start({ home, config: config(), sockets: { main } });
   closing.push(() => instance.dispose());
-  const load = new Load();
+  const load = new Load(pauseMs);
   const ask = (keepalive: boolean) => async () =>
     (await fetch(`${instance.url}/healthz`, { keepalive, tls: { rejectUnauthorized: false } }))
       .status;
@@ -113,12 +120,12 @@ test("another serving certificate takes over a socket that was handed over, and 
     [0, "before"],
     [1, "after"],
   ] as const) {
-    await load.more(50);
+    await load.more(selectByRun(10, 50));
     writeConfig(home, config(pairs[index]));
     instance.signal("SIGHUP");
     while ((await shown()) !== name) await Bun.sleep(10);
   }
-  await load.more(50);
+  await load.more(selectByRun(10, 50));
   await load.stop();
   expect(load.failures).toEqual([]);
 }, 60_000);
@@ -170,18 +177,19 @@ test("two replicas are replaced one after the other, behind a balancer that asks
     main: `https://127.0.0.1:${balancers.main.port}`,
     open: `http://127.0.0.1:${balancers.open.port}`,
     ca: [one.servingCa(), two.servingCa()],
+    pauseMs,
   };
   const { load, serials, close } = startClients(world);
   closing.push(close);
-  await load.more(20);
+  await load.more(responses);
   expect(await one.stop()).toBe(0);
   one = await Instance.start({ home, config, binary: next });
   await put("one", one);
-  await load.more(20);
+  await load.more(responses);
   expect(await two.stop()).toBe(0);
   two = await Instance.start({ home: two.home, config: second, binary: next });
   await put("two", two);
-  await load.more(20);
+  await load.more(responses);
   expect([await versionOf(one), await versionOf(two)]).toEqual([newer, newer]);
   await kept(load, one, world.id, serials);
 }, 120_000);

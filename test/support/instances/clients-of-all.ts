@@ -17,10 +17,12 @@ export interface World {
   readonly csr: string;
   readonly token: string;
   readonly request: Uint8Array<ArrayBuffer>;
+  /** Milliseconds between a response and the next request of the client; 0 without it. */
+  readonly pauseMs?: number;
 }
 
 /** A CA of the instance, a leaf, and who may issue there. */
-export async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca">> {
+export async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca" | "pauseMs">> {
   const chain = await createChain(instance, "ecdsa-p256");
   const { home } = instance;
   const csr = await newCsr(home, "upgrade.example.test");
@@ -44,8 +46,9 @@ export interface Clients {
 }
 
 /** Starts clients that keep their connections, and clients that come anew for each request. */
-export function startClients({ main, open, ca, id, csr, token, request }: World): Clients {
-  const load = new Load();
+export function startClients(world: World): Clients {
+  const { main, open, ca, id, csr, token, request } = world;
+  const load = new Load(world.pauseMs);
   const serials = new Set<string>();
   const headers = { authorization: `Token ${token}`, "content-type": "application/json" };
   const issue = (keepalive: boolean) => async () => {

@@ -174,8 +174,12 @@ export class Instance {
    * Resolves when the log has a line with this message that `wanted` accepts, also one from before.
    */
   async logged(message: string, wanted: (line: string) => boolean = () => true): Promise<void> {
-    const found = () => this.logs.some((line) => parsed(line)?.msg === message && wanted(line));
-    while (!found()) await Bun.sleep(10);
+    // Only lines with the text are parsed: logs are long, and a wait reads them often.
+    const found = () =>
+      this.logs.some(
+        (line) => line.includes(message) && parsed(line)?.msg === message && wanted(line),
+      );
+    while (!found()) await Bun.sleep(20);
   }
 
   /** An API token made by the local administrator. */
@@ -270,11 +274,12 @@ async function readyEntry(
     const text = existsSync(logFile) ? readFileSync(logFile, "utf8") : "";
     const entry = text
       .split("\n")
+      .filter((line) => line.includes('"ready"'))
       .map(parsed)
       .find((one) => one?.msg === "ready");
     if (entry !== undefined) return entry;
     if (child.exitCode !== null) throw new Error(`pkid ended before it was ready:\n${text}`);
-    await Bun.sleep(2);
+    await Bun.sleep(5);
   }
 }
 

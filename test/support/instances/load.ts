@@ -3,7 +3,10 @@
 /** One kind of request; it resolves with the status of a whole answer. */
 export type Ask = () => Promise<number>;
 
-/** Loops of requests, counted. */
+/**
+ * Loops of requests, counted.
+ * @param pauseMs milliseconds between the response to a client and its next request
+ */
 export class Load {
   /** Answers of 2xx, by the name of their client. */
   readonly answered = new Map<string, number>();
@@ -12,6 +15,11 @@ export class Load {
   #longestMs = 0;
   #stopped = false;
   readonly #loops: Promise<void>[] = [];
+  readonly #pauseMs: number;
+
+  constructor(pauseMs = 0) {
+    this.#pauseMs = pauseMs;
+  }
 
   /** Starts a client that asks again as soon as it has its answer. */
   start(name: string, ask: Ask): void {
@@ -52,6 +60,7 @@ export class Load {
         this.failures.push(`${name}: ${String(error)}`);
       }
       this.#longestMs = Math.max(this.#longestMs, performance.now() - begun);
+      if (this.#pauseMs > 0) await Bun.sleep(this.#pauseMs);
     }
   }
 }

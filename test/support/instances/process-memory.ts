@@ -3,24 +3,35 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 /** True when the text stands anywhere in what the process may write to and has touched. */
-export function memoryContains(pid: number, text: string): boolean {
-  const wanted = Buffer.from(text);
+export const memoryContains = (pid: number, text: string): boolean =>
+  searchMemory(pid, [Buffer.from(text)]).includes(true);
+
+/**
+ * Searches what the process may write to and has touched.
+ * @returns true for each of `wanted` that was found, in their order
+ */
+export function searchMemory(pid: number, wanted: readonly Uint8Array[]): readonly boolean[] {
+  const found = wanted.map(() => false);
+  const longest = Math.max(...wanted.map(({ length }) => length));
   const memory = openSync(`/proc/${pid}/mem`, "r");
   const pages = openSync(`/proc/${pid}/pagemap`, "r");
   try {
-    return regionsOf(pid).some((region) => {
+    for (const region of regionsOf(pid)) {
       let before: Buffer = Buffer.alloc(0);
       for (const run of touched(pages, region)) {
-        const found = Buffer.concat([before, bytesAt(memory, run)]);
-        if (found.includes(wanted)) return true;
-        before = found.subarray(Math.max(0, found.length - wanted.length));
+        const chunk = Buffer.concat([before, bytesAt(memory, run)]);
+        for (const [index, octets] of wanted.entries()) {
+          if (!found[index] && chunk.includes(octets)) found[index] = true;
+        }
+        if (found.every(Boolean)) return found;
+        before = chunk.subarray(Math.max(0, chunk.length - longest));
       }
-      return false;
-    });
+    }
   } finally {
     closeSync(memory);
     closeSync(pages);
   }
+  return found;
 }
 
 interface Region {

@@ -1,7 +1,7 @@
 /** A volume of a few megabytes, to run full. */
 
-import { closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, rmSync, statfsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 
 import { newHome } from "#test/support/instances/instance.ts";
 
@@ -32,12 +32,16 @@ export class SmallVolume {
     while (!existsSync(reserve) || statSync(reserve).size < whole) await Bun.sleep(50);
   }
 
-  /** Takes all that is left but so many octets. */
+  /** Bytes left for revocations, which issuance must not use up: free ones and the reserve. */
+  get revocationBytes(): number {
+    const { bavail, bsize } = statfsSync(this.folder);
+    const reserve = statSync(join(this.folder, "pkid.db-reserve"), { throwIfNoEntry: false });
+    return bavail * bsize + (reserve?.size ?? 0);
+  }
+
+  /** Fills the volume except for `left` bytes. */
   fill(left = 0): void {
-    const file = openSync(join(this.folder, "filler"), "a");
-    for (let size = 1_048_576; size >= 4096; size /= 2) while (taken(file, size));
-    closeSync(file);
-    if (left > 0) run("truncate", "-s", `-${left}`, join(this.folder, "filler"));
+    fillVolume(join(this.folder, "filler"), left);
   }
 
   /** Gives it back. */
@@ -51,11 +55,17 @@ export class SmallVolume {
   }
 }
 
-function taken(file: number, size: number): boolean {
-  try {
-    return writeSync(file, Buffer.alloc(size)) === size;
-  } catch {
-    return false; // ENOSPC is what is wanted.
+/**
+ * Fills a volume, except for `left` bytes, with one file and in one step. A server may free its
+ * reserve at any time, and the file must not take that too.
+ */
+export function fillVolume(file: string, left = 0): void {
+  for (;;) {
+    const { bavail, bsize } = statfsSync(dirname(file));
+    const bytes = bavail * bsize - left;
+    if (bytes <= 0) return;
+    // It fails and takes nothing if the server wrote since `statfs`.
+    if (Bun.spawnSync(["fallocate", "-l", String(bytes), file]).success) return;
   }
 }
 
