@@ -1,6 +1,6 @@
 /** A store goes from one kind of database to the other and back, and nothing is lost or doubled. */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 
 import { type MoveRequest, moveDatabase } from "#adapters/db/move/databases.ts";
@@ -8,7 +8,7 @@ import type { StoreOptions } from "#adapters/db/open.ts";
 import { systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
 import { wholeChain, wholeLedger } from "#test/contracts/store-durable.suite.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { allRows, fullStore, home } from "#test/support/stores/full-store.ts";
 import * as make from "#test/support/stores/records.ts";
 import {
@@ -20,11 +20,10 @@ import {
 
 setDefaultTimeout(120_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 test("what was moved to PostgreSQL and back is what it was, row by row and link by link", async () => {
   const from = await fullStore();
