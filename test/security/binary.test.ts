@@ -110,7 +110,7 @@ test.if(process.getuid?.() === 0)(
   60_000,
 );
 
-/** Every command in the long run; otherwise the first of each group, since each is two processes. */
+/** Each start is a process, so the short run takes the first command of each group only. */
 describe("every command", () => {
   test("explains itself and exits 0; an unknown flag is exit 2 with nothing on stdout", async () => {
     const help = readFileSync(join(dirname(import.meta.dir), "golden/cli-help.txt"), "utf8");
