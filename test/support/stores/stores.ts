@@ -61,8 +61,14 @@ export const connectionOn = (
 ): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
 
 /** Creates a database on the server, with today's schema and no rows. */
-export async function postgresDatabase(server: SharedPostgres): Promise<DatabaseUnderTest> {
-  const target = await server.createMigratedDatabase();
+export const postgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
+  postgresDatabaseAt(server, await server.createMigratedDatabase());
+
+/** Creates a database on the server that holds nothing, not even a schema, until it is opened. */
+export const emptyPostgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
+  postgresDatabaseAt(server, await server.createDatabase());
+
+function postgresDatabaseAt(server: SharedPostgres, target: string): DatabaseUnderTest {
   const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
   return {
     target,
