@@ -62,8 +62,8 @@ describe("an import is refused", () => {
     ["a neighbour is called by its layer",   "src/core/a.ts",               'import { b } from "#core/b.ts"',                  "is a neighbour"],
   ] as const;
   const parsed = once(() => parseRows(refusals));
-  test.each(refusals)("when %s", async (what, _path, _text, words) => {
-    const findings = dependencyFindings((await parsed()).get(what) ?? [], imports);
+  test.each(refusals)("when %s", async (name, _path, _text, words) => {
+    const findings = dependencyFindings((await parsed()).get(name) ?? [], imports);
     expect(findings.map(rendered).join("\n")).toContain(words);
   });
 });
@@ -91,8 +91,8 @@ describe("an import is accepted", () => {
     ["a neighbour is called by its name",    "src/domain/a.ts",             'import { b } from "./b.ts"'],
   ] as const;
   const parsed = once(() => parseRows(accepted));
-  test.each(accepted)("when %s", async (what) => {
-    const files = (await parsed()).get(what) ?? [];
+  test.each(accepted)("when %s", async (name) => {
+    const files = (await parsed()).get(name) ?? [];
     expect(files).toHaveLength(1);
     const findings = dependencyFindings(files, imports);
     expect(findings.map(rendered)).toEqual([]);
@@ -126,5 +126,5 @@ test("two nouns that import each other are refused, whichever of them came first
 
 /** Parses the file of every row. */
 const parseRows = (
-  rows: readonly (readonly [what: string, path: string, text: string, ...unknown[]])[],
-) => parseEachSample(rows.map(([what, path, text]) => [what, { [path]: `${text};\n` }] as const));
+  rows: readonly (readonly [name: string, path: string, text: string, ...unknown[]])[],
+) => parseEachSample(rows.map(([name, path, text]) => [name, { [path]: `${text};\n` }] as const));

@@ -68,9 +68,9 @@ describe("style refuses", () => {
     ["preflight in a room of its own",           "src/app/preflight/rooms/a.ts", "const a = 1;",                                "preflight lives in the folder"],
     ["a test without a sentence",                "test/a.test.ts",   'test("works", () => {});',                                "not a sentence"],
   ] as const;
-  const parsed = once(() => parseOpened(refusals));
-  test.each(refusals)("%s", async (what, _path, _text, words) => {
-    const findings = tidyFindings((await parsed()).get(what) ?? []);
+  const parsed = once(() => parseRows(refusals));
+  test.each(refusals)("%s", async (name, _path, _text, words) => {
+    const findings = tidyFindings((await parsed()).get(name) ?? []);
     expect(findings.map(rendered).join("\n")).toContain(words);
   });
 
@@ -105,18 +105,18 @@ describe("style accepts", () => {
     ["the one function that makes a brand",   "src/core/a.ts",      "/** Reads. */\nfunction parse(t: string): A {\n\n\n\n\nreturn t as A;\n}"],
     ["a write inside a unit of work",         "src/domain/a.ts",    "store.atomically(async (tx) => tx.audit.append(event));"],
   ] as const;
-  const parsed = once(() => parseOpened(accepted));
-  test.each(accepted)("%s", async (what) => {
-    const files = (await parsed()).get(what) ?? [];
+  const parsed = once(() => parseRows(accepted));
+  test.each(accepted)("%s", async (name) => {
+    const files = (await parsed()).get(name) ?? [];
     expect(files).toHaveLength(1);
     expect(tidyFindings(files).map(rendered)).toEqual([]);
   });
 });
 
 /** Parses the file of every row, below an opening sentence. */
-const parseOpened = (
-  rows: readonly (readonly [what: string, path: string, text: string, ...unknown[]])[],
+const parseRows = (
+  rows: readonly (readonly [name: string, path: string, text: string, ...unknown[]])[],
 ) =>
   parseEachSample(
-    rows.map(([what, path, text]) => [what, { [path]: `/** Says so. */\n${text}\n` }] as const),
+    rows.map(([name, path, text]) => [name, { [path]: `/** Says so. */\n${text}\n` }] as const),
   );

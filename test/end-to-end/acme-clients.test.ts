@@ -31,7 +31,7 @@ afterAll(() => shared?.stop());
 /** Returns the ground for one client: its own folder, and its own accounts only. */
 async function startClient(name: string): Promise<Ground> {
   if (shared === undefined) throw new Error("the ground starts before its clients");
-  return await shared.forClient(name);
+  return await shared.withClient(name);
 }
 
 const certbot = programAt("certbot");

@@ -117,7 +117,9 @@ describe("every command", () => {
     const usages = [...help.matchAll(/^Usage: pkid ([a-z-]+(?: [a-z-]+)?)(?= |$)/gm)];
     const commands = usages.map(([, words = ""]) => words.split(" "));
     expect(commands.length).toBeGreaterThan(30);
-    const groups = [...new Map(commands.toReversed().map((words) => [words[0], words])).values()];
+    const groups = [
+      ...new Map(commands.toReversed().map((command) => [command[0], command])).values(),
+    ];
     const started = selectByRun(groups, commands);
     expect(started.length).toBeGreaterThan(20);
     // A few at a time: each start is a process of its own.

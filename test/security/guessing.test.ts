@@ -171,7 +171,7 @@ describe("without any limit configured", () => {
     });
     while (statuses.size === 0) await Bun.sleep(5);
     try {
-      // The guesses meanwhile, whose hashes are real ones, are what takes long.
+      // Each login takes as long as the guesses before it, which have expensive hashes.
       const logins = selectByRun(4, 10);
       for (let n = 0; n < logins; n += 1) expect(await asRoot(password)).toBe(200);
       const health = await instance.fetch("/healthz");

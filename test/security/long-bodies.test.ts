@@ -33,8 +33,8 @@ afterAll(() => instance.dispose());
 
 describe("a body as long as may be", () => {
   test("of nothing but lists, texts or escapes is worked off in turns, on every operation", async () => {
-    // All of the bulk operations; of the others, which read their body alike, one in four in the
-    // short run and all in the long one.
+    // The long run sends to every operation. The short one sends to all bulk operations and to a
+    // quarter of the others, which share the code that reads a body.
     const plain = written.filter((name) => operationOf(name).bulk !== true);
     const every = selectByRun(4, 1);
     const skipped = new Set(plain.filter((_, at) => at % every !== 0));

@@ -41,8 +41,8 @@ export async function parseEachSample(
     return new Map(
       Array.from(folders, ([folder, [name]]) => {
         const files = byFolder.get(folder) ?? [];
-        const own = (file: Parsed) => ({ ...file, path: file.path.slice(folder.length + 1) });
-        return [name, files.map(own)];
+        const relative = (file: Parsed) => ({ ...file, path: file.path.slice(folder.length + 1) });
+        return [name, files.map(relative)];
       }),
     );
   } finally {

@@ -26,8 +26,8 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /**
- * What is found in a copy in which `statement` was run: by one thread, by two, and if
- * `losesThread` also by two of which one fails.
+ * Returns the findings on a copy in which `statement` was run, by one thread and by two.
+ * `losesThread`: also by two of which one fails.
  */
 async function foundBoth(statement: string | undefined, losesThread = true) {
   const path = join(folder, `${crypto.randomUUID()}.db`);

@@ -101,23 +101,23 @@ const another = (column: string) =>
     when 'null' then 7 else "${column}" || '1' end`;
 
 /**
- * The long run edits one cell after the other. The short run edits those of a table that are known
- * to be unbound at once, since no proof may notice any, and one by one those that must be noticed.
+ * The long run edits every cell alone. The short run edits the unbound cells of a table together,
+ * since no proof may notice any of them. The others it edits alone.
  */
 test("every cell is bound by a proof, but for those that are known not to be", async () => {
   const cells = cellsOf(honest);
   // In every row of the table, for the first may hold nothing there.
   const edited = ({ table, column }: Cell) =>
     `update or ignore "${table}" set "${column}" = ${another(column)}`;
-  const names = Object.entries(known).flatMap(([table, columns]) =>
+  const names = Object.entries(unboundColumns).flatMap(([table, columns]) =>
     columns.split(" ").map((column) => `${table} ${column}`),
   );
-  const isKnown = ({ table, column }: Cell) => names.includes(`${table} ${column}`);
-  const unbound = isLongRun ? [] : cells.filter(isKnown);
+  const isUnbound = ({ table, column }: Cell) => names.includes(`${table} ${column}`);
+  const unbound = isLongRun ? [] : cells.filter(isUnbound);
   for (const [table, together] of Map.groupBy(unbound, ({ table }) => table)) {
     expect([table, await failing(together.map(edited))]).toEqual([table, {}]);
   }
-  for (const cell of isLongRun ? cells : cells.filter((one) => !isKnown(one))) {
+  for (const cell of isLongRun ? cells : cells.filter((one) => !isUnbound(one))) {
     if (Object.keys(await failing([edited(cell)])).length === 0) unbound.push(cell);
   }
   expect(unbound.map(({ table, column }) => `${table} ${column}`).sort()).toEqual(names.sort());
@@ -379,7 +379,7 @@ for (const [what, [statements, by]] of Object.entries(tampered)) {
  * and nobody has signed: keys and contacts of accounts, names that were asked for and how they are
  * proved, limits of credentials, and the times of a plan.
  */
-const known = {
+const unboundColumns = {
   acme_account_keys: "thumbprint spki_sha256 number",
   acme_accounts:
     "directory tenant thumbprint jwk spki_sha256 contacts terms_agreed_at eab_id created_at idle_since",

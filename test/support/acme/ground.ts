@@ -68,7 +68,7 @@ export class Ground {
    * Returns this ground for one of several clients: with a folder of its own, and without the
    * accounts that exist before it.
    */
-  async forClient(name: string): Promise<Ground> {
+  async withClient(name: string): Promise<Ground> {
     const folder = join(this.folder, name);
     mkdirSync(folder);
     const foreign = new Set((await this.accounts()).map(({ id }) => id));

@@ -78,8 +78,8 @@ export async function livedWithAcme(options: AcmeWorldOptions = { config: livedC
 }
 
 /**
- * Returns the database of such an instance after its end, as the test files of a process share it:
- * they copy the file and leave it as it is.
+ * Returns the database of such an instance after its end. The test files of a process share it:
+ * they copy the file and do not change it.
  */
 export const shareLivedDatabase = once(async () => {
   const { world, lived } = await livedWithAcme();

@@ -79,7 +79,7 @@ async function serveCluster(
   const port = await freePort();
   const start = () => startServer(asServer, join(folder, "cluster"), folder, port);
   let server = start();
-  const onExit = () => stopAtOnce(asServer, join(folder, "cluster"));
+  const onExit = () => stopImmediately(asServer, join(folder, "cluster"));
   // Before the folder that all tests write to is removed.
   process.prependListener("exit", onExit);
   const address = (database: string) => `postgres://pkid@127.0.0.1:${port}/${database}`;
@@ -164,8 +164,8 @@ function startServer(asServer: readonly string[], cluster: string, folder: strin
   });
 }
 
-/** Stops a server without a checkpoint, and waits until it has removed its shared memory. */
-function stopAtOnce(asServer: readonly string[], cluster: string): void {
+/** Stops a server without a checkpoint and waits until it has removed its shared memory. */
+function stopImmediately(asServer: readonly string[], cluster: string): void {
   const how = ["stop", "-D", cluster, "-m", "immediate", "-t", "10"];
   Bun.spawnSync([...asServer, program("pg_ctl"), ...how], { cwd: "/", stdout: "ignore" });
 }

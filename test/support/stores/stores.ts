@@ -62,13 +62,13 @@ export const connectionOn = (
 
 /** Creates a database on the server, with today's schema and no rows. */
 export const postgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
-  postgresDatabaseAt(server, await server.createMigratedDatabase());
+  openPostgres(server, await server.createMigratedDatabase());
 
 /** Creates a database on the server that holds nothing, not even a schema, until it is opened. */
 export const emptyPostgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
-  postgresDatabaseAt(server, await server.createDatabase());
+  openPostgres(server, await server.createDatabase());
 
-function postgresDatabaseAt(server: SharedPostgres, target: string): DatabaseUnderTest {
+function openPostgres(server: SharedPostgres, target: string): DatabaseUnderTest {
   const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
   return {
     target,
