@@ -107,7 +107,7 @@ const another = (column: string) =>
 test("every cell is bound by a proof, but for those that are known not to be", async () => {
   const cells = cellsOf(honest);
   // In every row of the table, for the first may hold nothing there.
-  const edited = ({ table, column }: Cell) =>
+  const buildEdit = ({ table, column }: Cell) =>
     `update or ignore "${table}" set "${column}" = ${another(column)}`;
   const names = Object.entries(unboundColumns).flatMap(([table, columns]) =>
     columns.split(" ").map((column) => `${table} ${column}`),
@@ -115,10 +115,10 @@ test("every cell is bound by a proof, but for those that are known not to be", a
   const isUnbound = ({ table, column }: Cell) => names.includes(`${table} ${column}`);
   const unbound = isLongRun ? [] : cells.filter(isUnbound);
   for (const [table, together] of Map.groupBy(unbound, ({ table }) => table)) {
-    expect([table, await failing(together.map(edited))]).toEqual([table, {}]);
+    expect([table, await failing(together.map(buildEdit))]).toEqual([table, {}]);
   }
   for (const cell of isLongRun ? cells : cells.filter((one) => !isUnbound(one))) {
-    if (Object.keys(await failing([edited(cell)])).length === 0) unbound.push(cell);
+    if (Object.keys(await failing([buildEdit(cell)])).length === 0) unbound.push(cell);
   }
   expect(unbound.map(({ table, column }) => `${table} ${column}`).sort()).toEqual(names.sort());
 }, 300_000);
