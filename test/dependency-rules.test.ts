@@ -5,9 +5,10 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { once } from "#core/once.ts";
 import { dependencyFindings } from "#scripts/dependency-rules.ts";
 import { rendered } from "#scripts/lib/source-tree.ts";
-import { parseOurs, parseSamples } from "#test/support/samples.ts";
+import { parseEachSample, parseOurs, parseSamples } from "#test/support/samples.ts";
 
 const { imports } = await Bun.file(join(import.meta.dir, "../package.json")).json();
 
@@ -60,8 +61,9 @@ describe("an import is refused", () => {
     ["an import points up",                  "src/core/x/a.ts",             'import { b } from "../b.ts"',                     "points up"],
     ["a neighbour is called by its layer",   "src/core/a.ts",               'import { b } from "#core/b.ts"',                  "is a neighbour"],
   ] as const;
-  test.each(refusals)("when %s", async (_what, path, text, words) => {
-    const findings = dependencyFindings(await parseSamples({ [path]: `${text};\n` }), imports);
+  const parsed = once(() => parseRows(refusals));
+  test.each(refusals)("when %s", async (name, _path, _text, words) => {
+    const findings = dependencyFindings((await parsed()).get(name) ?? [], imports);
     expect(findings.map(rendered).join("\n")).toContain(words);
   });
 });
@@ -88,8 +90,11 @@ describe("an import is accepted", () => {
     ["cli takes a type of api",              "src/cli/a.ts",                'import type { B } from "#api/b.ts"'],
     ["a neighbour is called by its name",    "src/domain/a.ts",             'import { b } from "./b.ts"'],
   ] as const;
-  test.each(accepted)("when %s", async (_what, path, text) => {
-    const findings = dependencyFindings(await parseSamples({ [path]: `${text};\n` }), imports);
+  const parsed = once(() => parseRows(accepted));
+  test.each(accepted)("when %s", async (name) => {
+    const files = (await parsed()).get(name) ?? [];
+    expect(files).toHaveLength(1);
+    const findings = dependencyFindings(files, imports);
     expect(findings.map(rendered)).toEqual([]);
   });
 });
@@ -118,3 +123,8 @@ test("two nouns that import each other are refused, whichever of them came first
     "src/domain/authorities/a.ts:1 authorities stands below certificates and may not import it (src/domain/certificates/b.ts).",
   ]);
 });
+
+/** Parses the file of every row. */
+const parseRows = (
+  rows: readonly (readonly [name: string, path: string, text: string, ...unknown[]])[],
+) => parseEachSample(rows.map(([name, path, text]) => [name, { [path]: `${text};\n` }] as const));

@@ -7,6 +7,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
+import { once } from "#core/once.ts";
 import { rendered } from "#scripts/lib/source-tree.ts";
 import {
   type Citing,
@@ -96,11 +97,15 @@ test("a row is read with all its proofs", () => {
   expect(parseRules(table)).toEqual([{ id: "V-1", line: 5, sentence: "Is so.", proofs }]);
 });
 
-/** What the check says of this one table, beside a file of two tests. */
-async function findingsOf(rows: string, files: readonly Source[]): Promise<string> {
+const parseTests = once(() => {
   const text =
     '/** Tests. */\ndescribe("a group", () => {\n  test("numbers rise by one", () => {});\n});\n';
-  const parsed = await parseSamples({ "test/a.test.ts": text });
+  return parseSamples({ "test/a.test.ts": text });
+});
+
+/** What the check says of this one table, beside a file of two tests. */
+async function findingsOf(rows: string, files: readonly Source[]): Promise<string> {
+  const parsed = await parseTests();
   const citing: Citing = {
     table: `| ${rows} |\n`,
     files,

@@ -4,9 +4,10 @@
  */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { once } from "#core/once.ts";
 import { rendered } from "#scripts/lib/source-tree.ts";
 import { tidyFindings } from "#scripts/tidy-rules.ts";
-import { parseOurs, parseSamples } from "#test/support/samples.ts";
+import { parseEachSample, parseOurs, parseSamples } from "#test/support/samples.ts";
 
 // The whole tree is parsed, on a machine that may do much else.
 setDefaultTimeout(60_000);
@@ -67,8 +68,9 @@ describe("style refuses", () => {
     ["preflight in a room of its own",           "src/app/preflight/rooms/a.ts", "const a = 1;",                                "preflight lives in the folder"],
     ["a test without a sentence",                "test/a.test.ts",   'test("works", () => {});',                                "not a sentence"],
   ] as const;
-  test.each(refusals)("%s", async (_what, path, text, words) => {
-    const findings = tidyFindings(await parseSamples({ [path]: `/** Says so. */\n${text}\n` }));
+  const parsed = once(() => parseRows(refusals));
+  test.each(refusals)("%s", async (name, _path, _text, words) => {
+    const findings = tidyFindings((await parsed()).get(name) ?? []);
     expect(findings.map(rendered).join("\n")).toContain(words);
   });
 
@@ -103,8 +105,18 @@ describe("style accepts", () => {
     ["the one function that makes a brand",   "src/core/a.ts",      "/** Reads. */\nfunction parse(t: string): A {\n\n\n\n\nreturn t as A;\n}"],
     ["a write inside a unit of work",         "src/domain/a.ts",    "store.atomically(async (tx) => tx.audit.append(event));"],
   ] as const;
-  test.each(accepted)("%s", async (_what, path, text) => {
-    const files = await parseSamples({ [path]: `/** Says so. */\n${text}\n` });
+  const parsed = once(() => parseRows(accepted));
+  test.each(accepted)("%s", async (name) => {
+    const files = (await parsed()).get(name) ?? [];
+    expect(files).toHaveLength(1);
     expect(tidyFindings(files).map(rendered)).toEqual([]);
   });
 });
+
+/** Parses the file of every row, below an opening sentence. */
+const parseRows = (
+  rows: readonly (readonly [name: string, path: string, text: string, ...unknown[]])[],
+) =>
+  parseEachSample(
+    rows.map(([name, path, text]) => [name, { [path]: `/** Says so. */\n${text}\n` }] as const),
+  );

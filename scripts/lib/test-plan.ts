@@ -288,17 +288,16 @@ const rank = (file: string) => separateFolders.findIndex((folder) => file.starts
  * least as long as they work, as `scripts/run-tests.ts` tells; longest first.
  */
 export const waitingPlaces: readonly string[] = [
+  "test/end-to-end/acme-clients.test.ts",
   "test/end-to-end/acme-replacement.test.ts",
   "test/end-to-end/softhsm.test.ts",
   "test/http/",
   "test/end-to-end/secret-sources.test.ts",
   "test/adapters/postgres-silence.test.ts",
-  "test/end-to-end/acme-acmetool.test.ts",
-  "test/end-to-end/acme-lego.test.ts",
   "test/adapters/keys/pkcs11/locked-token.test.ts",
   "test/end-to-end/event-stream.test.ts",
   "test/end-to-end/silent-database.test.ts",
-  "test/end-to-end/acme-deadline.test.ts",
+  "test/end-to-end/acme-clock.test.ts",
   "test/contracts/secret-sources.test.ts",
   "test/security/wire.test.ts",
   "test/end-to-end/acme-pace.test.ts",

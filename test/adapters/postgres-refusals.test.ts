@@ -3,30 +3,28 @@
  * is.
  */
 
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
 import { PostgresEngine } from "#adapters/db/engine/postgres.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
 import { NothingWritten, nothingWritten, type Store } from "#domain/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { certificate, intend, intentFor } from "#test/support/stores/records.ts";
 import { postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 const opened: { close(): Promise<void> }[] = [];
 
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
 
 afterEach(async () => {
   for (const one of opened.splice(0)) await one.close();
 });
-
-afterAll(() => server.stop());
 
 const storeAt = async (dsn: string, limits: object = {}): Promise<Store> => {
   const options = { driver: "postgres", dsn, ...postgresLimits, migrate: true, ...limits } as const;

@@ -12,6 +12,7 @@ import { explicit, implicit, integer, octetString, oid, sequence } from "#core/a
 import { decodePem } from "#core/asn1/pem.ts";
 import { encodePkcs12, keysInPkcs12, openPkcs12 } from "#cli/pkcs12.ts";
 import { ran } from "#test/support/child.ts";
+import { selectByRun } from "#test/support/run-length.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pkid-p12-"));
 const at = (name: string) => join(folder, name);
@@ -133,7 +134,7 @@ test("any damage is a refusal and no crash", () => {
         expect(error).toBeInstanceOf(DerError);
       }
     }),
-    { numRuns: 30 },
+    { numRuns: selectByRun(10, 30) },
   );
 }, 60_000);
 
@@ -177,6 +178,6 @@ test("any damage keeps the keys of a store in, and is no crash", () => {
         expect(error).toBeInstanceOf(DerError);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: selectByRun(20, 60) },
   );
 }, 60_000);

@@ -19,6 +19,7 @@ import { configDigest, showJson, showYaml } from "#config/show.ts";
 import { sampleOf } from "#core/shape/described.ts";
 import { configOf, loadText } from "#test/support/config.ts";
 import { expectGolden } from "#test/support/golden.ts";
+import { selectByRun } from "#test/support/run-length.ts";
 
 // Properties are tried hundreds of times, on a machine that may do much else.
 setDefaultTimeout(60_000);
@@ -172,7 +173,7 @@ auth: { ldap: { bind_password_source: { type: file, file: { path: /run/bind } } 
         expect(showJson(again.config)).toEqual(showJson(first.config));
         expect(configDigest(again.config)).toBe(configDigest(first.config));
       }),
-      { numRuns: 200 },
+      { numRuns: selectByRun(60, 200) },
     );
   });
 });
@@ -193,7 +194,7 @@ describe("hostile input", () => {
         const result = loadText(JSON.stringify(value) ?? "");
         if (!result.ok) for (const { sentence } of result.faults) expect(sentence).toEndWith(".");
       }),
-      { numRuns: 1000 },
+      { numRuns: selectByRun(300, 1000) },
     );
   });
 
@@ -208,7 +209,7 @@ describe("hostile input", () => {
         };
         expect(loadConfig({ file, env, host: "h", readFile })).toHaveProperty("ok");
       }),
-      { numRuns: 1000 },
+      { numRuns: selectByRun(300, 1000) },
     );
   });
 });

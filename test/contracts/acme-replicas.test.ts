@@ -1,21 +1,20 @@
 /** What replicas do about one another's work on ACME: who seeks a proof, and who an order. */
 
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { systemLater } from "#adapters/system.ts";
 import { caId } from "#core/ids.ts";
 import { type Instant, instant } from "#core/time.ts";
 import { OpenPlans } from "#domain/acme/open-plans.ts";
 import type { Store } from "#domain/store.ts";
-import { startPostgres } from "#test/support/servers/postgres.ts";
+import { sharePostgres } from "#test/support/servers/postgres.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { certificate, issue, noon } from "#test/support/stores/records.ts";
 import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 import { until } from "#test/support/until.ts";
 
 setDefaultTimeout(60_000);
-const server = await startPostgres();
-afterAll(() => server.stop());
+const server = await sharePostgres();
 
 const { later } = make;
 

@@ -3,7 +3,7 @@
  * one truth.
  */
 
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -14,13 +14,12 @@ import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
 import type { Store } from "#domain/store.ts";
 import { Signing } from "#domain/signing/signing.ts";
 import { seededRandom } from "#test/support/ports.ts";
-import { startPostgres } from "#test/support/servers/postgres.ts";
+import { sharePostgres } from "#test/support/servers/postgres.ts";
 import { revocationDefaults, rootOrigin, smallCa } from "#test/support/worlds/small-ca.ts";
 import { postgresDatabase, postgresLimits } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
-const server = await startPostgres();
-afterAll(() => server.stop());
+const server = await sharePostgres();
 
 /** Two processes with the same key over one database. */
 async function replicas(shards = 0) {

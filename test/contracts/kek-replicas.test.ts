@@ -3,7 +3,7 @@
  * kills no key of it.
  */
 
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { startSigners } from "#adapters/keys/start.ts";
 import type { KeyRef } from "#domain/key-ref.ts";
@@ -16,13 +16,12 @@ import type { Store } from "#domain/store.ts";
 import { rootOrigin } from "#test/support/worlds/issuance.ts";
 import { newKeyStore } from "#test/support/keys/keystore.ts";
 import { seededRandom, testClock } from "#test/support/ports.ts";
-import { startPostgres } from "#test/support/servers/postgres.ts";
+import { sharePostgres } from "#test/support/servers/postgres.ts";
 import { newSoftHsm, softHsmModule } from "#test/support/keys/softhsm.ts";
 import { postgresDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
-const server = await startPostgres();
-afterAll(() => server.stop());
+const server = await sharePostgres();
 
 /**
  * A store and its signer, as one process opens them; `hears` false: it never learns of another's

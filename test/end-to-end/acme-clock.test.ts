@@ -1,10 +1,14 @@
-/** What the passing of time ends: nonces, orders, authorizations, credentials. */
+/**
+ * The passing of time, through the binary, whose clock the test sets: the end of a replacement
+ * plan, of nonces, orders, authorizations and credentials.
+ */
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 
 import {
   type AcmeClient,
   type AuthorizationObject,
+  type Downloaded,
   type Order,
   refusalOf,
 } from "#test/support/acme/client.ts";
@@ -12,30 +16,109 @@ import { newCsr } from "#test/support/acme/csr.ts";
 import { binding } from "#test/support/acme/keys.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
 import { canFakeTime, type FalseTime, falseTime } from "#test/support/instances/false-time.ts";
+import { until } from "#test/support/until.ts";
+
+interface Shown {
+  readonly status: string;
+  readonly reason?: string;
+}
+
+interface Plan {
+  readonly id: string;
+  readonly status: string;
+  readonly total: number;
+  readonly replaced: number;
+  readonly revoked: number;
+}
+
+let time: FalseTime;
+let world: AcmeWorld;
+let client: AcmeClient;
+/** Seconds the clock of the server is ahead; it only ever goes on. */
+let ahead = 0;
+beforeAll(async () => {
+  if (!canFakeTime) return;
+  time = falseTime();
+  const acme = { order_validity_hours: 2, authz_validity_hours: 1 };
+  world = await AcmeWorld.start({ acme, env: time.env });
+  client = await world.client();
+}, 30_000);
+afterAll(async () => {
+  if (!canFakeTime) return;
+  await world.stop();
+  time.remove();
+});
+
+function setClock(seconds: number): void {
+  ahead = seconds;
+  time.set(seconds);
+}
+
+describe.skipIf(!canFakeTime)("a plan that revokes", () => {
+  let [prompt, late, never]: Downloaded[] = [];
+  let plan: Plan;
+  beforeAll(async () => {
+    [prompt, late, never] = [await obtain(), await obtain(), await obtain()];
+    plan = await world.instance.admin<Plan>(
+      "POST",
+      `/api/ca/${world.chain.intermediateId}/acme-replacements`,
+      { all: true, revoke: "superseded", within_seconds: 3600 },
+    );
+  }, 60_000);
+
+  const obtain = (names = [world.name()], more: object = {}) =>
+    client.obtain(names, world.show, { more });
+  const shown = (one: Downloaded | undefined) =>
+    world.instance.admin<Shown>(
+      "GET",
+      `/api/ca/${world.chain.intermediateId}/certificates/${one?.leaf.serial}`,
+    );
+  const progress = () => world.instance.admin<Plan>("GET", `/api/acme/replacements/${plan.id}`);
+  const replaced = (one: Downloaded | undefined) =>
+    obtain([...(one?.leaf.names ?? [])], { replaces: one?.leaf.certId });
+  const revoked = (one: Downloaded | undefined) =>
+    until(async () => (await shown(one)).status === "revoked");
+
+  test("revokes what its client has replaced, and nothing else before the time is over", async () => {
+    expect(plan).toMatchObject({ status: "running", total: 3, replaced: 0, revoked: 0 });
+    await replaced(prompt);
+    await revoked(prompt);
+    for (const other of [late, never]) expect((await shown(other)).status).toBe("good");
+    // Two minutes before the end the schedule has looked again when the next one is revoked.
+    setClock(3480);
+    expect((await shown(never)).status).toBe("good");
+    await replaced(late);
+    await revoked(late);
+    expect((await shown(never)).status).toBe("good");
+    expect(await progress()).toMatchObject({ status: "running", replaced: 2, revoked: 2 });
+  }, 60_000);
+
+  test("revokes whoever has not come when it is over, says so, and is finished", async () => {
+    setClock(3605);
+    await revoked(never);
+    expect((await shown(never)).reason).toBe("superseded");
+    await until(async () => (await progress()).status === "finished");
+    expect(await progress()).toMatchObject({ total: 3, replaced: 2, revoked: 3 });
+    const [finish, ...more] = await world.events("acme.replace.finish");
+    expect(more).toEqual([]);
+    expect(finish?.detail).toContain("planned=3 replaced=2 revoked=3");
+    const serial = never?.leaf.serial ?? "";
+    const said = await world.instance.cli("ocsp", "check", "--ca", "issuing-ecdsa-p256", serial);
+    expect(said.stdout).toContain("revoked");
+  }, 60_000);
+
+  test("leaves what has replaced them alone", async () => {
+    const list = await world.inventory();
+    const statuses = list.map(({ status }) => status).sort();
+    expect(statuses).toEqual(["good", "good", "revoked", "revoked", "revoked"]);
+  });
+});
 
 describe.skipIf(!canFakeTime)("after a while", () => {
-  let time: FalseTime;
-  let world: AcmeWorld;
-  let client: AcmeClient;
-  /** Seconds the clock of the server is ahead; it only ever goes on. */
-  let ahead = 0;
-  beforeAll(async () => {
-    time = falseTime();
-    const acme = { order_validity_hours: 2, authz_validity_hours: 1 };
-    world = await AcmeWorld.start({ acme, env: time.env });
-    client = await world.client();
-  }, 30_000);
   afterEach(() => {
     expect(world.instance.running).toBe(true);
   });
-  afterAll(async () => {
-    await world.stop();
-    time.remove();
-  });
-  const pass = (minutes: number) => {
-    ahead += minutes * 60;
-    time.set(ahead);
-  };
+  const pass = (minutes: number) => setClock(ahead + minutes * 60);
   const finalized = async (order: Order) => {
     const { der } = await newCsr({ names: order.identifiers.map(({ value }) => value) });
     return await client.post(order.finalize, { csr: der.toString("base64url") });

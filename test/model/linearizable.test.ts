@@ -16,14 +16,13 @@ import { createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { linearization, type Recorded } from "#test/support/stores/linearizable.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { type SerialCall, serialObject } from "#test/support/stores/serial-model.ts";
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 }, 60_000);
-afterAll(() => server.stop());
 
 describe.each(["sqlite", "postgres"] as const)("on %s", (driver) => {
   let replicas: readonly Instance[] = [];

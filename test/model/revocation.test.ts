@@ -3,7 +3,7 @@
  * after every step.
  */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -16,7 +16,7 @@ import type { RevocationReason } from "#core/x509/reasons.ts";
 import { fullScope } from "#domain/revocation/scopes.ts";
 import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
 import { createMemoryStore } from "#test/support/stores/memory-store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import {
   type Entry,
   type Kept,
@@ -27,11 +27,10 @@ import { rootOrigin } from "#test/support/worlds/small-ca.ts";
 import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(240_000);
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 type Bulk = {
   readonly do: "bulk";

@@ -1,13 +1,13 @@
 /** Nothing grows without somebody having said what bounds it, or that it is kept for ever. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import { CleanUp } from "#domain/acme/clean-up.ts";
 import { type IdleDeps, IdleAccounts } from "#domain/acme/idle-accounts.ts";
 import type { Store } from "#domain/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import * as make from "#test/support/stores/acme-records.ts";
 import { noon } from "#test/support/stores/records.ts";
 import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
@@ -117,11 +117,10 @@ const runs: Readonly<Record<string, (deps: IdleDeps) => Promise<void>>> = {
 };
 
 const root = resolve(import.meta.dir, "../../..");
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 }, 60_000);
-afterAll(() => server.stop());
 
 /** By dialect: a database, its tables that are not the engine's, and those it has elsewhere. */
 const dialects = {

@@ -3,7 +3,7 @@
  * query that comes to a hot path shows here.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { openStore } from "#adapters/db/open.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -13,7 +13,7 @@ import { parseOcspResponse } from "#core/x509/ocsp-responses.ts";
 import { issuerOf } from "#domain/revocation/issuers.ts";
 import type { Store } from "#domain/store.ts";
 import type { MemoryStore } from "#test/support/stores/memory-store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";
 import { heardStatements } from "#test/support/stores/statements.ts";
@@ -52,11 +52,10 @@ const asked: Readonly<Record<string, { readonly versions: number; readonly table
   CRL: { versions: 1, tables: ["crl_heads"] },
 };
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 describe.each([
   ["sqlite", watchedSqlite],

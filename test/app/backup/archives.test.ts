@@ -25,7 +25,7 @@ import { tarEnd, tarHeader, tarPadding } from "#core/tar.ts";
 import { tarMembers } from "#core/tar-reader.ts";
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
 import { ran } from "#test/support/child.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { allRows, fullStore } from "#test/support/stores/full-store.ts";
 import {
   type DatabaseUnderTest,
@@ -36,13 +36,13 @@ import {
 
 setDefaultTimeout(180_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 let sample: Buffer;
 let plain: Buffer;
 let keys: { identity: string; recipient: string };
 let folder: string;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
   folder = mkdtempSync(join(tmpdir(), "pkid-archives-"));
   keys = await newIdentity();
   plain = await whole(archived(await named(await fullStore())));
@@ -50,7 +50,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  await server.stop();
 });
 
 test("what is read from an archive of either database is what was in it, octet for octet, but for what RES-2 voids", async () => {

@@ -41,6 +41,8 @@ export class Ground {
     readonly folder: string,
     /** File with the CA of the server's certificate. */
     readonly trust: string,
+    /** Ids of the accounts of other clients. */
+    readonly foreign: ReadonlySet<string> = new Set(),
   ) {}
 
   static async start({ acme, ...others }: AcmeWorldOptions = {}): Promise<Ground> {
@@ -60,6 +62,17 @@ export class Ground {
     mkdirSync(folder);
     const trust = join(world.instance.dataDir, "serving-ca.pem");
     return new Ground(world, knot, { http, alpn }, folder, trust);
+  }
+
+  /**
+   * Returns this ground for one of several clients: with a folder of its own, and without the
+   * accounts that exist before it.
+   */
+  async withClient(name: string): Promise<Ground> {
+    const folder = join(this.folder, name);
+    mkdirSync(folder);
+    const foreign = new Set((await this.accounts()).map(({ id }) => id));
+    return new Ground(this.world, this.knot, this.ports, folder, this.trust, foreign);
   }
 
   /** Runs a program to its end; throws with all it said when it fails. */
@@ -150,9 +163,11 @@ export class Ground {
     await this.run(line, { REQUESTS_CA_BUNDLE: this.trust });
   }
 
-  /** The accounts of the directory as operators see them, newest first. */
+  /** Lists the accounts of the client as operators see them, newest first. */
   async accounts(): Promise<readonly Account[]> {
-    return (await this.world.instance.admin<{ items: [] }>("GET", "/api/acme/accounts")).items;
+    const path = "/api/acme/accounts";
+    const { items } = await this.world.instance.admin<{ items: Account[] }>("GET", path);
+    return items.filter(({ id }) => !this.foreign.has(id));
   }
 
   async #shown(serial: string): Promise<object> {

@@ -3,9 +3,12 @@
  * partitions, holds, bulk, renewals, cross certificates, rollover, approvals, ACME, and a restart.
  */
 
-import { mkdirSync } from "node:fs";
+import { Database } from "bun:sqlite";
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { once } from "#core/once.ts";
 import { newKey } from "#test/support/acme/keys.ts";
 import { leftBehind } from "#test/support/acme/left.ts";
 import { AcmeWorld, type AcmeWorldOptions } from "#test/support/acme/world.ts";
@@ -73,6 +76,21 @@ export async function livedWithAcme(options: AcmeWorldOptions = { config: livedC
   await liveAcme(world);
   return { world, lived: await live(world.instance, world.chain) };
 }
+
+/**
+ * Returns the database of such an instance after its end. The test files of a process share it:
+ * they copy the file and do not change it.
+ */
+export const shareLivedDatabase = once(async () => {
+  const { world, lived } = await livedWithAcme();
+  await world.instance.stop();
+  const path = join(mkdtempSync(join(tmpdir(), "pkid-lived-")), "honest.db");
+  const source = new Database(join(world.instance.dataDir, "pkid.db"));
+  source.run("vacuum into ?", [path]);
+  source.close();
+  await world.stop();
+  return { path, serials: lived.serials };
+});
 
 /** Accounts, credentials, orders and plans in every state they can be left in. */
 async function liveAcme(world: AcmeWorld): Promise<void> {

@@ -11,13 +11,17 @@ import { SQL } from "bun";
 import { once } from "#core/once.ts";
 import { freePort } from "./free-port.ts";
 
-export interface PostgresServer {
+/** The part of a server that leaves the databases of other test files alone. */
+export interface SharedPostgres {
   /** Makes an empty database and gives its address. */
   createDatabase(): Promise<string>;
   /** Creates a database with today's schema and no rows, and returns its address. */
   createMigratedDatabase(): Promise<string>;
   /** Runs statements in one of the databases. */
   query(dsn: string, text: string): Promise<unknown[]>;
+}
+
+export interface PostgresServer extends SharedPostgres {
   /** SIGKILL to the server and its children, then a start from what is on disk. */
   crash(): Promise<void>;
   /** SIGSTOP to the server and its children: connections stay, and nothing is answered. */
@@ -26,6 +30,9 @@ export interface PostgresServer {
   resume(): void;
   stop(): Promise<void>;
 }
+
+/** Returns the server that the test files of a process share; it ends with the process. */
+export const sharePostgres = once((): Promise<SharedPostgres> => startPostgres());
 
 /** Starts a server; throws if PostgreSQL is not installed (Debian package `postgresql`). */
 export async function startPostgres(): Promise<PostgresServer> {
@@ -72,8 +79,9 @@ async function serveCluster(
   const port = await freePort();
   const start = () => startServer(asServer, join(folder, "cluster"), folder, port);
   let server = start();
-  const onExit = () => server.kill("SIGKILL");
-  process.on("exit", onExit);
+  const onExit = () => stopImmediately(asServer, join(folder, "cluster"));
+  // Before the folder that all tests write to is removed.
+  process.prependListener("exit", onExit);
   const address = (database: string) => `postgres://pkid@127.0.0.1:${port}/${database}`;
   await answering(address("postgres"));
   const query = async (dsn: string, text: string): Promise<unknown[]> => {
@@ -83,7 +91,9 @@ async function serveCluster(
   let databases = 0;
   const createDatabase = async (template = "template1") => {
     const name = `pkid_${++databases}`;
-    await query(address("postgres"), `create database ${name} template ${template}`);
+    // Copying files takes less work than logging their blocks.
+    const source = `template ${template} strategy file_copy`;
+    await query(address("postgres"), `create database ${name} ${source}`);
     return address(name);
   };
   const createTemplate = once(async () => {
@@ -152,6 +162,12 @@ function startServer(asServer: readonly string[], cluster: string, folder: strin
   return Bun.spawn([...asServer, program("postgres"), "-D", cluster, ...given], {
     stdio: ["ignore", "ignore", "ignore"],
   });
+}
+
+/** Stops a server without a checkpoint and waits until it has removed its shared memory. */
+function stopImmediately(asServer: readonly string[], cluster: string): void {
+  const how = ["stop", "-D", cluster, "-m", "immediate", "-t", "10"];
+  Bun.spawnSync([...asServer, program("pg_ctl"), ...how], { cwd: "/", stdout: "ignore" });
 }
 
 /** The postmaster first, so that it starts no further child meanwhile. */

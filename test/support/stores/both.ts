@@ -1,22 +1,16 @@
 /** The two databases, for what is tested on each of them in the same words. */
 
-import { afterAll, beforeAll } from "bun:test";
-
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { sharePostgres } from "#test/support/servers/postgres.ts";
 import { type DatabaseUnderTest, postgresDatabase, sqliteDatabase } from "./stores.ts";
 
 /**
- * Rows for `describe.each`, each with what makes an empty database. A server of PostgreSQL runs as
- * long as the tests of the file that calls this.
+ * Rows for `describe.each`, each with a function that creates a database without rows.
+ *
+ * @param createPostgres `emptyPostgresDatabase` for tests that create the schema themselves
  */
-export function bothDatabases() {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgres();
-  });
-  afterAll(() => server.stop());
+export function bothDatabases(createPostgres = postgresDatabase) {
   return [
     ["SQLite", async (): Promise<DatabaseUnderTest> => sqliteDatabase()],
-    ["PostgreSQL", () => postgresDatabase(server)],
+    ["PostgreSQL", async () => createPostgres(await sharePostgres())],
   ] as const;
 }

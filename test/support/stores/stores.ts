@@ -15,7 +15,7 @@ import { systemClock, systemRandom } from "#adapters/system.ts";
 import type { LoggedRequest } from "#domain/audit/store.ts";
 import type { Store } from "#domain/store.ts";
 import { eachLine } from "#test/support/child.ts";
-import type { PostgresServer } from "#test/support/servers/postgres.ts";
+import type { SharedPostgres } from "#test/support/servers/postgres.ts";
 
 import { loggedRow, loggedRows } from "./access-log-rows.ts";
 
@@ -61,8 +61,14 @@ export const connectionOn = (
 ): Connection => connectionOverSqlite(() => ({ compiled: (text) => database.query(text) }), share);
 
 /** Creates a database on the server, with today's schema and no rows. */
-export async function postgresDatabase(server: PostgresServer): Promise<DatabaseUnderTest> {
-  const target = await server.createMigratedDatabase();
+export const postgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
+  openPostgres(server, await server.createMigratedDatabase());
+
+/** Creates a database on the server that holds nothing, not even a schema, until it is opened. */
+export const emptyPostgresDatabase = async (server: SharedPostgres): Promise<DatabaseUnderTest> =>
+  openPostgres(server, await server.createDatabase());
+
+function openPostgres(server: SharedPostgres, target: string): DatabaseUnderTest {
   const options = { driver: "postgres", dsn: target, ...postgresLimits, migrate: true } as const;
   return {
     target,

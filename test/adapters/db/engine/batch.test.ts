@@ -2,7 +2,7 @@
  * What a batch of units sends to the database, and that it comes to what each unit did by itself.
  */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -12,7 +12,7 @@ import { caId } from "#core/ids.ts";
 import type { CertificateRecord, IntentRecord } from "#domain/certificates/store.ts";
 import type { Store, Unit } from "#domain/store.ts";
 import { createMemoryStore } from "#test/support/stores/memory-store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { openWire } from "#test/support/servers/postgres-wire.ts";
 import {
   activate,
@@ -31,11 +31,10 @@ import { wholeChain, wholeLedger } from "#test/contracts/store-durable.suite.ts"
 
 setDefaultTimeout(120_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 describe("on PostgreSQL", () => {
   test("a batch of intents, and one of certificates, is two round trips without a savepoint", async () => {

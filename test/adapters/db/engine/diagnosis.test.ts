@@ -1,11 +1,11 @@
 /** `pkid db check --deep` counts rows that break what their tables promise, in either database. */
 
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import { violations } from "#adapters/db/engine/diagnosis.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { promisingTables } from "#adapters/db/tables/row-rules.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import {
   type DatabaseUnderTest,
   postgresDatabase,
@@ -13,11 +13,10 @@ import {
   sqliteDatabase,
 } from "#test/support/stores/stores.ts";
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 }, 60_000);
-afterAll(() => server.stop());
 
 const optionsOf = ({ target }: DatabaseUnderTest): StoreOptions =>
   target.startsWith("postgres")

@@ -17,11 +17,15 @@ import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
 import { caId, type Serial } from "#core/ids.ts";
 import { bothDatabases } from "#test/support/stores/both.ts";
 import { certificate, intentFor, ledgerDraft } from "#test/support/stores/records.ts";
-import { type DatabaseUnderTest, postgresLimits } from "#test/support/stores/stores.ts";
+import {
+  type DatabaseUnderTest,
+  emptyPostgresDatabase,
+  postgresLimits,
+} from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-describe.each(bothDatabases())("on %s", (dialect, create) => {
+describe.each(bothDatabases(emptyPostgresDatabase))("on %s", (dialect, create) => {
   const driver = dialect === "SQLite" ? "sqlite" : "postgres";
 
   test("no serial is free again, and what was open is found by the next start", async () => {

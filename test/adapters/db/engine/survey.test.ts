@@ -1,20 +1,19 @@
 /** The look at the tables for whoever helps, on both databases, also where a table is missing. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newestEventsOf, survey } from "#adapters/db/engine/survey.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { certificate, issue } from "#test/support/stores/records.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { postgresDatabase, postgresLimits, sqliteDatabase } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(60_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 const addressOf = (driver: "sqlite" | "postgres", target: string): StoreOptions =>
   driver === "sqlite"

@@ -1,6 +1,6 @@
 /** A store goes from one kind of database to the other and back, and nothing is lost or doubled. */
 
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 
 import { type MoveRequest, moveDatabase } from "#adapters/db/move/databases.ts";
@@ -8,28 +8,27 @@ import type { StoreOptions } from "#adapters/db/open.ts";
 import { systemRandom } from "#adapters/system.ts";
 import type { Store } from "#domain/store.ts";
 import { wholeChain, wholeLedger } from "#test/contracts/store-durable.suite.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { allRows, fullStore, home } from "#test/support/stores/full-store.ts";
 import * as make from "#test/support/stores/records.ts";
 import {
   type DatabaseUnderTest,
-  postgresDatabase,
+  emptyPostgresDatabase,
   postgresLimits,
   sqliteDatabase,
 } from "#test/support/stores/stores.ts";
 
 setDefaultTimeout(120_000);
 
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 test("what was moved to PostgreSQL and back is what it was, row by row and link by link", async () => {
   const from = await fullStore();
   const before = await shown(from);
-  const away = await postgresDatabase(server);
+  const away = await emptyPostgresDatabase(server);
   const there = await moved(from, away);
   expect(there.heads?.eventSeq).toBe(before.events.length);
   expect(await shown(away)).toEqual(before);
@@ -46,7 +45,7 @@ test("what was moved to PostgreSQL and back is what it was, row by row and link 
 
 test("what is issued after a move follows what was issued before it", async () => {
   const from = await fullStore();
-  const away = await postgresDatabase(server);
+  const away = await emptyPostgresDatabase(server);
   await moved(from, away);
   const store = await away.open();
   const row = make.certificate({ caId: home });
@@ -60,9 +59,9 @@ test("what is issued after a move follows what was issued before it", async () =
 
 test("what was moved opens no more, and is moved once", async () => {
   const from = await fullStore();
-  await moved(from, await postgresDatabase(server));
+  await moved(from, await emptyPostgresDatabase(server));
   expect(await refusal(from.open())).toContain("was moved at noon to postgres");
-  const other = await postgresDatabase(server);
+  const other = await emptyPostgresDatabase(server);
   expect(await refusal(moved(from, other))).toContain("its history goes on there");
   // A copy that was never in service can be lost; then it is made again, by name.
   await moved(from, other, { again: true });
@@ -71,7 +70,7 @@ test("what was moved opens no more, and is moved once", async () => {
 
 test("a move that was cut short goes on where it was, also after the source was marked", async () => {
   const from = await fullStore();
-  for (const to of [await postgresDatabase(server), sqliteDatabase()]) {
+  for (const to of [await emptyPostgresDatabase(server), sqliteDatabase()]) {
     await moved(from, to, { again: true, at: to.target });
     // As a run that was killed leaves it, but for the rows: the last of them were never written.
     await to.tamper("delete from revocation_changes");
@@ -92,7 +91,10 @@ test("a move that was cut short goes on where it was, also after the source was 
 
 test("a copy that another move has begun does not become a second end of the history", async () => {
   const from = await fullStore();
-  const [first, second] = [await postgresDatabase(server), await postgresDatabase(server)];
+  const [first, second] = [
+    await emptyPostgresDatabase(server),
+    await emptyPostgresDatabase(server),
+  ];
   await from.tamper("update events set detail = 'x' where seq = 2");
   expect(await refusal(moved(from, first, { at: "one" }))).toContain("does not verify");
   await from.tamper("update events set detail = '' where seq = 2");
@@ -104,7 +106,7 @@ test("a copy that another move has begun does not become a second end of the his
 
 test("a copy that holds what the source no longer does is not gone on with", async () => {
   const from = await fullStore();
-  const to = await postgresDatabase(server);
+  const to = await emptyPostgresDatabase(server);
   await from.tamper("update events set detail = 'x' where seq = 2");
   expect(await refusal(moved(from, to))).toContain("does not verify");
   await from.tamper("update events set detail = '' where seq = 2");
@@ -115,7 +117,7 @@ test("a copy that holds what the source no longer does is not gone on with", asy
 
 test("a copy that was in service is compared up to where it was made, and what differs is named", async () => {
   const from = await fullStore();
-  const to = await postgresDatabase(server);
+  const to = await emptyPostgresDatabase(server);
   await moved(from, to);
   const store = await to.open();
   await store.atomically((tx) => tx.audit.appendEvent(make.draft(), make.noon));
@@ -131,7 +133,7 @@ test("a copy that was in service is compared up to where it was made, and what d
 
 test("a database that holds anything is not written to", async () => {
   const from = await fullStore();
-  for (const to of [sqliteDatabase(), await postgresDatabase(server)]) {
+  for (const to of [sqliteDatabase(), await emptyPostgresDatabase(server)]) {
     await (await to.open()).close();
     expect(await refusal(moved(from, to))).toContain("is not empty; nothing is written over");
   }
@@ -155,13 +157,13 @@ test("a chain that is broken is not carried on, and what was begun is gone", asy
   expect(existsSync(to.target)).toBe(false);
   // What could not be moved is served as before.
   await (await from.open()).close();
-  const away = await postgresDatabase(server);
+  const away = await emptyPostgresDatabase(server);
   expect(await refusal(moved(from, away))).toContain("does not verify at event 2");
   expect(await refusal(away.open())).toContain("an unfinished copy, begun at noon from sqlite");
 });
 
 test("a PostgreSQL database at which another process works is not moved", async () => {
-  const from = await postgresDatabase(server);
+  const from = await emptyPostgresDatabase(server);
   const store = await from.open();
   await make.issue(store, make.certificate());
   expect(await refusal(moved(from, sqliteDatabase()))).toContain("stop every replica first");

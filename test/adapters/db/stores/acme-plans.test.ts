@@ -4,7 +4,7 @@
  */
 
 import { Database } from "bun:sqlite";
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { caId } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
@@ -13,11 +13,10 @@ import * as make from "#test/support/stores/acme-records.ts";
 import { certificate, issue, newSerial, noon } from "#test/support/stores/records.ts";
 import { heardStatements } from "#test/support/stores/statements.ts";
 import { postgresDatabase, sqliteDatabase } from "#test/support/stores/stores.ts";
-import { startPostgres } from "#test/support/servers/postgres.ts";
+import { sharePostgres } from "#test/support/servers/postgres.ts";
 
 setDefaultTimeout(120_000);
-const server = await startPostgres();
-afterAll(() => server.stop());
+const server = await sharePostgres();
 
 test("on SQLite no order walks a table", async () => {
   const database = sqliteDatabase();

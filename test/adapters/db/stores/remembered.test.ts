@@ -1,23 +1,22 @@
 /** Rows that the store remembers: never an answer from before an acknowledged change. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { caId, type TenantId, tenantId } from "#core/ids.ts";
 import type { GrantRecord } from "#domain/access/store.ts";
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Store } from "#domain/store.ts";
 import { unlimited } from "#domain/tenants/store.ts";
-import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
+import { type SharedPostgres, sharePostgres } from "#test/support/servers/postgres.ts";
 import { type DatabaseUnderTest, postgresDatabase } from "#test/support/stores/stores.ts";
 import { sqliteDatabase } from "#test/support/stores/stores.ts";
 import * as make from "#test/support/stores/records.ts";
 
 setDefaultTimeout(60_000);
-let server: PostgresServer;
+let server: SharedPostgres;
 beforeAll(async () => {
-  server = await startPostgres();
+  server = await sharePostgres();
 });
-afterAll(() => server.stop());
 
 /** A database and two stores over it; on SQLite, which one process has, the same one twice. */
 interface Opened {
