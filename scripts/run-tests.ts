@@ -1,4 +1,4 @@
-/** Runs the test files in several processes and reports their results: `bun scripts/run-tests.ts`. */
+/** Runs the test files in several processes and reports: `bun scripts/run-tests.ts`. */
 
 import { mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -78,7 +78,7 @@ function reportMachineSpeed(): void {
   process.stderr.write(`machine speed: ${milliseconds.toFixed(0)} ms for SHA-256 of 200 MiB\n`);
 }
 
-/** Lists the test files whose path contains one of the arguments, or all; long ones in a long run. */
+/** Lists the test files whose path contains an argument, or all; long ones in a long run. */
 async function testFiles(paths: readonly string[]): Promise<string[]> {
   const all = await Array.fromAsync(new Bun.Glob("test/**/*.test.ts").scan({ cwd: root }));
   return all

@@ -1,4 +1,4 @@
-/** Plan of the test run: files that share a process, the order they start in, and their outcomes. */
+/** Plan of the test run: files that share a process, their order, and their outcomes. */
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -315,12 +315,12 @@ const separateFolders = ["test/long/", "test/end-to-end/", "test/security/"] as 
 const coveredFolders = ["test/core/", "test/domain/"] as const;
 /** Files that share a process. */
 const togetherMax = 40;
-/** Files of the console that share a process and its browser; few, to run several groups at a time. */
+/** Files of the console that share a process and its browser; few, to run groups in parallel. */
 const consoleTogetherMax = 8;
 /** Characters of the error that is printed next to the name of a failed test. */
 const whyMax = 400;
 /** Logs, and lines of each, that are printed when a test failed. */
 const logsMax = 8;
 const logLinesMax = 40;
-/** Seconds after which a group of files is stopped, so that one that hangs does not use up the run. */
+/** Seconds after which a group of files is stopped, so that a hung one does not use up the run. */
 const groupSecondsMax = process.env.PKID_TEST_LONG === undefined ? 600 : 14_400;

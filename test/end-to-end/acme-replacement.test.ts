@@ -1,6 +1,6 @@
 /**
  * A mass replacement with 200 ACME clients that renew in 45 seconds, in the long run 1,000 clients
- * in 120 seconds. Waiting dominates, so this file starts first and other tests run at the same time.
+ * in 120 seconds. It mostly waits, so this file starts first and other tests run concurrently.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";

@@ -1,4 +1,4 @@
-/** Loads the instrumented sources in a test process, and writes its counters after its last test. */
+/** Loads instrumented sources in a test process, and writes its counters after the last test. */
 
 import { afterAll } from "bun:test";
 import { randomUUID } from "node:crypto";
@@ -15,8 +15,8 @@ import {
 } from "#scripts/lib/coverage-folder.ts";
 
 /**
- * Counts the branches of all sources in the folder's index until the process ends. Worker threads load the
- * original sources and do not count.
+ * Counts the branches of all sources in the folder's index until the process ends. Worker threads
+ * load the original sources and do not count.
  *
  * @param folder absolute path of a folder that `prepareCoverage` has filled
  */

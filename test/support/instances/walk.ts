@@ -1,4 +1,4 @@
-/** Visits parts and dialogs of the console and checks each: focus, accessibility, reasons, links. */
+/** Visits parts and dialogs of the console and checks focus, accessibility, reasons and links. */
 
 import { expect } from "bun:test";
 import type { Page } from "playwright-core";

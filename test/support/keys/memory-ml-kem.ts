@@ -1,4 +1,4 @@
-/** ML-KEM keys in memory, by another implementation of ML-KEM than that of the software key store. */
+/** ML-KEM keys in memory, by another implementation than that of the software key store. */
 
 import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 

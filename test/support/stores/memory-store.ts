@@ -148,7 +148,8 @@ function interceptWrites(tx: Unit, checkWrite: (operation: string) => void): Uni
       },
     }),
   ]);
-  return Object.fromEntries(groups) as Unit; // It has the groups of `tx`, each behind a proxy of itself.
+  // It has the groups of `tx`, each behind a proxy of itself.
+  return Object.fromEntries(groups) as Unit;
 }
 
 /** Creates a file on the first request that is logged, which few tests do. */

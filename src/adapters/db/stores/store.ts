@@ -76,7 +76,7 @@ export interface StoreDeps {
   readonly onFault: (sentence: string, error: unknown) => void;
 }
 
-/** Returns the store of an open, migrated and verified engine, once it listens to other processes. */
+/** Returns the store of an open and verified engine, once it listens to other processes. */
 export async function storeOver(deps: StoreDeps): Promise<Store & Administration> {
   const { store, feed, startIndexing } = assembleStore(deps);
   await deps.engine.listen((seq) => feed.wake(seq));
