@@ -109,7 +109,7 @@ test("the check reads prose of Markdown without code, addresses and comments", (
   const document = [
     "# The zork",
     "",
-    "A `zork` and [a link](zork.md) to https://zork.example/",
+    "A `zork` and [a link](zork.html) to https://zork.example/",
     "over a grue",
     "here.",
     "",

@@ -22,7 +22,9 @@ export interface World {
 }
 
 /** A CA of the instance, a leaf, and who may issue there. */
-export async function worldOf(instance: Instance): Promise<Omit<World, "main" | "open" | "ca" | "pauseMs">> {
+export async function worldOf(
+  instance: Instance,
+): Promise<Omit<World, "main" | "open" | "ca" | "pauseMs">> {
   const chain = await createChain(instance, "ecdsa-p256");
   const { home } = instance;
   const csr = await newCsr(home, "upgrade.example.test");

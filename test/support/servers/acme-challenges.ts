@@ -160,7 +160,10 @@ export async function startAlpnResponder(
 }
 
 async function listen(server: Server, address: string, port: number): Promise<number> {
-  await new Promise<void>((done) => server.listen(port, address, done));
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, address, resolve);
+  });
   // A server on a host and port has an address with both.
   return (server.address() as AddressInfo).port;
 }

@@ -34,10 +34,20 @@ let web: HttpResponder;
 let inside: HttpResponder;
 beforeEach(async () => {
   names = await namesAt({ "a.test": ["127.0.0.2"], "b.test": ["127.0.0.2"] });
-  web = await startHttpResponder("127.0.0.2");
-  inside = await startHttpResponder("127.0.0.1", web.port);
+  [web, inside] = await startResponders();
   inside.show("token", "token.thumbprint");
 });
+/** Starts a web server at 127.0.0.2, and one at 127.0.0.1 on the same port. */
+async function startResponders(): Promise<[HttpResponder, HttpResponder]> {
+  const outer = await startHttpResponder("127.0.0.2");
+  try {
+    return [outer, await startHttpResponder("127.0.0.1", outer.port)];
+  } catch {
+    // Another process uses this port at 127.0.0.1.
+    await outer.stop();
+    return await startResponders();
+  }
+}
 afterEach(async () => {
   await Promise.all([names.stop(), web.stop(), inside.stop()]);
 });
