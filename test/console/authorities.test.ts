@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 
+import { until } from "#test/support/until.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
@@ -118,12 +119,14 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
       await expectStateAccessible(page);
       await keepPicture(page, `authorities-rollover-narrow-${theme}`);
       await page.setViewportSize({ width: 1280, height: 800 });
-      const [first, second] = await Promise.all(
-        ["narrowing", "narrowing-r2"].map((name) =>
+      // The picture is rendered again for the new width.
+      await until(async () => {
+        const keys = ["narrowing", "narrowing-r2"].map((name) =>
           picture.getByText(name, { exact: true }).boundingBox(),
-        ),
-      );
-      expect(first?.y).toBe(second?.y);
+        );
+        const [first, second] = await Promise.all(keys);
+        return first != null && first.y === second?.y;
+      });
       expect(complaints).toEqual([]);
       await close();
     }

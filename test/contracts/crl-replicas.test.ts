@@ -7,7 +7,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { parseSerial } from "#core/ids.ts";
+import { type CaId, parseSerial } from "#core/ids.ts";
 import { parseCrl } from "#core/x509/crl.ts";
 import { openRevocation, type Revocation } from "#domain/revocation/open.ts";
 import { belongs, rememberShards } from "#domain/revocation/scopes.ts";
@@ -106,15 +106,28 @@ test("a holder whose connection dies lets go, while it thinks it works", async (
 test("replicas that renew the same lists at once sign each once", async () => {
   const { one, two, stores, ca, close } = await replicas();
   await Promise.all([one.refresh.renewals(), two.refresh.renewals()]);
-  const numbers = async () => {
-    const { revocations } = stores[0].read;
-    const base = await revocations.crlHead(ca.id, "full", "base");
-    const delta = await revocations.crlHead(ca.id, "full", "delta");
-    return [base?.number, delta?.number];
-  };
-  expect(await numbers()).toEqual([1, 2]);
+  expect(await readNumbers(stores[0], ca.id)).toEqual([1, 2]);
   await close();
 });
+
+test("a replica signs no list that another has published since the decision to sign", async () => {
+  const { one, two, stores, ca, close } = await replicas();
+  const seen = { base: 0, delta: 0 };
+  await one.publisher.renew(ca, "full", "base", seen);
+  await two.publisher.renew(ca, "full", "base", seen);
+  await two.publisher.renew(ca, "full", "delta", seen);
+  expect(await readNumbers(stores[0], ca.id)).toEqual([1, 2]);
+  await two.publisher.renew(ca, "full", "base");
+  expect(await readNumbers(stores[0], ca.id)).toEqual([3, 4]);
+  await close();
+});
+
+/** Returns the numbers of the newest base and delta. */
+async function readNumbers({ read }: Store, ca: CaId) {
+  const base = await read.revocations.crlHead(ca, "full", "base");
+  const delta = await read.revocations.crlHead(ca, "full", "delta");
+  return [base?.number, delta?.number];
+}
 
 test("whatever two replicas revoke and publish at once, base and delta are the table in the end", async () => {
   const world = await replicas(3);

@@ -22,6 +22,18 @@ export interface PublishedScope {
   readonly delta: CrlHead;
 }
 
+/** Numbers of the newest lists of a scope; 0 for a list that does not exist. */
+export interface CrlNumbers {
+  readonly base: number;
+  readonly delta: number;
+}
+
+/** Permission to use a list that another replica has published instead of signing one. */
+interface SharedBuild {
+  /** Number of the newest list that the caller knows; undefined for that of this moment. */
+  readonly seen: number | undefined;
+}
+
 /** Builds, signs and serves the CRLs of every CA. */
 export class CrlPublisher {
   readonly #deps: CrlBuildDeps;
@@ -152,23 +164,27 @@ export class CrlPublisher {
   }
 
   /**
-   * Has a list signed that is due, by whichever replica comes first: one that covers all that was
-   * committed before the call and was published after it will do. A base brings its delta with it.
+   * Signs a due list, unless another replica has published a newer one than the caller has seen
+   * that covers every change committed before the call. A base is followed by its delta.
+   *
+   * @param seen numbers of the lists on which the decision was based; without it, the current ones
    */
-  async renew(ca: CaRecord, scope: string, kind: CrlKind): Promise<void> {
-    if (kind === "base") await this.#shared(ca, scope, "base");
-    await this.#shared(ca, scope, "delta");
+  async renew(ca: CaRecord, scope: string, kind: CrlKind, seen?: CrlNumbers): Promise<void> {
+    const head = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "delta");
+    const delta = seen?.delta ?? head?.number ?? 0;
+    if (kind === "base") await this.#shared(ca, scope, "base", seen?.base);
+    await this.#shared(ca, scope, "delta", delta);
   }
 
-  async #shared(ca: CaRecord, scope: string, kind: CrlKind): Promise<CrlHead> {
+  async #shared(ca: CaRecord, scope: string, kind: CrlKind, seen?: number): Promise<CrlHead> {
     const by = systemOrigin("crl");
     const key = `${ca.id}/${scope}`;
     if (kind === "base") {
-      return await this.#next(`${key}/base`, () => this.#buildBase(ca, by, scope, "shared"));
+      return await this.#next(`${key}/base`, () => this.#buildBase(ca, by, scope, { seen }));
     }
     const base = await this.published(ca.id, scope, "base");
     if (base === undefined) await this.#shared(ca, scope, "base");
-    return await this.#next(`${key}/delta`, () => this.#buildDelta(ca, by, scope, "shared"));
+    return await this.#next(`${key}/delta`, () => this.#buildDelta(ca, by, scope, { seen }));
   }
 
   /** True when half of the CRL's life is over, or there is none that may be served (CRL-3). */
@@ -177,7 +193,12 @@ export class CrlPublisher {
     return this.#deps.clock.now() >= (head.thisUpdate + head.nextUpdate) / 2;
   }
 
-  async #buildBase(ca: CaRecord, by: Origin, scope: string, sharing?: "shared"): Promise<CrlHead> {
+  async #buildBase(
+    ca: CaRecord,
+    by: Origin,
+    scope: string,
+    sharing?: SharedBuild,
+  ): Promise<CrlHead> {
     return await this.#leased(ca.id, scope, "base", sharing, async (before) => {
       const crl = await this.#builder.build({ ca, by, scope, base: undefined });
       if (before !== undefined) await this.#prune(before);
@@ -185,7 +206,12 @@ export class CrlPublisher {
     });
   }
 
-  async #buildDelta(ca: CaRecord, by: Origin, scope: string, sharing?: "shared"): Promise<CrlHead> {
+  async #buildDelta(
+    ca: CaRecord,
+    by: Origin,
+    scope: string,
+    sharing?: SharedBuild,
+  ): Promise<CrlHead> {
     return await this.#leased(ca.id, scope, "delta", sharing, async () => {
       const base = await this.#deps.store.read.revocations.crlHead(ca.id, scope, "base");
       if (base === undefined) throw unavailable();
@@ -198,16 +224,16 @@ export class CrlPublisher {
     ca: CaId,
     scope: string,
     kind: CrlKind,
-    sharing: "shared" | undefined,
+    sharing: SharedBuild | undefined,
     build: (before: CrlHead | undefined) => Promise<CrlHead>,
   ): Promise<CrlHead> {
     const { store } = this.#deps;
     const { revocations } = store.read;
-    const before = await revocations.crlHead(ca, scope, kind);
+    const before = sharing?.seen ?? (await revocations.crlHead(ca, scope, kind))?.number ?? 0;
     const sequence = await revocations.sequence();
     return await store.exclusively(`${ca}/${scope}/${kind}`, async () => {
       const now = await revocations.crlHead(ca, scope, kind);
-      const anew = now !== undefined && now.number > (before?.number ?? 0);
+      const anew = now !== undefined && now.number > before;
       if (sharing === undefined || !anew || now.sequence < sequence) return await build(now);
       const base = kind === "base" ? now : await revocations.crlHead(ca, scope, "base");
       return kind === "base" || now.base === base?.number ? now : await build(now);

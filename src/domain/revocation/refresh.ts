@@ -8,7 +8,7 @@ import { addSeconds, type Instant, instant } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
-import type { CrlPublisher } from "./crl.ts";
+import type { CrlNumbers, CrlPublisher } from "./crl.ts";
 import { soonestAfter } from "./crl-time.ts";
 import type { RevocationChange } from "./revoke.ts";
 import { type CrlScopes, fullScope, partitionScope, scopesOf } from "./scopes.ts";
@@ -269,13 +269,16 @@ export class CrlRefresh {
 
   async #renew(ca: CaRecord, scope: string): Promise<void> {
     const { publisher, store } = this.#deps;
-    const base = await store.read.revocations.crlHead(ca.id, scope, "base");
+    const { revocations } = store.read;
+    const base = await revocations.crlHead(ca.id, scope, "base");
+    const newest = await revocations.crlHead(ca.id, scope, "delta");
+    const seen = { base: base?.number ?? 0, delta: newest?.number ?? 0 };
     if (publisher.renewable(base) || (base && (await this.#outdated(base)))) {
-      await this.#publish(ca, scope, "base");
+      await this.#publish(ca, scope, "base", seen);
       return;
     }
     const delta = await publisher.published(ca.id, scope, "delta");
-    if (publisher.renewable(delta)) await this.#publish(ca, scope, "delta");
+    if (publisher.renewable(delta)) await this.#publish(ca, scope, "delta", seen);
   }
 
   /**
@@ -293,10 +296,10 @@ export class CrlRefresh {
     return ca.notAfter !== undefined && this.#deps.clock.now() <= ca.notAfter;
   }
 
-  async #publish(ca: CaRecord, scope: string, kind: CrlKind): Promise<boolean> {
+  async #publish(ca: CaRecord, scope: string, kind: CrlKind, seen?: CrlNumbers): Promise<boolean> {
     const { publisher } = this.#deps;
     try {
-      await publisher.renew(ca, scope, kind);
+      await publisher.renew(ca, scope, kind, seen);
       return true;
     } catch (error) {
       // One CA whose key is away must not keep the others from publishing.
