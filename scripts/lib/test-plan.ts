@@ -55,22 +55,22 @@ export interface RunOptions {
 }
 
 /**
- * Returns the plan for the files. Files below `separateFolders` have a process each and start
- * first, because they take longest. The others share a process by folder, up to 40, so that their
- * imports are read once.
+ * Returns the plan for the files. Files share a process by folder, up to 40, so that their imports
+ * are read once. These groups start first, because they take longest. Files below `separateFolders`
+ * have a process each.
  */
 export function planned(files: readonly string[]): Plan {
   const alone = files.filter((file) => separateFolders.some((folder) => file.startsWith(folder)));
   alone.sort((a, b) => rank(a) - rank(b));
   const shared = Map.groupBy(
     files.filter((file) => !alone.includes(file)),
-    (file) => file.split("/").slice(0, 2).join("/"),
+    (file) => file.split("/").slice(0, -1).slice(0, 2).join("/"),
   );
   const groups = [
-    ...alone.map((file) => [file]),
     ...[...shared].flatMap(([folder, group]) =>
       inGroups(group, folder === "test/console" ? consoleTogetherMax : togetherMax),
     ),
+    ...alone.map((file) => [file]),
   ];
   const waits = ([first = ""]: readonly string[]) =>
     waitingPlaces.findIndex((place) => first.startsWith(place));
@@ -288,25 +288,25 @@ const rank = (file: string) => separateFolders.findIndex((folder) => file.starts
  * least as long as they work, as `scripts/run-tests.ts` tells; longest first.
  */
 export const waitingPlaces: readonly string[] = [
+  "test/adapters/",
   "test/end-to-end/acme-clients.test.ts",
+  // Each of its files waits for a browser half of the time.
+  "test/console/",
+  "test/http/",
+  "test/end-to-end/upgrade-restart.test.ts",
   "test/end-to-end/acme-replacement.test.ts",
   "test/end-to-end/softhsm.test.ts",
-  "test/http/",
+  "test/security/guessing.test.ts",
   "test/end-to-end/secret-sources.test.ts",
-  "test/adapters/postgres-silence.test.ts",
-  "test/adapters/keys/pkcs11/locked-token.test.ts",
   "test/end-to-end/event-stream.test.ts",
   "test/end-to-end/silent-database.test.ts",
   "test/end-to-end/acme-clock.test.ts",
-  "test/contracts/secret-sources.test.ts",
   "test/security/wire.test.ts",
   "test/end-to-end/acme-pace.test.ts",
   "test/end-to-end/acme-crash.test.ts",
   "test/end-to-end/outputs.test.ts",
   "test/end-to-end/audit-export.test.ts",
   "test/end-to-end/certificate-files.test.ts",
-  // Each of its files waits for a browser half of the time.
-  "test/console/",
 ];
 
 /** Folders of files that start servers or browsers, in the order in which they start. */

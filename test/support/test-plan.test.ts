@@ -133,16 +133,22 @@ test("of an outcome is told how long it took, and for how much of that it worked
   expect(outcome?.seconds).toBeGreaterThan(0);
 });
 
-test("files that start servers run alone and first, and the others share a process by folder", () => {
+test("a plan starts groups of files by folder, then files that start servers alone", () => {
   const core = Array.from({ length: 42 }, (_, index) => `test/core/${index}.test.ts`);
   const pages = Array.from({ length: 9 }, (_, index) => `test/console/${index}.test.ts`);
-  const [waits = ""] = waitingPlaces;
-  const others = ["test/security/x.test.ts", "test/end-to-end/a.test.ts", "test/http/y.test.ts"];
+  const waits = "test/end-to-end/acme-clients.test.ts";
+  const others = [
+    "test/tidy.test.ts",
+    "test/rules.test.ts",
+    "test/security/x.test.ts",
+    "test/end-to-end/a.test.ts",
+    "test/http/y.test.ts",
+  ];
   const { working, waiting } = planned([...core, ...pages, ...others, waits]);
-  expect(waiting.slice(0, 2)).toEqual([[waits], ["test/http/y.test.ts"]]);
-  expect(waiting.slice(2).map((group) => group.length)).toEqual([8, 1]);
-  expect(working.slice(0, 2)).toEqual([["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]]);
-  expect(working.slice(2).map((group) => group.length)).toEqual([40, 2]);
+  expect(waiting.map((group) => group.length)).toEqual([1, 8, 1, 1]);
+  expect([waiting[0], waiting[3]]).toEqual([[waits], ["test/http/y.test.ts"]]);
+  expect(working.slice(0, 3).map((group) => group.length)).toEqual([40, 2, 2]);
+  expect(working.slice(3)).toEqual([["test/end-to-end/a.test.ts"], ["test/security/x.test.ts"]]);
 });
 
 test("a failed test prints the ends of the logs that its servers wrote, a passed one none", async () => {
