@@ -1,6 +1,6 @@
 /**
- * ACME clients that others wrote, run as commands or from a library, against one instance: each
- * issues, renews and revokes, and uses what it has beside that.
+ * ACME clients of other projects, run as commands or from a library, against one instance. Each
+ * issues, renews, revokes, and uses its own further features.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
@@ -60,26 +60,26 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
   /** One command with a folder of its own for each account. */
   const run = (account: string, ...line: readonly string[]) => {
     const folder = join(ground.folder, account);
-    const places = ["config", "work", "logs"].flatMap((name) => [
+    const folders = ["config", "work", "logs"].flatMap((name) => [
       `--${name}-dir`,
       join(folder, name),
     ]);
     const server = ["--server", ground.world.directoryUrl, "--non-interactive"];
-    const command = [certbot ?? "certbot"].concat(line, server, places);
+    const command = [certbot ?? "certbot"].concat(line, server, folders);
     return ground.run(command, { REQUESTS_CA_BUNDLE: ground.trust });
   };
   const agreed = ["--agree-tos", "--no-eff-email", "-m", "admin@example.test"];
   const standalone = () => ["--standalone", "--http-01-port", String(ground.ports.http)];
-  const chainOf = (account: string, name: string) =>
+  const findChain = (account: string, name: string) =>
     join(ground.folder, account, "config", "live", name, "fullchain.pem");
 
-  test("issues by http-01 for several names, renews, revokes, and ends its account", async () => {
+  test("certbot issues by http-01 for several names, renews, revokes, and ends its account", async () => {
     const names = ["a.test", "b.test"];
-    const asked = names.flatMap((name) => ["-d", name]);
-    await run("web", "certonly", ...standalone(), ...agreed, ...asked);
-    const first = await ground.expectCertified(chainOf("web", "a.test"), names);
+    const domains = names.flatMap((name) => ["-d", name]);
+    await run("web", "certonly", ...standalone(), ...agreed, ...domains);
+    const first = await ground.expectCertified(findChain("web", "a.test"), names);
     await run("web", "renew", "--force-renewal", "--no-random-sleep-on-renew");
-    const second = await ground.expectCertified(chainOf("web", "a.test"), names);
+    const second = await ground.expectCertified(findChain("web", "a.test"), names);
     expect(second).not.toBe(first);
     const which = ["--cert-name", "a.test", "--no-delete-after-revoke"];
     await run("web", "revoke", "--reason", "superseded", ...which);
@@ -88,11 +88,11 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
     expect((await ground.accounts())[0]).toMatchObject({ status: "deactivated" });
   }, 60_000);
 
-  test("issues by dns-01 for a wildcard and its name, and revokes by the certificate's key", async () => {
+  test("certbot issues by dns-01 for a wildcard and its name, and revokes by the certificate's key", async () => {
     const names = ["wild.test", "*.wild.test"];
-    const asked = names.flatMap((name) => ["-d", name]);
-    await run("dns", "certonly", ...dns, ...agreed, ...asked);
-    const chain = chainOf("dns", "wild.test");
+    const domains = names.flatMap((name) => ["-d", name]);
+    await run("dns", "certonly", ...dns, ...agreed, ...domains);
+    const chain = findChain("dns", "wild.test");
     const serial = await ground.expectCertified(chain, names);
     const key = chain.replace("fullchain", "privkey");
     const which = ["--cert-path", chain, "--key-path", key, "--no-delete-after-revoke"];
@@ -104,7 +104,7 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
     expect((await run("dns", "show_account")).stdout).toContain("other@example.test");
   }, 60_000);
 
-  test("issues by dns-01 with hooks of its user's own, renews, and revokes", async () => {
+  test("certbot issues by dns-01 with hooks of its user's own, renews, and revokes", async () => {
     const names = ["hand.test", "*.hand.test"];
     const [auth, clean] = [
       hook("auth", "zone-set", `1 TXT "$CERTBOT_VALIDATION"`),
@@ -112,9 +112,9 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
     ];
     const manual = ["--manual", "--preferred-challenges", "dns"];
     const hooks = ["--manual-auth-hook", auth, "--manual-cleanup-hook", clean];
-    const asked = names.flatMap((name) => ["-d", name]);
-    await run("hand", "certonly", ...manual, ...hooks, ...agreed, ...asked);
-    const chain = chainOf("hand", "hand.test");
+    const domains = names.flatMap((name) => ["-d", name]);
+    await run("hand", "certonly", ...manual, ...hooks, ...agreed, ...domains);
+    const chain = findChain("hand", "hand.test");
     const first = await ground.expectCertified(chain, names);
     await run("hand", "renew", "--force-renewal", "--no-random-sleep-on-renew");
     const second = await ground.expectCertified(chain, names);
@@ -124,7 +124,7 @@ describe.skipIf(certbot === undefined || knotPath === undefined)("certbot", () =
     await ground.expectRevoked(second);
   }, 60_000);
 
-  /** A script that changes the zone by what certbot tells it. */
+  /** A script that changes the zone with the values that certbot passes. */
   function hook(name: string, verb: string, rdata: string): string {
     const knotc = `knotc -b -s "${ground.knot.control}"`;
     const file = saved(
@@ -142,7 +142,7 @@ ${knotc} zone-commit test
     return file;
   }
 
-  test("binds its account with a credential, which the server remembers", async () => {
+  test("certbot binds its account with a credential that the server records", async () => {
     const { kid, hmacKey } = await ground.credential();
     const eab = ["--eab-kid", kid, "--eab-hmac-key", hmacKey];
     await run("bound", "register", ...agreed, ...eab);
@@ -182,7 +182,7 @@ describe.skipIf(dehydrated === undefined || knotPath === undefined)("dehydrated"
   const chain = () => join(ground.folder, "certs", "a.test", "fullchain.pem");
   const names = ["a.test", "b.test"];
 
-  test("registers, issues, renews, revokes, and ends its account", async () => {
+  test("dehydrated registers, issues, renews, revokes, and ends its account", async () => {
     await run("--register", "--accept-terms");
     expect((await ground.accounts())[0]).toMatchObject({ status: "valid" });
     await run("--cron", "--domain", names.join(" "), "--challenge", "http-01");
@@ -209,10 +209,10 @@ describe.skipIf(lego === undefined || knotPath === undefined)("lego", () => {
   const folder = () => join(ground.folder, "lego");
   const run = (names: readonly string[], proof: readonly string[], ...line: readonly string[]) => {
     const { tsig, port } = ground.knot;
-    const asked = names.flatMap((name) => ["--domains", name]);
+    const domains = names.flatMap((name) => ["--domains", name]);
     const server = ["--server", ground.world.directoryUrl, "--accept-tos", "--path", folder()];
     const account = ["--email", "admin@example.test"];
-    const command = [lego ?? "lego"].concat(server, account, asked, proof, line);
+    const command = [lego ?? "lego"].concat(server, account, domains, proof, line);
     return ground.run(command, {
       LEGO_CA_CERTIFICATES: ground.trust,
       RFC2136_NAMESERVER: `127.0.0.1:${port}`,
@@ -226,60 +226,60 @@ describe.skipIf(lego === undefined || knotPath === undefined)("lego", () => {
   const http = () => ["--http", "--http.port", `127.0.0.1:${ground.ports.http}`];
   const dns = () => ["--dns", "rfc2136", "--dns.disable-cp"].concat(resolvers());
   const resolvers = () => ["--dns.resolvers", `127.0.0.1:${ground.knot.port}`];
-  const chainOf = (name: string) => join(folder(), "certificates", `${name}.crt`);
+  const findChain = (name: string) => join(folder(), "certificates", `${name}.crt`);
 
-  test("issues by http-01, renews, and revokes", async () => {
+  test("lego issues by http-01, renews, and revokes", async () => {
     const names = ["a.test", "b.test"];
     await run(names, http(), "run");
-    const first = await ground.expectCertified(chainOf("a.test"), names);
+    const first = await ground.expectCertified(findChain("a.test"), names);
     await run(names, http(), "renew", "--days", "9999", "--no-random-sleep");
-    const second = await ground.expectCertified(chainOf("a.test"), names);
+    const second = await ground.expectCertified(findChain("a.test"), names);
     expect(second).not.toBe(first);
     await run(["a.test"], http(), "revoke", "--reason", "4", "--keep");
     await ground.expectRevoked(second);
     expect(await ground.accounts()).toHaveLength(1);
   }, 60_000);
 
-  test("issues for keys of several kinds", async () => {
+  test("lego issues for keys of several kinds", async () => {
     for (const kind of ["rsa2048", "ec384"]) {
       const name = `${kind}.test`;
       await run([name], [...http(), "--key-type", kind], "run");
-      await ground.expectCertified(chainOf(name), [name]);
-      const { text } = await openssl(["x509", "-in", chainOf(name), "-noout", "-text"]);
+      await ground.expectCertified(findChain(name), [name]);
+      const { text } = await openssl(["x509", "-in", findChain(name), "-noout", "-text"]);
       expect(text).toContain(kind === "ec384" ? "(384 bit)" : "(2048 bit)");
     }
   }, 60_000);
 
-  test("issues by tls-alpn-01, though the key it shows may not sign", async () => {
+  test("lego issues by tls-alpn-01, though the key it shows may not sign", async () => {
     await run(["tls.test"], ["--tls", "--tls.port", `127.0.0.1:${ground.ports.alpn}`], "run");
-    await ground.expectCertified(chainOf("tls.test"), ["tls.test"]);
+    await ground.expectCertified(findChain("tls.test"), ["tls.test"]);
   }, 60_000);
 
-  test("issues by dns-01 for a wildcard and its name", async () => {
+  test("lego issues by dns-01 for a wildcard and its name", async () => {
     await run(["*.wild.test", "wild.test"], dns(), "run");
-    await ground.expectCertified(chainOf("_.wild.test"), ["*.wild.test", "wild.test"]);
+    await ground.expectCertified(findChain("_.wild.test"), ["*.wild.test", "wild.test"]);
   }, 60_000);
 
-  test("binds its account with a credential", async () => {
+  test("lego binds its account with a credential", async () => {
     const { kid, hmacKey } = await ground.credential();
     const eab = ["--eab", "--kid", kid, "--hmac", hmacKey, "--email", "bound@example.test"];
     await run(["bound.test"], [...http(), ...eab], "run");
-    await ground.expectCertified(chainOf("bound.test"), ["bound.test"]);
+    await ground.expectCertified(findChain("bound.test"), ["bound.test"]);
     expect((await ground.accounts())[0]).toMatchObject({ eab_id: kid });
   }, 60_000);
 
-  test("issues for a request that another program made", async () => {
+  test("lego gets a certificate for a request of another program", async () => {
     const csr = join(ground.folder, "own.csr");
     const subject = ["-subj", "/C=DE/O=Example/CN=own.test"];
     const key = ["-newkey", "rsa:2048", "-nodes", "-keyout", join(ground.folder, "own.key")];
     await openssl(["req", "-new", "-out", csr].concat(key, subject));
     await run([], [...http(), "--csr", csr], "run");
-    await ground.expectCertified(chainOf("own.test"), ["own.test"]);
+    await ground.expectCertified(findChain("own.test"), ["own.test"]);
   }, 60_000);
 });
 
 /**
- * Acmetool renews by itself. Its version 0.2 records a wanted revocation and sends nothing, so
+ * Acmetool renews automatically. Its version 0.2 records a revocation and sends nothing, so
  * another client revokes by the key of the certificate.
  */
 const acmetool = programAt("acmetool");
@@ -309,7 +309,7 @@ describe.skipIf(!hasAcmetool)("acmetool", () => {
   const live = (file: string) => join(state, "live", "a.test", file);
   const serial = () => factsOf(readFileSync(live("cert"), "utf8")).serial;
 
-  test("gets what is wanted, lets it alone, renews it in time, and has it revoked", async () => {
+  test("acmetool gets the requested certificates, renews them in time only, and another client revokes them", async () => {
     const names = ["a.test", "b.test"];
     await run("want", ...names);
     const first = await ground.expectCertified(live("fullchain"), names);
@@ -327,7 +327,7 @@ describe.skipIf(!hasAcmetool)("acmetool", () => {
 });
 
 const lacme = programAt("lacme");
-/** What holds the key of the account, and what that signs with. */
+/** True if the programs that hold the account key and sign with it are installed. */
 const hasLacmeParts =
   programAt("lacme-accountd") !== undefined &&
   existsSync("/usr/share/doc/libcrypt-openssl-rsa-perl");
@@ -338,17 +338,17 @@ describe.skipIf(lacme === undefined || !hasLacmeParts || knotPath === undefined)
   beforeAll(async () => {
     ground = await startClient("lacme");
     const { folder, trust, ports, world } = ground;
-    const at = (name: string) => join(folder, name);
-    await openssl(["genrsa", "-out", at("account.key"), "2048"]);
+    const resolve = (name: string) => join(folder, name);
+    await openssl(["genrsa", "-out", resolve("account.key"), "2048"]);
     const curve = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"];
-    await openssl(["genpkey", "-out", at("own.key"), ...curve]);
-    const account = saved(folder, "accountd.conf", `privkey = file:${at("account.key")}\n`);
+    await openssl(["genpkey", "-out", resolve("own.key"), ...curve]);
+    const account = saved(folder, "accountd.conf", `privkey = file:${resolve("account.key")}\n`);
     const certificates = saved(
       folder,
       "certs.conf",
       `[www]
-certificate-key = ${at("own.key")}
-certificate-chain = ${at("chain.pem")}
+certificate-key = ${resolve("own.key")}
+certificate-chain = ${resolve("chain.pem")}
 subject = /CN=a.test
 subjectAltName = DNS:a.test,DNS:b.test
 CAfile = ${world.chain.root}
@@ -379,12 +379,12 @@ config = ${account}
   const chain = () => join(ground.folder, "chain.pem");
   const names = ["a.test", "b.test"];
 
-  test("registers, issues, renews, and revokes", async () => {
+  test("lacme registers, issues, renews, and revokes", async () => {
     await run("account", "--register", "--tos-agreed", "mailto:admin@example.test");
     expect((await ground.accounts())[0]).toMatchObject({ status: "valid" });
     await run("newOrder");
     const first = await ground.expectCertified(chain(), names);
-    // What has long to live is let alone.
+    // A certificate that is valid for a long time is not renewed.
     await run("newOrder");
     expect(await ground.expectCertified(chain(), names)).toBe(first);
     await run("newOrder", "--force");
@@ -412,40 +412,40 @@ describe.skipIf(tiny === undefined || certbot === undefined || knotPath === unde
     afterAll(() => proofs.stop());
 
     const names = ["a.test", "b.test"];
-    const at = (name: string) => join(ground.folder, name);
+    const resolve = (name: string) => join(ground.folder, name);
 
-    /** Gets a certificate for the request, and gives its file. */
-    async function issued(...more: readonly string[]): Promise<string> {
-      const files = ["--account-key", at("account.key"), "--csr", at("own.csr")];
-      const places = ["--acme-dir", proofs.folder, "--directory-url", ground.world.directoryUrl];
-      // It would look for its own file by the names of the system.
-      const line = [tiny ?? "acme-tiny", "--disable-check"].concat(files, places, more);
+    /** Gets a certificate for the request and returns its file. */
+    async function issueCertificate(...more: readonly string[]): Promise<string> {
+      const files = ["--account-key", resolve("account.key"), "--csr", resolve("own.csr")];
+      const folders = ["--acme-dir", proofs.folder, "--directory-url", ground.world.directoryUrl];
+      // By default it searches for its own file under the names of the system.
+      const line = [tiny ?? "acme-tiny", "--disable-check"].concat(files, folders, more);
       const { stdout } = await ground.run(line, { SSL_CERT_FILE: ground.trust });
       return saved(ground.folder, "chain.pem", stdout);
     }
 
-    test("gets a certificate for a request, and another one for the same, by one account", async () => {
-      await openssl(["genrsa", "-out", at("account.key"), "2048"]);
-      const key = ["-newkey", "rsa:2048", "-nodes", "-keyout", at("own.key")];
-      const asked = ["-subj", "/CN=a.test", "-addext", "subjectAltName=DNS:a.test,DNS:b.test"];
-      await openssl(["req", "-new", "-out", at("own.csr")].concat(key, asked));
+    test("acme-tiny gets a certificate for a request, and another one for the same, by one account", async () => {
+      await openssl(["genrsa", "-out", resolve("account.key"), "2048"]);
+      const key = ["-newkey", "rsa:2048", "-nodes", "-keyout", resolve("own.key")];
+      const domains = ["-subj", "/CN=a.test", "-addext", "subjectAltName=DNS:a.test,DNS:b.test"];
+      await openssl(["req", "-new", "-out", resolve("own.csr")].concat(key, domains));
       const first = await ground.expectCertified(
-        await issued("--contact", "mailto:admin@example.test"),
+        await issueCertificate("--contact", "mailto:admin@example.test"),
         names,
       );
-      const second = await ground.expectCertified(await issued(), names);
+      const second = await ground.expectCertified(await issueCertificate(), names);
       expect(second).not.toBe(first);
       expect(await ground.accounts()).toMatchObject([
         { status: "valid", contacts: ["mailto:admin@example.test"] },
       ]);
-      await ground.revokeByKey(at("chain.pem"), at("own.key"));
+      await ground.revokeByKey(resolve("chain.pem"), resolve("own.key"));
       await ground.expectRevoked(second);
     }, 60_000);
   },
 );
 
 const uacme = programAt("uacme");
-/** It trusts what the system does: the test gives it a system of its own, which takes root. */
+/** It trusts the certificates of the system. A file system of the test needs root. */
 const alone = process.getuid?.() === 0 && programAt("unshare") !== undefined;
 
 describe.skipIf(uacme === undefined || !alone || knotPath === undefined)("uacme", () => {
@@ -455,61 +455,61 @@ describe.skipIf(uacme === undefined || !alone || knotPath === undefined)("uacme"
   beforeAll(async () => {
     ground = await startClient("uacme");
     proofs = ground.serveProofs();
-    hook = saved(ground.folder, "hook.sh", hookIn(proofs.folder));
+    hook = saved(ground.folder, "hook.sh", buildHook(proofs.folder));
     chmodSync(hook, 0o755);
   }, 30_000);
   afterAll(() => proofs.stop());
 
   const run = (...line: readonly string[]) => {
-    const places = ["-a", ground.world.directoryUrl, "-c", join(ground.folder, "uacme"), "-y"];
+    const folders = ["-a", ground.world.directoryUrl, "-c", join(ground.folder, "uacme"), "-y"];
     const trusting = `mount --bind ${ground.trust} /etc/ssl/certs/ca-certificates.crt && exec "$@"`;
     const apart = ["unshare", "--mount", "sh", "-c", trusting, "sh"];
-    return ground.run([...apart, uacme ?? "uacme", ...places, "-h", hook, ...line]);
+    return ground.run([...apart, uacme ?? "uacme", ...folders, "-h", hook, ...line]);
   };
-  const chainOf = (name: string) => join(ground.folder, "uacme", name, "cert.pem");
+  const findChain = (name: string) => join(ground.folder, "uacme", name, "cert.pem");
   const key = () => Bun.file(join(ground.folder, "uacme", "private", "key.pem")).text();
 
-  test("makes an account, gives it another key, and goes on with that", async () => {
+  test("uacme creates an account and continues with another key for it", async () => {
     await run("-t", "EC", "new", "admin@example.test");
     const before = await key();
     await run("-t", "RSA", "newkey");
     expect(await key()).not.toBe(before);
     await run("update", "other@example.test");
     await run("issue", "a.test", "b.test");
-    await ground.expectCertified(chainOf("a.test"), ["a.test", "b.test"]);
+    await ground.expectCertified(findChain("a.test"), ["a.test", "b.test"]);
     expect(await ground.accounts()).toHaveLength(1);
   }, 60_000);
 
-  test("renews, and revokes by account and by the certificate's key", async () => {
-    const first = await ground.expectCertified(chainOf("a.test"), ["a.test", "b.test"]);
+  test("uacme renews, and revokes by account and by the certificate's key", async () => {
+    const first = await ground.expectCertified(findChain("a.test"), ["a.test", "b.test"]);
     await run("-f", "issue", "a.test", "b.test");
-    const second = await ground.expectCertified(chainOf("a.test"), ["a.test", "b.test"]);
+    const second = await ground.expectCertified(findChain("a.test"), ["a.test", "b.test"]);
     expect(second).not.toBe(first);
-    await run("-r", "4", "revoke", chainOf("a.test"));
+    await run("-r", "4", "revoke", findChain("a.test"));
     await ground.expectRevoked(second);
     await run("-f", "issue", "a.test", "b.test");
-    const third = await ground.expectCertified(chainOf("a.test"), ["a.test", "b.test"]);
-    const own = join(ground.folder, "uacme", "private", "a.test", "key.pem");
-    await run("-r", "1", "revoke", chainOf("a.test"), own);
+    const third = await ground.expectCertified(findChain("a.test"), ["a.test", "b.test"]);
+    const keyFile = join(ground.folder, "uacme", "private", "a.test", "key.pem");
+    await run("-r", "1", "revoke", findChain("a.test"), keyFile);
     await ground.expectRevoked(third);
-    // It brings the same key again, which its holder has just said is compromised.
+    // It uses the same key again, which was revoked as compromised.
     await expect(run("-f", "issue", "a.test", "b.test")).rejects.toThrow("badCSR");
   }, 60_000);
 
-  test("issues for an address", async () => {
+  test("uacme gets a certificate for an address", async () => {
     await run("issue", "127.0.0.1");
-    await ground.expectCertified(chainOf("127.0.0.1"), ["127.0.0.1"]);
+    await ground.expectCertified(findChain("127.0.0.1"), ["127.0.0.1"]);
   }, 60_000);
 
-  test("ends its account, which issues nothing more", async () => {
+  test("uacme ends its account, which issues nothing more", async () => {
     await run("deactivate");
     expect((await ground.accounts())[0]).toMatchObject({ status: "deactivated" });
     await expect(run("-n", "issue", "c.test")).rejects.toThrow();
   }, 60_000);
 });
 
-/** What uacme calls with method, type, identifier, token and authorization. */
-const hookIn = (folder: string): string => `#!/bin/sh
+/** Returns the hook that uacme calls with method, type, identifier, token and authorization. */
+const buildHook = (folder: string): string => `#!/bin/sh
 [ "$2" = http-01 ] || exit 1
 case "$1" in
   begin) printf %s "$5" > "${folder}/$4" ;;
@@ -547,7 +547,7 @@ describe.skipIf(knotPath === undefined)("acme-client", () => {
     skipChallengeVerification: true,
   };
 
-  test("issues for keys of both kinds, renews, revokes, and ends its account", async () => {
+  test("acme-client issues for keys of both kinds, renews, revokes, and ends its account", async () => {
     for (const [accountKey, csrKey] of [
       [await acme.crypto.createPrivateEcdsaKey("P-384"), await acme.crypto.createPrivateKey()],
       [await acme.crypto.createPrivateKey(), await acme.crypto.createPrivateEcdsaKey()],
@@ -569,7 +569,7 @@ describe.skipIf(knotPath === undefined)("acme-client", () => {
     }
   }, 60_000);
 
-  test("issues for a wildcard by the DNS, and goes on with another key of its account", async () => {
+  test("acme-client issues for a wildcard by dns-01, and continues with another account key", async () => {
     const client = newClient(await acme.crypto.createPrivateEcdsaKey());
     await client.createAccount({ termsOfServiceAgreed: true, contact: ["mailto:a@example.test"] });
     await client.updateAccountKey(await acme.crypto.createPrivateEcdsaKey("P-521"));
@@ -583,7 +583,7 @@ describe.skipIf(knotPath === undefined)("acme-client", () => {
     expect(await ground.accounts()).toHaveLength(3);
   }, 60_000);
 
-  test("binds its account with a credential", async () => {
+  test("acme-client binds its account with a credential", async () => {
     const { kid, hmacKey } = await ground.credential();
     const externalAccountBinding = { kid, hmacKey };
     const accountKey = await acme.crypto.createPrivateEcdsaKey();

@@ -41,7 +41,7 @@ async function startClient(name: string): Promise<Ground> {
 /** Caddy has no command to revoke: the holder of its account key does. */
 const caddy = programAt("caddy");
 
-/** A site with what its issuer is told beside the directory, which is the first one. */
+/** A site with the settings of its issuer. The directory is the first one by default. */
 interface Site {
   readonly name: string;
   readonly issuer: readonly string[];
@@ -69,7 +69,7 @@ ${name} {
 `;
 
   /** Runs it with these sites, until the test has seen enough. */
-  async function serving(sites: readonly Site[], test: () => Promise<void>): Promise<void> {
+  async function serveSites(sites: readonly Site[], test: () => Promise<void>): Promise<void> {
     const { ports, trust, folder } = ground;
     const file = saved(
       folder,
@@ -87,7 +87,7 @@ ${sites.map(siteText).join("")}`,
     );
     const log = Bun.file(join(folder, "caddy.log"));
     const child = Bun.spawn([caddy ?? "caddy", "run", "--config", file, "--adapter", "caddyfile"], {
-      // The server of OCSP answers is this one too.
+      // The OCSP responder is this server too.
       env: { HOME: folder, PATH: process.env.PATH ?? "", SSL_CERT_FILE: trust },
       stdio: ["ignore", log, log],
     });
@@ -103,13 +103,13 @@ ${sites.map(siteText).join("")}`,
     }
   }
 
-  test("gets certificates by tls-alpn-01 and http-01, shows and renews them", async () => {
+  test("caddy gets certificates by tls-alpn-01 and http-01, serves and renews them", async () => {
     const directory = `${ground.world.base}/brief/directory`;
     const sites = [
       { name: "a.test", issuer: ["disable_http_challenge"], directory },
       { name: "b.test", issuer: ["disable_tlsalpn_challenge"], directory },
     ];
-    await serving(sites, async () => {
+    await serveSites(sites, async () => {
       const first = new Map<string, string>();
       for (const { name } of sites) {
         first.set(name, await ground.expectCertified(await ground.shown(name), [name]));
@@ -121,28 +121,28 @@ ${sites.map(siteText).join("")}`,
     });
   }, 60_000);
 
-  test("binds its account with a credential, and replaces what that account has revoked", async () => {
+  test("caddy binds its account with a credential, and replaces a certificate that it revoked", async () => {
     const { kid, hmacKey } = await ground.credential();
     const bound = ["disable_http_challenge", "email bound@example.test", `eab ${kid} ${hmacKey}`];
     const sites = [{ name: "c.test", issuer: bound }];
     let first = "";
-    await serving(sites, async () => {
+    await serveSites(sites, async () => {
       first = await ground.expectCertified(await ground.shown("c.test"), ["c.test"]);
     });
     expect((await ground.accounts()).find((one) => one.eab_id === kid)).toBeDefined();
-    const account = await accountOf("bound@example.test");
+    const account = await findAccount("bound@example.test");
     const leaf = factsOf(readFileSync(join(ground.folder, "c.test.pem"), "utf8"));
     expect((await account.revoke(leaf.der, 4)).status).toBe(200);
     await ground.expectRevoked(first);
-    // What it was told before is good for hours.
+    // The OCSP response that it has is valid for hours.
     rmSync(join(storage(), "ocsp"), { recursive: true, force: true });
-    await serving(sites, async () => {
+    await serveSites(sites, async () => {
       await ground.expectCertified(await ground.shown("c.test", first), ["c.test"]);
     });
   }, 60_000);
 
-  /** Its account, by the key it keeps. */
-  async function accountOf(email: string): Promise<AcmeClient> {
+  /** Returns its account, by the key that it stores. */
+  async function findAccount(email: string): Promise<AcmeClient> {
     const files = readdirSync(storage(), { recursive: true }).map(String);
     const file = files.find((one) => one.includes(email) && one.endsWith(".key")) ?? "";
     const privateKey = createPrivateKey(readFileSync(join(storage(), file)));
@@ -153,7 +153,7 @@ ${sites.map(siteText).join("")}`,
   }
 });
 
-/** Apache revokes nothing itself; it replaces at once what its operator revokes. */
+/** Apache does not revoke. It immediately replaces a certificate that its operator revoked. */
 const apache = programAt("apache2");
 const modules = "/usr/lib/apache2/modules";
 const hasApache = apache !== undefined && existsSync(join(modules, "mod_md.so"));
@@ -167,9 +167,14 @@ describe.skipIf(!hasApache || knotPath === undefined)("mod_md", () => {
     const { kid, hmacKey } = await ground.credential();
     folder = mkdtempSync(join(tmpdir(), "pkid-apache-"));
     cpSync(ground.trust, join(folder, "trust.pem"));
-    saved(folder, "httpd.conf", configIn(folder, ground, `${kid} ${hmacKey}`));
+    saved(folder, "httpd.conf", buildConfig(folder, ground, `${kid} ${hmacKey}`));
     server = Bun.spawn(
-      asServer(folder).concat(apache ?? "", "-f", join(folder, "httpd.conf"), "-DFOREGROUND"),
+      selectServerUser(folder).concat(
+        apache ?? "",
+        "-f",
+        join(folder, "httpd.conf"),
+        "-DFOREGROUND",
+      ),
       { stdio: ["ignore", "ignore", Bun.file(join(ground.folder, "apache.log"))] },
     );
   }, 30_000);
@@ -179,13 +184,13 @@ describe.skipIf(!hasApache || knotPath === undefined)("mod_md", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** How often it has got something that it shows from its next start on. */
-  const prepared = (): number =>
+  /** Returns the number of certificates that it serves from its next start on. */
+  const countActivations = (): number =>
     readFileSync(join(folder, "error.log"), "utf8").split("will be activated on next").length - 1;
 
-  /** What it shows once it has got so many certificates and was told to begin anew. */
-  async function shownAfter(count: number, other?: string): Promise<string> {
-    await until(async () => existsSync(join(folder, "error.log")) && prepared() >= count);
+  /** Returns the certificate that it serves after a restart with this many certificates. */
+  async function restartWithCertificates(count: number, other?: string): Promise<string> {
+    await until(async () => existsSync(join(folder, "error.log")) && countActivations() >= count);
     server.kill("SIGUSR1");
     return await ground.shown("a.test", other);
   }
@@ -194,17 +199,17 @@ describe.skipIf(!hasApache || knotPath === undefined)("mod_md", () => {
 
   let first = "";
 
-  test("binds an account, gets a certificate by tls-alpn-01, and shows it", async () => {
-    first = await ground.expectCertified(await shownAfter(1), names);
+  test("mod_md binds an account, gets a certificate by tls-alpn-01, and serves it", async () => {
+    first = await ground.expectCertified(await restartWithCertificates(1), names);
     expect((await ground.accounts())[0]?.eab_id).toStartWith("eab_");
   }, 60_000);
 
-  test("replaces what was revoked as soon as it asks, and says so", async () => {
-    const words = ["revoke", "cert", "--ca", "issuing-ecdsa-p256", first];
-    expect((await ground.world.instance.cli(...words, "--reason", "superseded")).code).toBe(0);
-    // It asks when it begins, and then as often as it was told.
+  test("mod_md replaces a revoked certificate after its next check, and names it in the order", async () => {
+    const line = ["revoke", "cert", "--ca", "issuing-ecdsa-p256", first];
+    expect((await ground.world.instance.cli(...line, "--reason", "superseded")).code).toBe(0);
+    // It checks when it starts, and then at the configured interval.
     server.kill("SIGUSR1");
-    const second = await ground.expectCertified(await shownAfter(2, first), names);
+    const second = await ground.expectCertified(await restartWithCertificates(2, first), names);
     const { items } = await ground.world.instance.admin<{
       items: { serial?: string; replaces?: string }[];
     }>("GET", "/api/acme/orders?status=valid");
@@ -212,18 +217,18 @@ describe.skipIf(!hasApache || knotPath === undefined)("mod_md", () => {
   }, 60_000);
 });
 
-/** It refuses to serve as root: then it is somebody else, who has the folder. */
-function asServer(folder: string): string[] {
+/** Returns the prefix that runs it as another user than root, which owns the folder. */
+function selectServerUser(folder: string): string[] {
   if (process.getuid?.() !== 0) return [];
-  const nobody = 65_534;
+  const userId = 65_534;
   for (const file of ["", "trust.pem", "httpd.conf"]) {
-    chownSync(join(folder, file), nobody, nobody);
+    chownSync(join(folder, file), userId, userId);
   }
-  const who = [`--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
-  return ["setpriv", ...who];
+  const identity = [`--reuid=${userId}`, `--regid=${userId}`, "--clear-groups"];
+  return ["setpriv", ...identity];
 }
 
-const configIn = (folder: string, { world, ports }: Ground, binding: string): string => `
+const buildConfig = (folder: string, { world, ports }: Ground, binding: string): string => `
 ServerRoot ${folder}
 PidFile ${folder}/httpd.pid
 ErrorLog ${folder}/error.log
