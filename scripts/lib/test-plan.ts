@@ -55,9 +55,8 @@ export interface RunOptions {
 }
 
 /**
- * Returns the plan for the files. Files share a process by folder, up to 40, so that their imports
- * are read once. These groups start first, because they take longest. Files below `separateFolders`
- * have a process each.
+ * Returns the plan for the files. Files below `separateFolders` have a process each. The others
+ * share one by folder, so that their imports are read once, and start first: they take longest.
  */
 export function planned(files: readonly string[]): Plan {
   const alone = files.filter((file) => separateFolders.some((folder) => file.startsWith(folder)));
