@@ -12,7 +12,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     processes: { type: "string", default: "2" },
-    waiting: { type: "string", default: "2" },
+    waiting: { type: "string", default: "3" },
     "limit-minutes": { type: "string", default: "40" },
   },
 });
