@@ -138,7 +138,7 @@ describe("issued", () => {
     server.zone.set("a.example", [caa("issue", us)]);
     server.tricks.set("a.example", { kind: "truncated" });
     expect(await issue()).toEqual(issued);
-    await open({ timeoutSeconds: 0.3 });
+    await open({ timeoutSeconds: 1 });
     server.tricks.set("a.example", { kind: "silence", times: 1 });
     expect(await issue()).toEqual(issued);
   });

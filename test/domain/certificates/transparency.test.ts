@@ -135,7 +135,9 @@ const refusals: Readonly<Record<string, readonly [object, string]>> = {
 
 for (const [what, [log, error]] of Object.entries(refusals)) {
   test(`when the only log ${what} only the precertificate is signed, and the refusal says why`, async () => {
-    await using world = await ctWorld({ "a-1": log }, { timeoutSeconds: 0.3 });
+    // A short timeout would fail the other logs on a busy machine.
+    const timeoutSeconds = error === "timeout" ? 0.3 : 60;
+    await using world = await ctWorld({ "a-1": log }, { timeoutSeconds });
     const before = world.keys.signed.length;
     const refusal = await refusalOf(world.issue());
     expect(refusal.code).toBe("ct_policy_unmet");
