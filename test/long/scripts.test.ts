@@ -59,7 +59,7 @@ test(
   "the inventory lists and counts a million certificates",
   async () => {
     const line = ["scripts/bench.ts", "--only=inventory", "--rows=1000000", "--seconds=1"];
-    expect(await runScript(...line)).toContain("1,000,000");
+    expect(await runScript(...line)).toContain("inventory of 1000000 certificates");
   },
   60 * minutes,
 );
