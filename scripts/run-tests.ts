@@ -19,8 +19,6 @@ const { values, positionals } = parseArgs({
 
 /** Free bytes from which the scratch folder is in memory. */
 const scratchBytesMin = 6_000_000_000;
-/** Test files of long runs only. The first of them creates 505 CAs. */
-const longPaths = ["test/console/beyond-a-page.test.ts", "test/long/"] as const;
 const root = join(import.meta.dir, "..");
 const isLongRun = process.env.PKID_TEST_LONG === "1";
 const plan = planned(await testFiles(positionals));
@@ -84,7 +82,7 @@ function reportMachineSpeed(): void {
 async function testFiles(paths: readonly string[]): Promise<string[]> {
   const all = await Array.fromAsync(new Bun.Glob("test/**/*.test.ts").scan({ cwd: root }));
   return all
-    .filter((file) => isLongRun || !longPaths.some((path) => file.startsWith(path)))
+    .filter((file) => isLongRun || !file.startsWith("test/long/"))
     .filter((file) => paths.length === 0 || paths.some((path) => file.includes(path)))
     .sort();
 }
