@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 
-import { expectGolden } from "#test/support/golden.ts";
+import { expectGolden, isGolden } from "#test/support/golden.ts";
 import { isLongRun } from "#test/support/run-length.ts";
 import { closeProfiles, shareBarePages, shareBrowser } from "./browser.ts";
 import { Instance, newHome } from "./instance.ts";
@@ -186,13 +186,23 @@ export async function expectStateAccessible(page: Page): Promise<void> {
 }
 
 /**
- * The accessibility tree of the page, or of a part, as the golden `console/<name>.yml` has it; what
- * differs from run to run is put as `…`.
+ * Waits until the accessibility tree of the page, or of a part, is that of the golden
+ * `console/<name>.yml`; what differs from run to run is put as `…`.
  */
 export async function expectTree(page: Page, name: string, part = "main"): Promise<void> {
-  const tree = await page.locator(part).first().ariaSnapshot();
-  expectGolden(`console/${name}.yml`, `${settled(tree)}\n`);
+  const golden = `console/${name}.yml`;
+  const tree = async () => `${settled(await page.locator(part).first().ariaSnapshot())}\n`;
+  // A page renders its parts when their responses arrive.
+  const late = performance.now() + treeWaitMs;
+  let text = await tree();
+  while (!isGolden(golden, text) && performance.now() < late) {
+    await Bun.sleep(50);
+    text = await tree();
+  }
+  expectGolden(golden, text);
 }
+
+const treeWaitMs = 10_000;
 
 /** Keeps a picture as an artefact, where `PKID_SCREENSHOTS` names a folder for it. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
