@@ -110,6 +110,7 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     clock,
     stopwatch,
     onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
+    onSkew: (seconds) => log.write("error", "clock_skewed", { database_ahead_seconds: seconds }),
   });
   await clockWatch.open();
   await rememberShards(store, config.crl.shards);

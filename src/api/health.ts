@@ -6,7 +6,6 @@ import { oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
 import { operation } from "#domain/access/operation.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import { noTarget } from "#domain/access/targets.ts";
-import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
@@ -32,8 +31,8 @@ export interface HealthDeps {
 export interface ProbeDeps extends Pick<HealthDeps, "store" | "keys"> {
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
-  /** True while a step of the clock pauses issuance. */
-  readonly clockBehind: () => boolean;
+  /** Returns the reason why the clock pauses issuance; undefined if it does not. */
+  readonly issuancePause: () => string | undefined;
 }
 
 const componentShape = shape({
@@ -94,7 +93,8 @@ export class Probes {
     if (!room) {
       return { status: "up", detail: "The disk is nearly full; issuance is refused." };
     }
-    return this.#deps.clockBehind() ? { status: "up", detail: behindSentence } : { status: "up" };
+    const pause = this.#deps.issuancePause();
+    return pause === undefined ? { status: "up" } : { status: "up", detail: pause };
   }
 
   async #keys(): Promise<Component> {

@@ -116,8 +116,8 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   });
 
   // 2. What is measured.
-  const behind = () => clockWatch.pause.behindUntil !== undefined;
-  const probes = new Probes({ store, keys, hasRoom: () => space.enough, clockBehind: behind });
+  const issuancePause = () => clockWatch.issuancePause;
+  const probes = new Probes({ store, keys, hasRoom: () => space.enough, issuancePause });
   closing.push(observe(ground, probes));
 
   // 3. The callers: who comes in, what they may do, and what takes two.

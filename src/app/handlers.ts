@@ -109,7 +109,7 @@ export interface HandlerDeps {
 /** The complete set; `catalog` is asked for once it is put together. */
 export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers {
   const { config, build, store, keys, clock, parts } = deps;
-  const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
+  const { revoker, publisher, crlCopies, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   return {
     ...descriptionHandlers(catalog, build.version, parkedShape, manualChapters),
@@ -158,7 +158,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
     ...crlListHandlers({ store, clock, publisher, presigns: config.presign.enabled }),
-    ...crlHandlers({ store, clock, publisher, scopes, crl: config.crl }),
+    ...crlHandlers({ store, clock, publisher, crlCopies, scopes, crl: config.crl }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),

@@ -3,6 +3,7 @@
  * and no other.
  */
 
+import { openCrlFiles } from "#adapters/crl-files.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
@@ -138,6 +139,7 @@ export function domainParts(deps: PartsDeps): Parts {
     wake,
     stillMay,
     ...doubtsOf(deps.clockWatch),
+    crlFiles: store.dialect === "postgres" ? openCrlFiles(config.data_dir) : undefined,
     publicProfile: (name) => profiles().has(name) && profiles().named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
     onFailure: faultsTo(log),

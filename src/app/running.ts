@@ -124,9 +124,10 @@ class Server implements Running {
     });
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
-    const { refresh, responders, presigner } = revocation;
+    const { refresh, crlCopies, responders, presigner } = revocation;
     const jobs = schedule({
       crls: refresh,
+      crlCopies,
       responders,
       presigner,
       counts,

@@ -132,6 +132,11 @@ export interface Store {
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Of this process; none where no other can have the store. */
   leaseTroubles(): LeaseTroubles;
+  /**
+   * Returns the clock of the database server minus the clock of this host, in milliseconds. It is
+   * undefined if the database uses the clock of the host.
+   */
+  databaseClockOffsetMs(): number | undefined;
   readonly read: Reads;
   /**
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after

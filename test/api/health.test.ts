@@ -16,7 +16,7 @@ const softKeys: ProviderFacts = {
   keyTypes: [],
 };
 
-function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}) {
+function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "issuancePause">> = {}) {
   const deps: HealthDeps = {
     store: { ping: async () => undefined },
     keys: { facts: async () => [softKeys] },
@@ -26,8 +26,8 @@ function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}
     exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
     ...parts,
   };
-  const clockBehind = parts.clockBehind ?? (() => false);
-  const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind });
+  const issuancePause = parts.issuancePause ?? (() => undefined);
+  const probes = new Probes({ ...deps, hasRoom: () => true, issuancePause });
   const ready = healthHandlers(deps, probes)["health.ready"];
   if (typeof ready === "function") throw new Error("readiness answers JSON");
   // Readiness reads nothing of its call.
@@ -65,7 +65,7 @@ describe("readiness", () => {
   });
 
   test("is 200 and says so while the clock stands before the last event", async () => {
-    expect(await opened({ clockBehind: () => true })()).toMatchObject({
+    expect(await opened({ issuancePause: () => behindSentence })()).toMatchObject({
       status: 200,
       body: { components: { database: { status: "up", detail: behindSentence } } },
     });
@@ -120,7 +120,7 @@ describe("what is counted", () => {
       gzipped: gzippedFast,
       exposition: async () => ({ type: "text/plain", text }),
     };
-    const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind: () => false });
+    const probes = new Probes({ ...deps, hasRoom: () => true, issuancePause: () => undefined });
     const read = healthHandlers(deps, probes)["metrics.read"];
     const headers: Record<string, string> =
       accepted === undefined ? {} : { "accept-encoding": accepted };

@@ -120,6 +120,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const crls = { deltas: work("deltas"), bases: work("bases"), renewals: work("crls") };
   const jobs = schedule({
     crls,
+    crlCopies: { refresh: work("crl copies") },
     bulkRevocations: { resume: work("bulk") },
     kek: { finish: work("kek") },
     failedLogins: { fold: work("failed logins") },
@@ -167,6 +168,7 @@ test("the schedule calls each of its jobs", async () => {
     "deltas",
     "bases",
     "crls",
+    "crl copies",
     "responders",
     "bulk",
     "approvals",

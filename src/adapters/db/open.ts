@@ -8,6 +8,7 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "#adapters/db/engine/heads.ts";
 import { Journal } from "#adapters/db/engine/journal.ts";
 import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
+import { toStartError } from "#adapters/db/engine/faults.ts";
 import type { PostgresOptions } from "#adapters/db/engine/postgres.ts";
 import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
@@ -81,7 +82,7 @@ async function started(
     return await storeOver({ ...parts, accessLog, scarce, onFault });
   } catch (error) {
     await engine.close();
-    throw error;
+    throw toStartError(error);
   }
 }
 

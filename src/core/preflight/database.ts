@@ -21,6 +21,8 @@ export interface Diagnosis {
    * it.
    */
   readonly replicaLagSeconds: number | undefined;
+  /** Reason why pkid would not use the server, for operators; undefined if it would. */
+  readonly unusable: string | undefined;
   /** Milliseconds of one round trip. */
   readonly pingMs: number;
   readonly bytes: number;

@@ -108,7 +108,7 @@ export class Ocsp {
     if (basis === undefined || basis.keepUntil <= now) return false;
     // Made before the clock was set back: to whoever asks now it comes from the future.
     if (validity !== undefined && validity.thisUpdate > now) return false;
-    const sequence = this.#deps.store.read.revocations.sequence();
+    const sequence = this.#deps.store.read.revocations.stamp();
     if (typeof sequence !== "number") return sequence.then((read) => this.#stillValid(basis, read));
     return sequence === basis.sequence || this.#stillValid(basis, sequence);
   }
@@ -153,7 +153,7 @@ export class Ocsp {
     const hash = presignHashes.find((known) => known === certId.hash);
     const { serial } = certId;
     if (hash === undefined || serial === undefined) return undefined;
-    const sequence = await store.read.revocations.sequence();
+    const sequence = await store.read.revocations.stamp();
     const issuer = await this.#issuers.member(asked.lineage, certId);
     if (issuer === undefined) return undefined;
     const { id: caId, spki } = issuer.ca;
@@ -175,7 +175,7 @@ export class Ocsp {
   #fresh(asked: Asked, nonce: Uint8Array | undefined): OcspAnswer | Promise<OcspAnswer> {
     const { store, responders } = this.#deps;
     // The sequence goes first: a change after it is seen as a later sequence, never missed.
-    return following(store.read.revocations.sequence(), (sequence) =>
+    return following(store.read.revocations.stamp(), (sequence) =>
       following(this.#lookUp(asked, sequence), ({ issuer, found }) =>
         following(responders.signer(issuer, sequence), (signer) =>
           this.#signed({ found, signer, nonce, sequence }),

@@ -45,7 +45,9 @@ export async function openArchived(options: StoreOptions): Promise<{
   hold(): Promise<Held>;
   close(): Promise<void>;
 }> {
-  const engine = await openForReading(options);
+  // A standby may lack what the primary has acknowledged, and an archive must not.
+  const isRemote = options.driver === "postgres";
+  const engine = await openForReading(isRemote ? { ...options, acceptsReadOnly: false } : options);
   return {
     hold: async () => {
       const { connection, release } = await heldView(engine);

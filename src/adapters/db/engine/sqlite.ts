@@ -77,6 +77,7 @@ export function openSqlite(
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
   readonly rowsVersion = undefined;
+  readonly clockOffsetMs = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
   /** Of everything that is read on this thread, and of the access log. */
@@ -247,6 +248,10 @@ export class SqliteEngine implements Engine {
   revocationSequence(): number | Promise<number> {
     if (this.#files !== undefined && this.#heads) return this.#heads.revocationSequence;
     return storedHeads(this.reader).then((stored) => stored.revocationSequence);
+  }
+
+  revocationStamp(): number | Promise<number> {
+    return this.revocationSequence();
   }
 
   async listen(): Promise<void> {}

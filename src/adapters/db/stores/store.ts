@@ -114,6 +114,7 @@ export function assembleStore(deps: StoreDeps) {
     schemaVersion: deps.schemaVersion,
     exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     leaseTroubles: () => engine.leaseTroubles,
+    databaseClockOffsetMs: () => engine.clockOffsetMs,
     atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
@@ -170,7 +171,8 @@ function versionsOf({ rowsVersion }: Engine, journal: Journal): Versions {
 
 function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLogTarget): Reads {
   const { reader } = engine;
-  const sequence = sequenceOf(engine);
+  const sequence = sequenceOf(() => engine.revocationSequence());
+  const stamp = sequenceOf(() => engine.revocationStamp());
   return {
     cas: guardedMethods(rememberedCas(memo, caReads(reader))),
     certificates: guardedMethods(certificateReads(reader)),
@@ -180,6 +182,7 @@ function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLog
       // The sequence stays as it is: a promise around a number would delay every answer from
       // memory.
       sequence,
+      stamp,
     },
     retention: guardedMethods(retentionReads(reader)),
     expiry: guardedMethods(expiryReads(reader)),
@@ -237,9 +240,9 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
  * The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for
  * and cannot be had.
  */
-function sequenceOf(engine: Engine): Reads["revocations"]["sequence"] {
+function sequenceOf(read: Reads["revocations"]["sequence"]): Reads["revocations"]["sequence"] {
   return () => {
-    const told = engine.revocationSequence();
+    const told = read();
     if (typeof told === "number") return told;
     return told.catch((error: unknown) => {
       throw translatedRead(error);
