@@ -1,6 +1,7 @@
 /** Orders and authorizations: asked for, shown, given up (RFC 8555 §7.1.3, §7.1.4, §7.4, §7.5). */
 
 import { proves } from "#core/acme/challenges.ts";
+import { formatDetailList } from "#core/audit/actions.ts";
 import {
   type Identifier,
   isWildcard,
@@ -462,9 +463,9 @@ function unprovable(identifier: Identifier) {
   return refuse("acme_rejected_identifier", { subproblems, reason });
 }
 
-/** As events name them. */
+/** The names of an order as events list them, cut to a bounded length. */
 export const namesOf = ({ identifiers }: Pick<OrderRecord, "identifiers">): string =>
-  identifiers.map(({ type, value }) => `${type}:${value}`).join(",");
+  formatDetailList(identifiers.map(({ type, value }) => `${type}:${value}`));
 
 const endedByOperator = {
   type: "unauthorized",
