@@ -145,9 +145,38 @@ function readiness(components: Components, draining: boolean): Readiness | Outco
   return new Outcome("unready", { status: "not_ready", components }, { retryAfterSeconds: 5 });
 }
 
+/** Metrics as text, and compressed once a client has requested that. */
+interface Exposition {
+  readonly type: string;
+  readonly text: string;
+  gzipped: Promise<Uint8Array<ArrayBuffer>> | undefined;
+}
+
+/**
+ * Returns the metrics, which all requests of one second share: computing them takes long with many
+ * CAs, and any client may request them.
+ */
+function shareExposition(exposition: HealthDeps["exposition"]): () => Promise<Exposition> {
+  let latest: { readonly at: number; readonly metrics: Promise<Exposition> } | undefined;
+  return () => {
+    const now = performance.now();
+    if (latest !== undefined && now - latest.at <= sharedMs) return latest.metrics;
+    const metrics = exposition().then(({ type, text }) => ({ type, text, gzipped: undefined }));
+    const current = { at: now, metrics };
+    latest = current;
+    metrics.catch(() => {
+      // A failure is not kept: the next request computes the metrics again.
+      if (latest === current) latest = undefined;
+    });
+    return metrics;
+  };
+}
+
 function metricsRead(deps: Pick<HealthDeps, "exposition" | "gzipped">): PublicHandler {
+  const read = shareExposition(deps.exposition);
   return async ({ request }) => {
-    const { type, text } = await deps.exposition();
+    const metrics = await read();
+    const { type, text } = metrics;
     const headers = new Headers({
       "content-type": type,
       "cache-control": "no-store",
@@ -159,7 +188,8 @@ function metricsRead(deps: Pick<HealthDeps, "exposition" | "gzipped">): PublicHa
       return new Response(text, { headers });
     }
     // Three hundred kilobytes that are mostly the same words, for whoever asks every few seconds.
-    const octets = await deps.gzipped(text);
+    metrics.gzipped ??= deps.gzipped(text);
+    const octets = await metrics.gzipped;
     headers.set("content-encoding", coding);
     headers.set("content-length", String(octets.byteLength));
     return new Response(octets, { headers });

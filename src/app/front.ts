@@ -106,6 +106,7 @@ export function frontDoor(deps: FrontDeps) {
         if (tenant !== undefined) deps.rates.admitMessage({ tenant });
       },
       admitAccount: (account) => deps.rates.admitMessage({ account }),
+      attempt: (ip) => deps.rates.attempt(ip),
       roles: config.key_provider.roles,
       draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),

@@ -102,6 +102,8 @@ export interface HandlerDeps {
   /** Counts what a message asks of the tenant of a CA, and of an account (RATE-1). */
   readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
   readonly admitAccount: (account: string) => void;
+  /** Counts an attempt of an address; the returned function takes the count back. */
+  readonly attempt: (ip: string) => () => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
   readonly instance: InstanceHandlerDeps;
 }
@@ -217,6 +219,7 @@ function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
         return ca?.id;
       }),
     admitAccount: deps.admitAccount,
+    attempt: deps.attempt,
   });
 }
 

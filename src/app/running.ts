@@ -29,6 +29,7 @@ import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
+import { computePipedConnectionsMax, createConnectionGate } from "./connection-limits.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
 import type { HandedOver } from "./handed-over.ts";
@@ -111,6 +112,8 @@ class Server implements Running {
   /** Settles when the last change that was asked for has been made, or has failed. */
   #changing: Promise<void> = Promise.resolve();
   #endWatch: (() => void) | undefined;
+  #gate: ReturnType<typeof createConnectionGate>;
+  #endGate: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -213,7 +216,10 @@ class Server implements Running {
         : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
+      connectionsMax: computePipedConnectionsMax(config),
     });
+    this.#gate = createConnectionGate(this.#listeners.addresses, this.#deps.log);
+    this.#endGate = this.#gate?.start();
     // So that whoever is turned away first has a nonce too (AC-4).
     if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
     await this.#record("config.load", { digest: this.#deps.digest });
@@ -270,6 +276,7 @@ class Server implements Running {
   async stop(): Promise<void> {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
+    this.#endGate?.();
     await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -337,6 +344,7 @@ class Server implements Running {
     const asked = authorities?.join("") === this.#authorities?.join("");
     if (tls === undefined || (tls.certificate === this.#shown && asked)) return;
     this.#listeners?.rotate(tls, authorities);
+    this.#gate?.refresh();
     this.#authorities = authorities;
     if (tls.certificate === this.#shown) return;
     this.#shown = tls.certificate;

@@ -46,7 +46,7 @@ test("what is damaged, missing or out of reach fails the drill, is remembered, a
     expect(told.stderr).not.toContain(s3Credentials.secretAccessKey);
     expect(await lastDrill(instance)).toMatchObject({ result: "error" });
     expect(drillPlaces(instance)).toEqual([]);
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     expect(metrics).toContain(`pki_backup_drills_total{result="error"} ${failures}\n`);
   };
   try {

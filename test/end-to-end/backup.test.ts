@@ -170,7 +170,7 @@ test("BAK-3: where archives go to a bucket only, the newest is fetched for the d
     s3: { ...place, ...credentials, force_path_style: true },
   };
   const instance = await Instance.start({ home, config: { backup } });
-  const measured = async () => await (await instance.fetch("/metrics")).text();
+  const measured = async () => await instance.metrics();
   try {
     const none = await instance.cli("backup", "drill");
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("in the bucket")]);

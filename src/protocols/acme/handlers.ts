@@ -42,7 +42,7 @@ import {
   type DoorDeps,
   type OfAccount,
   type OfKey,
-  type Signed,
+  type RevocationMessage,
   type Spending,
 } from "./request.ts";
 
@@ -313,8 +313,13 @@ function certificate({ downloads }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.6. */
 function revoke({ revocations }: AcmeHandlerDeps) {
-  return async (asked: Signed & { readonly by: OfAccount | OfKey }): Promise<Response> => {
-    const { directory, jws, whence, by } = asked;
+  return async ({
+    directory,
+    jws,
+    whence: context,
+    by,
+    authorize,
+  }: RevocationMessage): Promise<Response> => {
     const members = payloadObject(jws);
     const der = octetsOf(members.certificate);
     if (der === undefined)
@@ -323,7 +328,11 @@ function revoke({ revocations }: AcmeHandlerDeps) {
       "account" in by
         ? ({ by: "account", account: by.account } as const)
         : ({ by: "key", key: by.key } as const);
-    await revocations.revoke(directory, who, der, members.reason, whence);
+    await revocations.revoke(directory, who, der, {
+      reasonCode: members.reason,
+      context,
+      authorize,
+    });
     return new Response(null, { status: 200 });
   };
 }
