@@ -103,6 +103,14 @@ describe("on a file", () => {
     expect((await instance.cli("verify", "--online")).code).toBe(0);
   }, 120_000);
 
+  test("`verify --online` trusts the serving certificate that pkid created", async () => {
+    const { crl } = config;
+    writeConfig(instance.home, { ...config, crl: { ...crl, base_url: instance.url } });
+    const { code, stdout, stderr } = await instance.cli("verify", "--online");
+    writeConfig(instance.home, config);
+    expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("Every proof holds")]);
+  }, 60_000);
+
   test("lists and answers that nobody gets are named", async () => {
     const { crl } = config;
     const elsewhere = {
@@ -110,10 +118,14 @@ describe("on a file", () => {
       crl: { ...crl, base_url: `http://127.0.0.1:${await freePort()}` },
     };
     writeConfig(instance.home, elsewhere);
-    const { code, stdout } = await instance.cli("verify", "--online");
+    const { code, stdout, stderr } = await instance.cli("verify", "--online");
     writeConfig(instance.home, config);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^FAIL +The running server/m)]);
     expect(stdout).toMatch(/CRL \d+ of full, CA \S+\s+cannot\s+be had at/);
+    // Unreachable is not violated.
+    expect(stdout).toContain("0 violations,");
+    expect(stderr).toContain("responses could not be obtained");
+    expect(stderr).not.toContain("incident");
   }, 60_000);
 
   test("an archive is proven as the instance is, by whoever can open it", async () => {
