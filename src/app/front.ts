@@ -1,6 +1,7 @@
 /** Composes the front door: the pipeline, what answers each operation, and who watches. */
 
 import type { FreeSpace } from "#adapters/free-space.ts";
+import { hasToken } from "#adapters/keys/open.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -119,6 +120,7 @@ export function frontDoor(deps: FrontDeps) {
             keys,
             server: () => deps.schedules.look,
             workerUrl: deps.workerUrl,
+            untried: deps.drill === true && !hasToken(config) ? ["pkcs11"] : [],
           },
           request,
         ),

@@ -13,10 +13,13 @@ import { NothingWritten } from "#domain/store.ts";
 export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
   readonly reason: UnfitReason;
+  /** Name of the table whose copy differs; undefined for any other reason. */
+  readonly table: string | undefined;
 
-  constructor(reason: UnfitReason, sentence: string) {
+  constructor(reason: UnfitReason, sentence: string, table?: string) {
     super(sentence);
     this.reason = reason;
+    this.table = table;
   }
 }
 

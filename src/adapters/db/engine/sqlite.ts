@@ -95,6 +95,8 @@ export class SqliteEngine implements Engine {
   readonly #reserve: Reserve;
   readonly #checkpoints: Checkpoints;
   #displaced: string | undefined;
+  /** True once the database file has all commits from before its log was removed. */
+  #isRescued = false;
   /** When the files were last seen, by their names. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** As committed last; what the file must hold. */
@@ -411,7 +413,25 @@ export class SqliteEngine implements Engine {
       this.#displaced = gone;
       this.#onFault("the database was taken away beneath the server; nothing is written", fault);
     }
+    this.#rescueLog();
     return fault;
+  }
+
+  /**
+   * Copies the removed log into the database file while this process still has it open: a crash
+   * would lose everything acknowledged since the last checkpoint. Repeated until it succeeds, since
+   * a transaction or a view may prevent it.
+   */
+  #rescueLog(): void {
+    const isReady = this.#write?.database.inTransaction === false && !this.stopped;
+    if (this.#isRescued || !isReady || this.#files?.foldable() !== true) return;
+    attempt(() => {
+      const [, pages, copied] = this.#writing().compiled("pragma wal_checkpoint").values()[0] ?? [];
+      this.#isRescued = pages === copied;
+    });
+    if (this.#isRescued) {
+      this.#onFault("the removed log was copied into the database file; restart pkid", undefined);
+    }
   }
 }
 
