@@ -33,6 +33,7 @@ import { describe } from "./describe.ts";
 import type { HandedOver } from "./handed-over.ts";
 import { ownListeners, splitAddress } from "./own-listeners.ts";
 import type { Parts } from "./parts.ts";
+import { runUnlessRolledBack } from "./postponed.ts";
 import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
@@ -212,7 +213,9 @@ class Server implements Running {
     });
     // So that whoever is turned away first has a nonce too (AC-4).
     if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
-    await this.#record("config.load", { digest: this.#deps.digest });
+    await runUnlessRolledBack(this.#deps, () =>
+      this.#record("config.load", { digest: this.#deps.digest }),
+    );
     this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).

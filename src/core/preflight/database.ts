@@ -21,6 +21,8 @@ export interface Diagnosis {
    * it.
    */
   readonly replicaLagSeconds: number | undefined;
+  /** True if PostgreSQL has a standby, and a commit waits for none. */
+  readonly isReplicatedAsynchronously: boolean;
   /** Milliseconds of one round trip. */
   readonly pingMs: number;
   readonly bytes: number;

@@ -7,6 +7,7 @@ import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
+import { PostponableEvents } from "#domain/rollback.ts";
 import type { Store } from "#domain/store.ts";
 
 export interface RefusalsDeps {
@@ -22,6 +23,7 @@ export class Refusals {
   readonly #folding: Folding<EventDraft>;
 
   constructor({ store, clock }: RefusalsDeps) {
+    const events = new PostponableEvents(store);
     this.#folding = new Folding({
       clock,
       windowsMax,
@@ -32,9 +34,7 @@ export class Refusals {
       }),
       tell: async (draft, count, now) => {
         const detail = count > 1 ? { ...draft.detail, count } : draft.detail;
-        await store.atomically(async (tx) => {
-          await tx.audit.appendEvent(detail === undefined ? draft : { ...draft, detail }, now);
-        });
+        await events.append(detail === undefined ? draft : { ...draft, detail }, now);
       },
     });
   }

@@ -3,6 +3,7 @@
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { historyEpochName } from "#adapters/db/history/snapshot.ts";
 import { written } from "#adapters/db/move/move.ts";
 import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
@@ -76,6 +77,12 @@ export class ScratchStore {
       `insert into instance (name, value) values (?, ?) on conflict (name) do update
        set value = cast(max(cast(value as bigint) + ?, ?) as bigint)`,
       [numberFloorName, String(applyCrlNumberJump(0, jump)), jump.step, jump.floor],
+    );
+    // Replicas that know a later state accept this one: it was restored on purpose.
+    load.run(
+      `insert into instance (name, value) values (?, ?) on conflict (name) do update
+       set value = excluded.value`,
+      [historyEpochName, String(now)],
     );
     // An answer that was signed ahead may be older than what the world has seen since.
     load.run("delete from presigned");

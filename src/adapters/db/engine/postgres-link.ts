@@ -31,6 +31,8 @@ export interface Patience {
 export interface LinkOptions {
   readonly dsn: string;
   readonly patience: Patience;
+  /** Called before the link is returned; an error closes the link. */
+  readonly inspect?: (link: Link) => Promise<void> | undefined;
 }
 
 /** An open connection, used by one caller at a time. A transaction on it never outlives it. */
@@ -44,7 +46,7 @@ export class Link {
   idleSince = this.openedAt;
 
   /** Connects; throws the driver's error when there is no answer within `connectMs`. */
-  static async open({ dsn, patience }: LinkOptions): Promise<Link> {
+  static async open({ dsn, patience, inspect }: LinkOptions): Promise<Link> {
     const state = { broken: false };
     const pool = new SQL({
       url: dsn,
@@ -60,7 +62,9 @@ export class Link {
     try {
       // Reserved, because the driver would go on over a new connection in the middle of a
       // transaction.
-      return new Link(pool, await pool.reserve(), patience, state);
+      const link = new Link(pool, await pool.reserve(), patience, state);
+      await inspect?.(link);
+      return link;
     } catch (error) {
       endAtOnce(pool);
       throw error;

@@ -37,6 +37,8 @@ export interface PostgresOptions extends PostgresLimits {
   readonly migrate: boolean;
   /** How long silence is borne; the usual time without it. */
   readonly patience?: Patience;
+  /** Called with every new connection before its use; an error closes the connection. */
+  readonly inspect?: (connection: Connection) => Promise<void>;
 }
 
 /**
@@ -80,7 +82,9 @@ export class PostgresEngine implements Engine {
     onFault: (sentence: string, error: unknown) => void,
   ) {
     const patience = options.patience ?? usualPatience;
-    this.#options = { dsn: options.dsn, patience };
+    const inspect = (link: Link) =>
+      options.inspect?.(connectionOverPostgres((send) => link.ask(send)));
+    this.#options = { dsn: options.dsn, patience, inspect };
     this.#owner = owner;
     this.#onFault = onFault;
     const links = {
