@@ -12,6 +12,7 @@ import { countEnvelope, openInstanceKeys } from "#app/keys.ts";
 import { closeAll, type Closing } from "#app/closing.ts";
 import type { App, Ground } from "#app/composed.ts";
 import type { AppOptions } from "#app/options.ts";
+import { runUnlessRolledBack } from "#app/postponed.ts";
 import { atRest } from "#app/rest.ts";
 import { describe } from "#app/describe.ts";
 import { useProxy } from "#app/proxy.ts";
@@ -27,8 +28,10 @@ import { prepareInstance } from "#domain/instance/prepare.ts";
 import type { Log } from "#domain/ports.ts";
 import { fillEntryEnds } from "#domain/revocation/entry-end.ts";
 import { rememberShards } from "#domain/revocation/scopes.ts";
+import { refuseWhileRolledBack } from "#domain/rollback.ts";
 import type { Store } from "#domain/store.ts";
-import { openTenants } from "#domain/tenants/open.ts";
+import { declareTenants } from "#domain/tenants/open.ts";
+import { Tenants } from "#domain/tenants/tenants.ts";
 
 /**
  * Opens an instance in the order of PRC-1: data directory and its lock, database, keys, what the
@@ -89,7 +92,7 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     recovery: options.recovery,
     onOperation: (operation, succeeded) => countEnvelope(metrics, operation, succeeded),
   });
-  const keys = underNewest(signers, sealing.keks);
+  const keys = refuseWhileRolledBack(underNewest(signers, sealing.keks), store);
 
   // 5. What the first start creates, and the configuration declares.
   const passwords = new Passwords();
@@ -100,7 +103,9 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     await rootSecrets(config, secrets),
   );
   place.founded(instance.id);
-  const tenants = await openTenants(config.tenants, { store, clock, random });
+  const tenants = new Tenants({ store, clock, random });
+  const written = { store, log };
+  await runUnlessRolledBack(written, () => declareTenants(tenants, config.tenants));
   closing.push(() => counts.writeLast());
   await sealing.prove();
 
@@ -113,9 +118,11 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     onSkew: (seconds) => log.write("error", "clock_skewed", { database_ahead_seconds: seconds }),
   });
   await clockWatch.open();
-  await rememberShards(store, config.crl.shards);
-  await closeIntents(store, log);
-  await fillEntryEnds(store);
+  await runUnlessRolledBack(written, async () => {
+    await rememberShards(store, config.crl.shards);
+    await closeIntents(store, log);
+    await fillEntryEnds(store);
+  });
   const sealed = { signers, keys, counts, sealing };
   const begun = { instance, tenants, passwords, clockWatch };
   return { current, inForce, secrets, store, metrics, ...sealed, ...begun };

@@ -211,6 +211,7 @@ export const operations = {
   "job.list":              { route: "GET /api/jobs",                                     needs: "ca:manage", on: "platform" },
   "monitor.expiring":      { route: "GET /api/monitor/expiring",                         needs: "read", on: "any" },
   "monitor.clock_accept":  { route: "POST /api/monitor/clock:accept",                    needs: "ca:manage", on: "platform", writes: true, local: true, limit: "exempt" },
+  "db.accept_rollback":    { route: "POST /api/database/rollback:accept",                needs: "ca:manage", on: "platform", writes: true, action: "system.accept_rollback", local: true, limit: "exempt" },
   "canary.run":            { route: "POST /api/canary:run",                              needs: "issue", on: "platform", writes: true, action: "canary.probe", grows: true, limit: "admin_sign" },
 
   // retention

@@ -22,6 +22,7 @@ import type { canaryHandlers } from "./canary.ts";
 import type { certificateCountHandlers } from "./certificate-counts.ts";
 import type { certificateHandlers } from "./certificates.ts";
 import type { clockHandlers } from "./clock.ts";
+import type { rollbackHandlers } from "./rollback.ts";
 import type { crlListHandlers } from "./crl-list.ts";
 import type { crlAdministration } from "./crls.ts";
 import type { crossSignHandlers } from "./cross-signs.ts";
@@ -104,6 +105,7 @@ type Handlers = ReturnType<typeof accessHandlers> &
   ReturnType<typeof certificateCountHandlers> &
   ReturnType<typeof certificateHandlers> &
   ReturnType<typeof clockHandlers> &
+  ReturnType<typeof rollbackHandlers> &
   ReturnType<typeof crlAdministration> &
   ReturnType<typeof crlListHandlers> &
   ReturnType<typeof crossSignHandlers> &

@@ -1,6 +1,7 @@
 /** Health, readiness and metrics: what a load balancer and a scraper ask, without a credential. */
 
 import { codingOf } from "#core/content-codings.ts";
+import { formatRollback } from "#core/history/mark.ts";
 import { Problem } from "#core/problems.ts";
 import { oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
 import { operation } from "#domain/access/operation.ts";
@@ -17,7 +18,7 @@ export interface Build {
 }
 
 export interface HealthDeps {
-  readonly store: Pick<Store, "ping">;
+  readonly store: Pick<Store, "ping" | "rollback">;
   readonly keys: Pick<Keys, "facts">;
   readonly build: Build;
   /** True once the process is on its way out. */
@@ -85,6 +86,8 @@ export class Probes {
   }
 
   async #database(): Promise<Component> {
+    const rollback = this.#deps.store.rollback();
+    if (rollback !== undefined) return { status: "down", error: formatRollback(rollback) };
     const room = this.#deps.hasRoom();
     // Little room may be none at all: then revocation is refused, too, which only a write can tell.
     await this.#deps.store.ping(!room);

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { type HeldDirectory, holdDirectory } from "#adapters/data-directory.ts";
+import { HighWaterFile, highWaterPath } from "#adapters/db/history/high-water-file.ts";
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { keysOnToken } from "#adapters/keys/token-keys.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
@@ -77,10 +78,14 @@ export async function openPlace(
   const token = keysOnToken(config, ports, () => privateDirectory(config));
   const place = PlaceIdentity.of(config, token);
   await place.mayOpen(address, foundAnew);
+  const highWater = new HighWaterFile(highWaterPath(config.data_dir), (error) =>
+    log.write("error", "high_water_not_written", { error: describe(error) }),
+  );
   const store = await openStore(address, {
     clock: systemClock,
     random: systemRandom,
     workerUrl,
+    highWater,
     beforeFilling: () => place.mayBegin("the database", foundAnew),
     onFault: (sentence, error) => log.write("error", sentence, { error: describe(error) }),
   });

@@ -23,6 +23,7 @@ import { bulkRevocationHandlers } from "#api/bulk-revocations.ts";
 import { canaryHandlers } from "#api/canary.ts";
 import { certificateHandlers } from "#api/certificates.ts";
 import { clockHandlers } from "#api/clock.ts";
+import { rollbackHandlers } from "#api/rollback.ts";
 import { certificateCountHandlers } from "#api/certificate-counts.ts";
 import { crlListHandlers } from "#api/crl-list.ts";
 import { crlAdministration } from "#api/crls.ts";
@@ -144,6 +145,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...canaryHandlers(parts),
     ...monitorHandlers({ store, reports: parts.reports }),
     ...clockHandlers({ clock, clockWatch: parts.clockWatch }),
+    ...rollbackHandlers({ store, clock }),
     ...kekHandlers({ store, keys, random: deps.fourEyes.random, ...parts.sealing }),
     ...authorityHandlers({ store, authorities, namesNoAddress: config.crl.base_url === undefined }),
     ...crossSignHandlers({ store, keys, clock, crossSigning: parts.crossSigning }),

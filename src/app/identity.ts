@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { highWaterPath } from "#adapters/db/history/high-water-file.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { writeDurably } from "#adapters/keys/software/files.ts";
 import type { Config } from "#config/schema.ts";
@@ -107,7 +108,7 @@ export class PlaceIdentity {
    * its keys stay.
    */
   beginAnew(): void {
-    for (const file of [this.#file, this.#mark]) {
+    for (const file of [this.#file, this.#mark, highWaterPath(this.#directory)]) {
       if (existsSync(file)) renameSync(file, `${file}.before-${Date.now()}`);
     }
     this.#write({ instance_id: crypto.randomUUID(), founded: false });

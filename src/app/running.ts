@@ -35,6 +35,7 @@ import { describe } from "./describe.ts";
 import type { HandedOver } from "./handed-over.ts";
 import { ownListeners, splitAddress } from "./own-listeners.ts";
 import type { Parts } from "./parts.ts";
+import { runUnlessRolledBack } from "./postponed.ts";
 import { ServingCertificates } from "./serving.ts";
 
 /** Lets what was composed before the schedule existed wake it. */
@@ -222,7 +223,9 @@ class Server implements Running {
     this.#endGate = this.#gate?.start();
     // So that whoever is turned away first has a nonce too (AC-4).
     if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
-    await this.#record("config.load", { digest: this.#deps.digest });
+    await runUnlessRolledBack(this.#deps, () =>
+      this.#record("config.load", { digest: this.#deps.digest }),
+    );
     this.#endWatch = this.#deps.watch.start();
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).

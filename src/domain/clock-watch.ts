@@ -237,7 +237,7 @@ export class ClockWatch {
 
   async #keep(): Promise<void> {
     const text = pauseText(this.#pause);
-    if (text === this.#kept) return;
+    if (text === this.#kept || this.#deps.store.rollback() !== undefined) return;
     await this.#deps.store.atomically((tx) => tx.instance.setValue(pauseName, text));
     this.#kept = text;
   }

@@ -2,6 +2,7 @@
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { CaId, Serial } from "#core/ids.ts";
+import type { Rollback } from "#core/history/mark.ts";
 import { Problem } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
@@ -122,6 +123,18 @@ export interface LeaseTroubles {
   readonly lost: number;
 }
 
+/** Changes that continue a database which lacks part of its history. */
+export interface HistoryContinuation {
+  readonly rollback: Rollback;
+  /** Number of the continued history; every replica accepts a higher one than its own. */
+  readonly epoch: number;
+  /** Revocation sequence after the jump; the audit event records it. */
+  readonly revocationSequence: number;
+}
+
+/** End of a rollback: a process has accepted it, or the newer database is back. */
+export type RollbackEnd = "accepted" | "restored";
+
 export interface Store {
   readonly dialect: "sqlite" | "postgres";
   /**
@@ -146,6 +159,24 @@ export interface Store {
    * waits for another unit: that would wait for its own commit.
    */
   atomically<T>(unit: (tx: Unit) => Promise<T>, foreseen?: Foreseen): Promise<T>;
+  /**
+   * Returns the detected rollback of the database; undefined while no acknowledged change is
+   * missing. During a rollback reads continue; `atomically` refuses `storage_unavailable`.
+   */
+  rollback(): Rollback | undefined;
+  /**
+   * Continues from the older database in one transaction with the event that `record` appends. CRL
+   * numbers and the revocation sequence jump above every acknowledged value. Presigned responses,
+   * nonces and open challenges become void (RES-2).
+   *
+   * @returns the accepted rollback; undefined if there was none
+   */
+  acceptRollback(
+    at: Instant,
+    record: (tx: Unit, continuation: HistoryContinuation) => Promise<void>,
+  ): Promise<Rollback | undefined>;
+  /** Calls back once, when the detected rollback has ended. */
+  onRollbackEnd(listener: (end: RollbackEnd) => void): void;
   /**
    * Calls back after commits that appended events, in order, also those of other processes; gives
    * the unsubscribe.

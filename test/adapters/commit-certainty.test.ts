@@ -9,6 +9,7 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { isStorageFault, saysNotCommitted } from "#adapters/db/engine/faults.ts";
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { GroupCommit } from "#adapters/db/engine/queue.ts";
+import { RollbackGuard } from "#adapters/db/history/rollback-guard.ts";
 import { NothingWritten, nothingWritten } from "#domain/store.ts";
 
 const heads = {
@@ -38,10 +39,13 @@ async function refusalOf(fails: Partial<Pick<Engine, "begin" | "commit" | "savep
     mark: () => ({}),
     restore: () => {},
     flush: nothing,
+    begun: heads,
     heads,
     events: [],
   } as unknown as Journal; // As above.
-  const queue = new GroupCommit({ engine, journal, committed: () => {}, onFault: () => {} });
+  const guard = new RollbackGuard({ storage: undefined, reportError: () => {} });
+  const callbacks = { committed: () => {}, onFault: () => {} };
+  const queue = new GroupCommit({ engine, journal, guard, ...callbacks });
   const refused = await queue.run(nothing).then(
     () => undefined,
     (error) => error,

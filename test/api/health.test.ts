@@ -16,9 +16,11 @@ const softKeys: ProviderFacts = {
   keyTypes: [],
 };
 
+const isCurrent = () => undefined;
+
 function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "issuancePause">> = {}) {
   const deps: HealthDeps = {
-    store: { ping: async () => undefined },
+    store: { ping: async () => undefined, rollback: isCurrent },
     keys: { facts: async () => [softKeys] },
     build: { version: "1", runtime: "bun" },
     draining: () => false,
@@ -55,13 +57,32 @@ describe("readiness", () => {
 
   test("is 503 with a closed sentence when the database throws", async () => {
     const ping = () => Promise.reject(new Error("connect 10.0.0.7:5432"));
-    const answer = await opened({ store: { ping } })();
+    const answer = await opened({ store: { ping, rollback: isCurrent } })();
     expect(answer).toMatchObject({
       status: 503,
       body: { status: "not_ready", components: { hsm: { status: "up" } } },
     });
     expect(JSON.stringify(answer)).toContain("The database does not answer.");
     expect(JSON.stringify(answer)).not.toContain("10.0.0.7");
+  });
+
+  test("readiness is 503 with the reason and the remedy if the database lacks acknowledged changes", async () => {
+    const found = { event: 41, ledger: 9 };
+    const rollback = {
+      reason: "event 57 is missing",
+      found,
+      acknowledged: { event: 57, ledger: 12 },
+    };
+    const store = { ping: async () => undefined, rollback: () => rollback };
+    const response = await opened({ store })();
+    expect(response).toMatchObject({
+      status: 503,
+      body: { components: { database: { status: "down" } } },
+    });
+    const text = JSON.stringify(response);
+    for (const part of ["event 57 is missing", "event is 41", "pkid db accept-rollback"]) {
+      expect(text).toContain(part);
+    }
   });
 
   test("is 200 and says so while the clock stands before the last event", async () => {
@@ -103,7 +124,7 @@ describe("readiness", () => {
 
   test("many askers share one round of probes", async () => {
     let rounds = 0;
-    const ready = opened({ store: { ping: async () => void rounds++ } });
+    const ready = opened({ store: { ping: async () => void rounds++, rollback: isCurrent } });
     await Promise.all([ready(), ready(), ready()]);
     expect(rounds).toBe(1);
   });
@@ -113,7 +134,7 @@ describe("what is counted", () => {
   const text = "pki_things_total 1\n".repeat(1000);
   const reader = (parts: Partial<HealthDeps> = {}) => {
     const deps: HealthDeps = {
-      store: { ping: async () => undefined },
+      store: { ping: async () => undefined, rollback: isCurrent },
       keys: { facts: async () => [softKeys] },
       build: { version: "1", runtime: "bun" },
       draining: () => false,

@@ -63,6 +63,22 @@ export function crlContract(
     expect(await reserve()).toMatchObject({ number: 101 });
   });
 
+  test("RES-2: a raised number is never below the floor that a restore has set", async () => {
+    const { store, home } = given();
+    await store.atomically((tx) => tx.instance.setValue("crl_number_floor", "5000000000000"));
+    const raiseAndReserve = async (scope: string, number: number) => {
+      await store.atomically((tx) => tx.revocations.raiseCrlNumber(home, scope, number));
+      const reserved = await store.atomically((tx) =>
+        tx.revocations.reserveCrl(home, scope, momentOf(noon), 0),
+      );
+      return reserved?.number;
+    };
+    expect(await raiseAndReserve("partition-8", 7)).toBe(5_000_000_000_001);
+    expect(await raiseAndReserve("partition-9", 6_000_000_000_000)).toBe(6_000_000_000_001);
+    // The other guarantees share the store.
+    await store.atomically((tx) => tx.instance.setValue("crl_number_floor", "0"));
+  });
+
   test("CRL-2: lists go back to the present when the clock that made the last one was ahead and is believed now", async () => {
     const { store, home } = given();
     const reserve = (seconds: number, believed = true) =>

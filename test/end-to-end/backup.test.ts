@@ -113,6 +113,32 @@ describe.each(moves)("from %s to %s, keys in %s", (from, to, keys) => {
   }, 180_000);
 });
 
+test("RES-2: two restores of one archive publish no CRL number twice", async () => {
+  const origin = await Instance.start({ config: publicHttp });
+  const { intermediateId: ca } = await createChain(origin, "ecdsa-p256");
+  const serial = await issue(origin, ca, "early");
+  await origin.admin("POST", `/api/ca/${ca}/revoke`, { serial, reason: "superseded" });
+  const { archive, identity } = await backedUp(origin);
+  await origin.kill();
+  const restoreAndPublish = async () => {
+    const home = newHome();
+    writeConfig(home, publicHttp);
+    const restored = await runCli(home, ["restore", archive, "--identity", identity]);
+    expect(restored.code).toBe(0);
+    const instance = await Instance.start({ home, config: publicHttp });
+    const numbers: bigint[] = [];
+    for (let n = 0; n < 5; n++) {
+      numbers.push((await newestList(instance, ca, serial)).published);
+    }
+    await instance.dispose();
+    return numbers;
+  };
+  const [first, second] = [await restoreAndPublish(), await restoreAndPublish()];
+  expect(first.at(0)).toBeGreaterThan(1_000_000n);
+  expect(second.at(0)).toBeGreaterThan(first.at(-1) ?? 0n);
+  await origin.dispose();
+}, 120_000);
+
 test("BAK-3: a drill leaves the instance as it was, and is remembered", async () => {
   const home = newHome();
   const identity = join(home, "identity");

@@ -77,6 +77,7 @@ const ends: Readonly<Record<Writing, End>> = {
   "backup.make": "other",
   "backup.drilled": "other",
   "monitor.clock_accept": "other",
+  "db.accept_rollback": "other",
   "tenant.create": "other",
   "tenant.update": "other",
   "tenant.status": "other",

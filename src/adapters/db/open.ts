@@ -4,6 +4,7 @@ import type { Store } from "#domain/store.ts";
 import type { AccessLogTarget } from "#adapters/db/stores/access-log.ts";
 import { fileTarget } from "#adapters/db/stores/access-log-targets.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
+import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "#adapters/db/engine/heads.ts";
 import { Journal } from "#adapters/db/engine/journal.ts";
@@ -13,6 +14,7 @@ import type { PostgresOptions } from "#adapters/db/engine/postgres.ts";
 import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
 import { refuseMoved } from "#adapters/db/move/marks.ts";
+import { RollbackGuard } from "#adapters/db/history/rollback-guard.ts";
 import { type Administration, storeOver } from "#adapters/db/stores/store.ts";
 
 export type StoreOptions = SqliteOptions | PostgresOptions;
@@ -27,12 +29,18 @@ export async function openStore(
   deps: StoreDependencies,
 ): Promise<Store & Administration> {
   const owner = ownerNumber(deps.random.bytes(4));
+  const reportError = deps.onFault ?? (() => {});
+  const guard = new RollbackGuard({ storage: deps.highWater, reportError });
   return options.driver === "sqlite"
-    ? openOnSqlite(options, owner, deps)
-    : openOnPostgres(options, owner, deps);
+    ? openOnSqlite(options, owner, { ...deps, guard })
+    : openOnPostgres(options, owner, { ...deps, guard });
 }
 
-async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDependencies) {
+interface GuardedDeps extends StoreDependencies {
+  readonly guard: RollbackGuard;
+}
+
+async function openOnSqlite(options: SqliteOptions, owner: number, deps: GuardedDeps) {
   const engine = openSqlite(options, deps.onFault, deps.workerUrl);
   const accessLog = fileTarget({
     path: accessLogPath(options),
@@ -50,17 +58,19 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
 }
 
 /** Its tables and driver are loaded only where there is one. */
-async function openOnPostgres(options: PostgresOptions, owner: number, deps: StoreDependencies) {
+async function openOnPostgres(options: PostgresOptions, owner: number, deps: GuardedDeps) {
   const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");
   const { migratePostgres } = await import("#adapters/db/engine/postgres-migrate.ts");
-  const engine = new PostgresEngine(options, owner, deps.onFault ?? (() => {}));
+  const { guard } = deps;
+  const inspect = (connection: Connection) => guard.inspect(connection);
+  const engine = new PostgresEngine({ ...options, inspect }, owner, deps.onFault ?? (() => {}));
   return started(engine, owner, deps, (fill) => migratePostgres(engine, options.migrate, fill));
 }
 
 async function started(
   engine: Engine,
   owner: number,
-  deps: StoreDependencies & {
+  deps: GuardedDeps & {
     readonly accessLog?: AccessLogTarget;
     readonly scarce?: (() => boolean) | undefined;
   },
@@ -69,20 +79,26 @@ async function started(
   try {
     const uuid = () => deps.random.uuid();
     const journal = new Journal({ connection: engine.writer, owner, uuid });
+    const { guard } = deps;
     await migrate(async () => {
       await deps.beforeFilling?.();
+      guard.reset();
       await fillEmpty(engine.writer, deps);
     });
     await refuseMoved(engine.reader);
-    await engine.view(verifyHeads);
+    await engine.view(async (view) => {
+      await verifyHeads(view);
+      await guard.open(view);
+    });
     const { eventSeq: seen } = await storedHeads(engine.reader);
     const schemaVersion = (await appliedMigrations(engine.reader)).length;
     const onFault = deps.onFault ?? (() => {});
     const { accessLog, scarce } = deps;
-    const parts = { engine, journal, owner, seen, schemaVersion };
+    const parts = { engine, journal, guard, owner, seen, schemaVersion };
     return await storeOver({ ...parts, accessLog, scarce, onFault });
   } catch (error) {
     await engine.close();
+    await deps.guard.close();
     throw toStartError(error);
   }
 }

@@ -12,6 +12,7 @@ import { storeAddress } from "#adapters/db/address.ts";
 import { diagnose } from "#adapters/db/engine/diagnosis.ts";
 import { StoreUnfit } from "#adapters/db/engine/faults.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
+import { highWaterPath, openHighWaterForReading } from "#adapters/db/history/high-water-file.ts";
 import { openStore } from "#adapters/db/open.ts";
 import { openKeys } from "#adapters/keys/open.ts";
 import { SecretUnavailable } from "#config/secret.ts";
@@ -150,7 +151,8 @@ async function openedStore(config: Config): Promise<Store> {
   if (pending.length > 0) {
     throw new StoreUnfit("migration_pending", "The database lacks migrations; see db.schema.");
   }
-  return await openStore(options, { clock: systemClock, random: systemRandom });
+  const highWater = openHighWaterForReading(highWaterPath(config.data_dir));
+  return await openStore(options, { clock: systemClock, random: systemRandom, highWater });
 }
 
 /** Private keys open when it is known what they are sealed under, which the store says. */

@@ -154,7 +154,7 @@ export class Scratch {
         },
         configuration: (octets) => void files.set(this.configuration, octets),
       });
-      await stores[0]?.finish();
+      await stores[0]?.finish(systemClock.now());
       this.#verified = await ahead?.end();
       for (const [path, octets] of files) writeDurably(path, octets);
       this.#identify(read.manifest.instance_id);

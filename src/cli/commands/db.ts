@@ -1,10 +1,11 @@
-/** `pkid db`: holds the database against its own rules, and moves it. */
+/** `pkid db`: checks the database against its own rules, accepts an older one, and moves it. */
 
 import { number, required, toggle } from "#cli/args.ts";
+import type { Client } from "#cli/client.ts";
 import { type Command, command, type MoveAsked, type MoveReport } from "#cli/command.ts";
-import { NoInstance, UsageError } from "#cli/failure.ts";
+import { NoInstance, Refusal, UsageError } from "#cli/failure.ts";
 import { loadedConfig, noInstance, refuseElsewhere } from "#cli/open-reach.ts";
-import { rowOf } from "#cli/rows.ts";
+import { facts, rowOf, rowsAt, textAt } from "#cli/rows.ts";
 import type { CheckName } from "#core/preflight/checks.ts";
 import { colours, reported, shownReport } from "./preflight.ts";
 
@@ -30,6 +31,23 @@ export const dbVerbs: Readonly<Record<string, Command>> = {
       );
       print(report, shownReport(report, colours({ globals, io })));
       return Number(rowOf(report.summary).fail) > 0 ? 1 : 0;
+    },
+  }),
+  "accept-rollback": command({
+    summary: "Accept a database that lacks acknowledged changes, and resume writing.",
+    local: true,
+    run: async ({ client, print, note }) => {
+      const accepted = await client.ask("db.accept_rollback");
+      if (textAt(accepted, "accepted") !== "true") {
+        print(accepted, "The database has every acknowledged change; nothing was changed.\n");
+        return 0;
+      }
+      print(accepted, facts(accepted, acceptedFields));
+      const unsigned = await publishEveryCrl(client);
+      for (const { label, code } of unsigned) {
+        note(`No new CRL for CA ${label} (${code}): run \`pkid crl publish --ca ${label}\`.`);
+      }
+      return unsigned.length === 0 ? 0 : 1;
     },
   }),
   migrate: command({
@@ -59,6 +77,38 @@ export const dbVerbs: Readonly<Record<string, Command>> = {
     },
   }),
 };
+
+const acceptedFields = [
+  "reason",
+  "seq",
+  "acknowledged_seq",
+  "ledger_number",
+  "acknowledged_ledger_number",
+] as const;
+
+/**
+ * Publishes a base for every CA that can sign one, as after a restore.
+ *
+ * @returns the CAs whose list could not be signed, with the code of the refusal
+ */
+async function publishEveryCrl(
+  client: Client,
+): Promise<readonly { readonly label: string; readonly code: string }[]> {
+  const rows = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
+  const unsigned: { readonly label: string; readonly code: string }[] = [];
+  for (const row of rows) {
+    try {
+      await client.ask("crl.publish", { id: textAt(row, "id") });
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      const code = textAt(error.body, "code");
+      // A CA without certificate, or after its expiry, publishes nothing.
+      if (code === "not_found" || code === "crl_unavailable") continue;
+      unsigned.push({ label: textAt(row, "label"), code });
+    }
+  }
+  return unsigned;
+}
 
 const usual: readonly CheckName[] = ["db.connectivity", "db.schema", "db.integrity"];
 const chains: readonly CheckName[] = ["audit.chain_head", "ledger.head"];

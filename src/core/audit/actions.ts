@@ -195,6 +195,15 @@ export const actions = {
   "backup.verify": ["artifact", "reason", "duration"],
   "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number", "new_kek"],
   "system.move": ["from", "to", "seq", "ledger_number"],
+  "system.accept_rollback": [
+    "reason",
+    "seq",
+    "acknowledged_seq",
+    "ledger_number",
+    "acknowledged_ledger_number",
+    "sequence",
+    "epoch",
+  ],
 } as const satisfies Record<string, readonly string[]>;
 
 export type Action = keyof typeof actions;

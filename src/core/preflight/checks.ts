@@ -55,8 +55,8 @@ export const preflightChecks = {
     "ping, and whether the server takes writes", "> 100 ms", "unreachable, a standby, or read-only",
     "Check DSN and network.", "config"),
   "db.version": row(
-    "engine version, replication", "PostgreSQL replica lag > 10 s", "SQLite < 3.45, PostgreSQL < 14",
-    "Upgrade the engine.", "config"),
+    "engine version, replication", "PostgreSQL replica lag > 10 s, or a standby without `synchronous_standby_names`", "SQLite < 3.45, PostgreSQL < 14",
+    "Upgrade the engine; set `synchronous_standby_names`, so that a fail-over loses nothing.", "config"),
   "db.schema": row(
     "migrations", none, "pending, or newer than the binary",
     "Run `pkid migrate` or the newer binary.", "config"),
@@ -97,7 +97,7 @@ export const preflightChecks = {
     "intents without artefact", "any in the last 30 days", "orphans in a public profile not revoked",
     "Review `cert orphans`; revoke what was logged.", "store"),
   "audit.chain_head": row(
-    "newest events", none, "broken link, head mismatch",
+    "newest events, high-water mark", none, "broken link, head mismatch, or acknowledged changes are missing",
     "`pkid audit verify`; stop issuing until explained.", "config"),
   "certs.ca_expiry": row(
     "every CA not retired", "fewer than the warn days, or shorter than the longest profile on it", "fewer than the fail days, or expired",

@@ -80,12 +80,21 @@ export function judgeEngine(facts: {
   readonly engine: "sqlite" | "postgres";
   readonly version: string;
   readonly replicaLagSeconds: number | undefined;
+  readonly isReplicatedAsynchronously: boolean;
 }): Finding {
-  const { engine, version, replicaLagSeconds = 0 } = facts;
+  const { engine, version, replicaLagSeconds = 0, isReplicatedAsynchronously } = facts;
   const { name, least } = engines[engine];
   const findings = reaches(version, least) ? [] : [failed(`${name} ${version} is too old.`)];
   if (replicaLagSeconds > lagSecondsMax) {
     findings.push(warned(`A replica is ${Math.round(replicaLagSeconds)} s behind.`));
+  }
+  if (isReplicatedAsynchronously) {
+    findings.push(
+      warned(
+        "A standby is replicated asynchronously: synchronous_standby_names is empty, or " +
+          "synchronous_commit does not wait for it. A fail-over can lose acknowledged changes.",
+      ),
+    );
   }
   return gathered(findings, `${name} ${version}.`);
 }

@@ -82,6 +82,7 @@ export class EventWalk {
     else if (event.action === "crl.publish") this.#published(event, detail);
     else if (rightsTold.has(event.action)) this.#toldRights(event, detail);
     else if (event.action === "ca.delete") this.deleted.add(event.caId);
+    else if (event.action === "system.accept_rollback") this.#applyJump(detail);
   }
 
   /** After the last event. */
@@ -116,6 +117,12 @@ export class EventWalk {
     } else if (found === "again") {
       proofs.inventory.violated(`Event ${seq} (${action}) tells of a certificate a second time.`);
     }
+  }
+
+  /** An accepted rollback raises the revocation sequence without a revocation. */
+  #applyJump(detail: ReadonlyMap<string, string>): void {
+    const sequence = Number(detail.get("sequence") ?? 0);
+    this.greatestChange = Math.max(this.greatestChange, sequence);
   }
 
   #changed(event: AuditEvent, detail: ReadonlyMap<string, string>): void {

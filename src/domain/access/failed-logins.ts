@@ -7,6 +7,7 @@ import { addressKey } from "#core/address-key.ts";
 import type { Instant } from "#core/time.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
+import { PostponableEvents } from "#domain/rollback.ts";
 import type { Store } from "#domain/store.ts";
 
 /** A login that was refused. */
@@ -38,6 +39,7 @@ export class FailedLogins {
   readonly #folding: Folding<FailedLogin>;
 
   constructor({ store, clock, windowsMax }: FailedLoginDeps) {
+    const events = new PostponableEvents(store);
     this.#folding = new Folding({
       clock,
       windowsMax,
@@ -45,7 +47,7 @@ export class FailedLogins {
         coarse: [method, reason, channel],
         fine: [addressKey(ip)],
       }),
-      tell: (failure, count, now) => append(store, failure, count, now),
+      tell: (failure, count, now) => append(events, failure, count, now),
     });
   }
 
@@ -66,7 +68,7 @@ export class FailedLogins {
 }
 
 async function append(
-  store: Store,
+  events: PostponableEvents,
   failure: FailedLogin,
   count: number,
   now: Instant,
@@ -82,20 +84,18 @@ async function append(
     error: error && printableName(error),
     description: description && printableName(description),
   };
-  await store.atomically(async (tx) => {
-    await tx.audit.appendEvent(
-      {
-        action: "auth.login_failed",
-        result: "denied",
-        actor: "anonymous",
-        targetName: printableName(failure.loginName) || undefined,
-        ip,
-        requestId,
-        detail,
-      },
-      now,
-    );
-  });
+  await events.append(
+    {
+      action: "auth.login_failed",
+      result: "denied",
+      actor: "anonymous",
+      targetName: printableName(failure.loginName) || undefined,
+      ip,
+      requestId,
+      detail,
+    },
+    now,
+  );
 }
 
 /** A stranger wrote it: whole characters, and none that a database cannot hold. */

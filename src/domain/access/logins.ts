@@ -16,6 +16,7 @@ import { effectiveRoles, type Principal } from "#core/access/principal.ts";
 import type { Role } from "#core/access/roles.ts";
 import { refuse } from "#core/problems.ts";
 import type { Clock } from "#domain/ports.ts";
+import { PostponableEvents } from "#domain/rollback.ts";
 import type { Store } from "#domain/store.ts";
 import type { Whence } from "./authenticate.ts";
 import type { Origin } from "#domain/actor.ts";
@@ -67,9 +68,11 @@ export interface LoginDeps {
 /** The service. */
 export class Logins {
   readonly #deps: LoginDeps;
+  readonly #events: PostponableEvents;
 
   constructor(deps: LoginDeps) {
     this.#deps = deps;
+    this.#events = new PostponableEvents(deps.store);
   }
 
   /**
@@ -168,29 +171,27 @@ export class Logins {
   }
 
   async #open(login: NewSession & { readonly requestId: string }): Promise<Opened> {
-    const { store, clock, sessions, onLogin } = this.#deps;
+    const { clock, sessions, onLogin } = this.#deps;
     const { requestId, ...wanted } = login;
     const opened = sessions.open(wanted);
     const { principal, digest, method, ip } = opened.session;
     const now = clock.now();
     try {
-      await store.atomically(async (tx) => {
-        await tx.audit.appendEvent(
-          {
-            action: "auth.login",
-            result: "success",
-            actor: principal.subject,
-            actorName: principal.name,
-            actorRoles: effectiveRoles(principal, undefined),
-            target: digest,
-            targetName: printableName(login.loginName) || undefined,
-            detail: { method },
-            ip,
-            requestId,
-          },
-          now,
-        );
-      });
+      await this.#events.append(
+        {
+          action: "auth.login",
+          result: "success",
+          actor: principal.subject,
+          actorName: principal.name,
+          actorRoles: effectiveRoles(principal, undefined),
+          target: digest,
+          targetName: printableName(login.loginName) || undefined,
+          detail: { method },
+          ip,
+          requestId,
+        },
+        now,
+      );
     } catch (error) {
       sessions.end(digest); // A login that could not be written down did not happen.
       onLogin(method, "error");
@@ -206,28 +207,26 @@ export class Logins {
     actor: Principal,
     { ip, requestId }: Whence,
   ): Promise<void> {
-    const { store, clock, sessions, onLogout } = this.#deps;
+    const { clock, sessions, onLogout } = this.#deps;
     const now = clock.now();
     // Ended first: if it cannot be written down, the session is gone all the same.
     if (sessions.end(session.digest) === undefined) return;
     onLogout();
-    await store.atomically(async (tx) => {
-      await tx.audit.appendEvent(
-        {
-          action: "auth.logout",
-          result: "success",
-          actor: actor.subject,
-          actorName: actor.name,
-          actorRoles: effectiveRoles(actor, undefined),
-          target: session.digest,
-          targetName: printableName(session.loginName) || undefined,
-          detail: { ended_by: endedBy },
-          ip,
-          requestId,
-        },
-        now,
-      );
-    });
+    await this.#events.append(
+      {
+        action: "auth.logout",
+        result: "success",
+        actor: actor.subject,
+        actorName: actor.name,
+        actorRoles: effectiveRoles(actor, undefined),
+        target: session.digest,
+        targetName: printableName(session.loginName) || undefined,
+        detail: { ended_by: endedBy },
+        ip,
+        requestId,
+      },
+      now,
+    );
   }
 
   #mappings(method: LoginMethod | undefined): readonly MappingSetting[] {

@@ -7,6 +7,7 @@ import { addressKey } from "#core/address-key.ts";
 import type { EventDraft } from "#core/audit/actions.ts";
 import { Folding } from "#domain/audit/folding.ts";
 import type { Clock } from "#domain/ports.ts";
+import { PostponableEvents } from "#domain/rollback.ts";
 import type { Store } from "#domain/store.ts";
 
 export interface RefusalsDeps {
@@ -50,6 +51,7 @@ function createFolding(
   windows: number,
   nameOf: (draft: EventDraft) => string,
 ): Folding<EventDraft> {
+  const events = new PostponableEvents(store);
   return new Folding({
     clock,
     windowsMax: windows,
@@ -63,9 +65,7 @@ function createFolding(
     },
     tell: async (draft, count, now) => {
       const detail = count > 1 ? { ...draft.detail, count } : draft.detail;
-      await store.atomically(async (tx) => {
-        await tx.audit.appendEvent(detail === undefined ? draft : { ...draft, detail }, now);
-      });
+      await events.append(detail === undefined ? draft : { ...draft, detail }, now);
     },
   });
 }

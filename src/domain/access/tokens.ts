@@ -153,6 +153,7 @@ export class ApiTokens {
   private async touch(apiToken: ApiTokenRecord, ip: string): Promise<void> {
     const now = this.deps.clock.now();
     if (apiToken.lastUsedAt !== undefined && now - apiToken.lastUsedAt < 60_000) return;
+    if (this.deps.store.rollback() !== undefined) return;
     await this.deps.store.atomically((tx) => tx.access.touchApiToken(apiToken.id, now, ip));
   }
 }

@@ -139,6 +139,12 @@ function opened(deps: AcmeDeps): Pick<Acme, "nonces" | "freshNonce"> {
     open = new Nonces({ ...deps, key });
     return open;
   };
+  const reset = () => {
+    [opening, open] = [undefined, undefined];
+    deps.store.onRollbackEnd(reset);
+  };
+  // An accepted rollback voids nonces, because their use may have been lost (RES-2).
+  deps.store.onRollbackEnd(reset);
   const nonces = () => {
     opening ??= make().catch((error: unknown) => {
       opening = undefined;

@@ -80,6 +80,8 @@ export class Keks {
     if (active === undefined || version <= this.#heard) return;
     // Who cannot open what is sealed from now on does not say so: then the old version stays.
     if (!(await hasItsHalf(this.#deps, active))) unavailable();
+    // Recorded by the next call, once the database may be written again.
+    if (this.#deps.store.rollback() !== undefined) return;
     await this.#deps.store.atomically((tx) => tx.envelopes.heard(version));
     this.#heard = version;
   }

@@ -52,6 +52,9 @@ export async function prepareInstance(
   const [genesis] = await store.read.audit.ledgerAfter(0, 1);
   assert(genesis !== undefined, "the ledger has begun");
   const createdAt = clock.now();
+  const prepared = { id, rootPasswordHash: password.hash };
+  // An instance whose database was rolled back has all of this already.
+  if (store.rollback() !== undefined) return prepared;
   await store.atomically(async (tx) => {
     await tx.instance.setValue("instance_id", id);
     await tx.keyChecks.claim(parseFingerprint(genesis.signerFingerprint));
@@ -66,7 +69,7 @@ export async function prepareInstance(
       quotas: unlimited,
     });
   });
-  return { id, rootPasswordHash: password.hash };
+  return prepared;
 }
 
 /**

@@ -5,6 +5,7 @@
 
 import { violation } from "#core/audit/chain.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
+import { formatRollback } from "#core/history/mark.ts";
 import { caId, type Serial } from "#core/ids.ts";
 import {
   failed,
@@ -21,9 +22,11 @@ import { everyCa } from "./keys.ts";
 
 /** The newest events: links, hashes, and the stored head. */
 export async function eventsIntact(
-  { read }: Pick<Store, "read">,
+  { read, rollback }: Pick<Store, "read" | "rollback">,
   sample: number,
 ): Promise<Finding> {
+  const rolledBack = rollback();
+  if (rolledBack !== undefined) return failed(formatRollback(rolledBack));
   const stored = await read.audit.eventHead();
   if (stored.seq === 0) return skipped("There are no events yet.");
   let head: { seq: number; hash: string } | undefined;

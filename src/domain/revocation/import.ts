@@ -22,11 +22,13 @@ import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import { issuerOf } from "./issuers.ts";
 import type { RevocationChange, Revoker } from "./revoke.ts";
+import type { CrlScopes } from "./scopes.ts";
 import type { RevocationRecord } from "./store.ts";
 
 interface Deps {
   readonly store: Store;
   readonly clock: Clock;
+  readonly scopes: Pick<CrlScopes, "all">;
   readonly revoker: Pick<Revoker, "revoke">;
   /** Told of every committed change. */
   readonly changed: (change: RevocationChange) => void;
@@ -69,7 +71,10 @@ export class CrlImport {
     const { imported, alreadyRevoked } = done;
     const detail = { imported, already_revoked: alreadyRevoked };
     const at = clock.now();
+    const scopes = crl.number === undefined ? [] : await this.#deps.scopes.all(ca.id);
     await store.atomically(async (tx) => {
+      for (const scope of scopes)
+        await tx.revocations.raiseCrlNumber(ca.id, scope, crl.number ?? 0);
       const target = { tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label };
       const author = authorOf(origin, ca.tenant);
       await tx.audit.appendEvent(

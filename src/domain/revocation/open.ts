@@ -99,7 +99,7 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
   };
   const holdPermitted = (profile: string) => !publicProfile(profile);
   const revoker = new Revoker({ store, clock, random, changed, holdPermitted });
-  const crlImport = new CrlImport({ store, clock, revoker, changed });
+  const crlImport = new CrlImport({ store, clock, scopes, revoker, changed });
   const adoption = new Adoption({ store, clock, random, revoker, changed });
   const answers = new OcspSigning({ ...common, counts: deps.counts });
   const presigner = new Presigner({ store, clock, responders, signing: answers, config });

@@ -15,7 +15,7 @@ import { Owed } from "./owed.ts";
 import { type SignTicket, ticketOf } from "./ticket.ts";
 
 export interface SigningDeps {
-  readonly store: Pick<Store, "atomically">;
+  readonly store: Pick<Store, "atomically" | "onRollbackEnd">;
   readonly keys: Pick<Keys, "sign">;
   readonly clock: Clock;
   readonly random: Pick<Random, "uuid">;
@@ -78,12 +78,13 @@ export interface IntentRows {
  */
 export class Signing {
   readonly #deps: SigningDeps;
-  readonly #owed = new Owed();
+  readonly #owed: Owed;
   /** What the ledger calls the keys that sign, by their public keys, which nobody changes. */
   readonly #named = new WeakMap<Uint8Array, KeyNames>();
 
   constructor(deps: SigningDeps) {
     this.#deps = deps;
+    this.#owed = new Owed(deps.store);
   }
 
   /**

@@ -3,7 +3,7 @@
 import { systemPrincipal } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
-import { type DeclaredTenant, type TenantDeps, Tenants } from "./tenants.ts";
+import type { DeclaredTenant, Tenants } from "./tenants.ts";
 
 /** One entry of `tenants`; the rules of the configuration have seen to its slug. */
 export interface TenantRow {
@@ -20,11 +20,14 @@ export interface TenantRow {
 }
 
 /**
- * Gives them once the declared ones exist as the configuration says. Throws a sentence where
- * another tenant is in the way.
+ * Creates or changes the tenants as the configuration declares them.
+ *
+ * @throws {Error} if a declared id and slug belong to different tenants
  */
-export async function openTenants(rows: readonly TenantRow[], deps: TenantDeps): Promise<Tenants> {
-  const tenants = new Tenants(deps);
+export async function declareTenants(
+  tenants: Pick<Tenants, "declare">,
+  rows: readonly TenantRow[],
+): Promise<void> {
   const origin = { principal: systemPrincipal("config"), ip: "", requestId: "" };
   for (const row of rows) {
     const declared = declaredTenant(row);
@@ -36,7 +39,6 @@ export async function openTenants(rows: readonly TenantRow[], deps: TenantDeps):
       throw new Error(`tenants: ${names} do not go together with a tenant that exists.`);
     }
   }
-  return tenants;
 }
 
 /** The tenant an entry declares: its id and its name are the slug where it has none. */

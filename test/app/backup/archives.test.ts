@@ -19,10 +19,11 @@ import { openForProof } from "#adapters/db/proofs/open.ts";
 import { prove } from "#adapters/db/proofs/prove.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { boxFor } from "#adapters/keys/signer/hand-over.ts";
-import { systemRandom } from "#adapters/system.ts";
+import { systemClock, systemRandom } from "#adapters/system.ts";
 import { ArchiveUnfit, type Manifest, type Opener } from "#core/backup/archive.ts";
 import { tarEnd, tarHeader, tarPadding } from "#core/tar.ts";
 import { tarMembers } from "#core/tar-reader.ts";
+import { type Instant, instant } from "#core/time.ts";
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
 import { ran } from "#test/support/child.ts";
 import { selectByRun } from "#test/support/run-length.ts";
@@ -98,14 +99,25 @@ test("the data key of a private key that is destroyed while tables are read is i
   expect(private_keys.map(({ id }: { id: string }) => id)).toEqual([early, late]);
 });
 
-test("CRL numbers leap, of scopes that had none too", async () => {
-  const target = sqliteDatabase();
-  await restoredTo(target.target, await whole(archived(await small())));
-  const file = new Database(target.target);
-  expect(file.query("select number from crl_reservations").values()).toEqual([[1_000_007]]);
-  const floor = file.query("select value from instance where name = 'crl_number_floor'").values();
-  expect(floor).toEqual([["1000000"]]);
-  file.close();
+test("RES-2: two restores of one archive continue with CRL numbers that never meet, also of scopes that had none", async () => {
+  const archive = await whole(archived(await small()));
+  const restoreNumbers = async (now: Instant) => {
+    const { target } = sqliteDatabase();
+    const { manifest } = await restoredTo(target, archive, now);
+    const file = new Database(target);
+    const [[last] = []] = file.query("select number from crl_reservations").values();
+    const name = "name = 'crl_number_floor'";
+    const [[floor] = []] = file.query(`select value from instance where ${name}`).values();
+    file.close();
+    return { last: Number(last), floor, made: Date.parse(manifest.created_at) };
+  };
+  const early = await restoreNumbers(instant(0));
+  expect([early.last, early.floor]).toEqual([1_000_007, "1000000"]);
+  const first = await restoreNumbers(instant(early.made + 60_000));
+  const second = await restoreNumbers(instant(early.made + 60_001));
+  expect(first.last).toBeGreaterThan(1_000_007);
+  expect(second.last - first.last).toBe(1000);
+  expect(Number(second.floor) - Number(first.floor)).toBe(1000);
 });
 
 test("RES-2: nonces, leases and challenges of ACME are void, and what was decided stays", async () => {
@@ -404,7 +416,7 @@ const optionsOf = ({ target }: Pick<DatabaseUnderTest, "target">): StoreOptions 
     ? { driver: "postgres", dsn: target, ...postgresLimits, migrate: true }
     : { driver: "sqlite", path: target, busy_timeout_ms: 5000 };
 
-async function restoredTo(path: string, archive: Uint8Array) {
+async function restoredTo(path: string, archive: Uint8Array, now = systemClock.now()) {
   let store: ScratchStore | undefined;
   try {
     const read = await readArchive(inPieces(archive), {
@@ -414,7 +426,7 @@ async function restoredTo(path: string, archive: Uint8Array) {
       },
       rows: async (table, piece) => store?.rows(table, piece),
     });
-    await store?.finish();
+    await store?.finish(now);
     return read;
   } catch (error) {
     store?.abandon();

@@ -119,6 +119,27 @@ test("a list of another CA, a forged one, and what is no list are refused, and n
   expect(await entry("4")).toBeUndefined();
 });
 
+test("RES-2: every scope of the CA continues above the number of an imported list", async () => {
+  const sharded = await smallCa({ crl: { shards: 2 } });
+  const { ca, store, publisher, crlImport } = sharded;
+  const raise = (scope: string, number: number) =>
+    store.atomically((tx) => tx.revocations.raiseCrlNumber(ca.id, scope, number));
+  const publish = async () => (await publisher.publishBase(ca, rootOrigin)).number;
+  await raise("full", 70_000_000_000_000);
+  const list = await publisher.publishBase(ca, rootOrigin);
+  const der = await publisher.der(list);
+  // As after a restore: the stored numbers are older than the list.
+  await store.tamper("update crl_reservations set number = 7");
+  await crlImport.import(ca, der, rootOrigin);
+  expect(await publish()).toBe(list.number + 1);
+  for (const scope of ["partition-0", "partition-1"]) {
+    expect(await raise(scope, list.number)).toBe(false);
+    expect(await raise(scope, list.number + 1)).toBe(true);
+  }
+  await crlImport.import(ca, der, rootOrigin);
+  expect(await publish()).toBe(list.number + 2);
+});
+
 test("entries later than now are taken as of now", async () => {
   const der = await foreignList(["6"]);
   small.clock.advance(-3600);

@@ -53,7 +53,8 @@ beforeEach(() => {
       return await real.sign(ticket, message);
     },
   };
-  const counted: Pick<MemoryStore, "atomically"> = {
+  const counted: Pick<MemoryStore, "atomically" | "onRollbackEnd"> = {
+    onRollbackEnd: (listener) => store.onRollbackEnd(listener),
     atomically: (unit) => {
       units += 1;
       return store.atomically(unit);

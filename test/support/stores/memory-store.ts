@@ -14,6 +14,7 @@ import {
   embeddedMigrations,
   ensureRecord,
 } from "#adapters/db/engine/migrations.ts";
+import { RollbackGuard } from "#adapters/db/history/rollback-guard.ts";
 import { fileTarget } from "#adapters/db/stores/access-log-targets.ts";
 import { entry, event } from "#adapters/db/stores/audit.ts";
 import { assembleStore } from "#adapters/db/stores/store.ts";
@@ -70,6 +71,7 @@ export function createMemoryStore(): MemoryStore {
   const { store } = assembleStore({
     engine,
     journal,
+    guard: new RollbackGuard({ storage: undefined, reportError: () => {} }),
     owner,
     seen: 0,
     schemaVersion: 0,

@@ -3,19 +3,17 @@
 import { embeddedMigrations } from "#adapters/db/engine/migrations.ts";
 import { openSqlite, type SqliteEngine, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
+import { historyEpochName } from "#adapters/db/history/snapshot.ts";
 import { written } from "#adapters/db/move/move.ts";
 import { numberFloorName } from "#adapters/db/stores/crls.ts";
 import { genesis } from "#core/audit/chain.ts";
 import { ArchiveUnfit, type Manifest } from "#core/backup/archive.ts";
 import type { Piece } from "#core/backup/piece.ts";
+import { type Instant, parseTimestamp } from "#core/time.ts";
+import { applyCrlNumberJump, computeCrlNumberJump } from "#core/x509/crl-numbers.ts";
 import { BulkLoad } from "./load.ts";
 import { voidAcme } from "./voided.ts";
 
-/**
- * How far CRL numbers leap at a restore (RES-2): past everything that was published between the
- * archive and the loss.
- */
-const crlNumberLeap = 1_000_000;
 const rowsPerCollection = 25_000;
 
 /** The database of a restore. */
@@ -61,21 +59,30 @@ export class ScratchStore {
   /**
    * Puts the heads where the archive says they are, builds what is derived, and brings the schema
    * up to this binary's. What an archive may not bring back goes, and CRL numbers leap.
+   *
+   * @param now time of the restore, which decides how far CRL numbers leap
    */
-  async finish(): Promise<void> {
-    const { audit, ledger, revocation_sequence, last_ordinal } = this.#manifest;
+  async finish(now: Instant): Promise<void> {
+    const { audit, ledger, revocation_sequence, last_ordinal, created_at } = this.#manifest;
+    const jump = computeCrlNumberJump(parseTimestamp(created_at) ?? now, now);
     const load = this.#load;
     load.run(
       `update heads set event_seq = ?, event_hash = ?, ledger_number = ?, ledger_hash = ?,
        revocation_sequence = ?`,
       [audit.seq, audit.hash, ledger.number, ledger.hash, revocation_sequence],
     );
-    load.run("update crl_reservations set number = number + ?", [crlNumberLeap]);
+    load.run("update crl_reservations set number = max(number + ?, ?)", [jump.step, jump.floor]);
     // Of a scope that had no list yet one may have been published since.
     load.run(
       `insert into instance (name, value) values (?, ?) on conflict (name) do update
-       set value = cast(value as bigint) + excluded.value`,
-      [numberFloorName, String(crlNumberLeap)],
+       set value = cast(max(cast(value as bigint) + ?, ?) as bigint)`,
+      [numberFloorName, String(applyCrlNumberJump(0, jump)), jump.step, jump.floor],
+    );
+    // Replicas that know a later state accept this one: it was restored on purpose.
+    load.run(
+      `insert into instance (name, value) values (?, ?) on conflict (name) do update
+       set value = excluded.value`,
+      [historyEpochName, String(now)],
     );
     // An answer that was signed ahead may be older than what the world has seen since.
     load.run("delete from presigned");

@@ -3,7 +3,7 @@
  * been, and challenges with the leases on them, whose proofs were looked for at another time.
  */
 
-import type { Connection } from "#adapters/db/engine/connection.ts";
+import { changer, type Connection } from "#adapters/db/engine/connection.ts";
 import { nonceEpochName, voidedProblem } from "#domain/acme/voided.ts";
 
 /**
@@ -13,21 +13,19 @@ import { nonceEpochName, voidedProblem } from "#domain/acme/voided.ts";
 export async function voidAcme(writer: Connection): Promise<void> {
   const problem = JSON.stringify(voidedProblem);
   await writer.run("delete from acme_nonces", []);
-  await writer.run(
-    `insert into instance (name, value) values (?, ?)
-     on conflict (name) do update set value = excluded.value`,
-    [nonceEpochName, crypto.randomUUID()],
-  );
-  await writer.run(
-    "update acme_orders set status = 'invalid', error = ? where status = 'pending'",
-    [problem],
-  );
-  await writer.run(
-    `update acme_challenges set status = 'invalid', error = ?
+  const epoch = `insert into instance (name, value) values (%1, %2)
+     on conflict (name) do update set value = excluded.value`;
+  await changer(writer, epoch)([nonceEpochName, crypto.randomUUID()]);
+  await changer(
+    writer,
+    "update acme_orders set status = 'invalid', error = %1 where status = 'pending'",
+  )([problem]);
+  await changer(
+    writer,
+    `update acme_challenges set status = 'invalid', error = %1
      where status in ('pending', 'processing')
      and authorization_id in (select id from acme_authorizations where status = 'pending')`,
-    [problem],
-  );
+  )([problem]);
   await writer.run("update acme_challenges set status = 'pending' where status = 'processing'", []);
   await writer.run(
     "update acme_challenges set next_at = null, owner = null, lease_until = null",

@@ -45,6 +45,7 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
       askedAt: instant(Date.now()),
       replicaLagSeconds: undefined,
       unusable: undefined,
+      isReplicatedAsynchronously: false,
       // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
       settings: [
         { name: "journal_mode", value: journal, durable: journal === "wal" },
@@ -130,11 +131,18 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
       time: instant(Number(row?.time)),
       replicaLagSeconds: lag,
       unusable: reason && new UnusableServerError(reason).message,
+      isReplicatedAsynchronously: isAsynchronous(row),
       pingMs,
       askedAt,
       bytes: Number(row?.bytes ?? 0),
     };
   });
+}
+
+/** With `local` or `off` a commit waits for no standby. */
+function isAsynchronous(row: Readonly<Record<string, unknown>> | undefined): boolean {
+  const waits = !["local", "off"].includes(String(row?.synchronous_commit));
+  return Number(row?.standbys ?? 0) > 0 && !(waits && row?.synchronous_standby_names !== "");
 }
 
 /** `look` asks what may take `deadlineMs`. */
@@ -213,4 +221,7 @@ const postgresLook = `select current_setting('server_version') as version, curre
   current_setting('synchronous_commit') as synchronous_commit, current_setting('full_page_writes') as full_page_writes,
   extract(epoch from clock_timestamp()) * 1000 as time, pg_database_size(current_database()) as bytes,
   pg_is_in_recovery() as standby, current_setting('transaction_read_only') as read_only,
-  (select max(extract(epoch from replay_lag)) from pg_stat_replication) as lag`;
+  (select max(extract(epoch from replay_lag)) from pg_stat_replication) as lag,
+  current_setting('synchronous_standby_names') as synchronous_standby_names,
+  (select count(*) from pg_stat_replication)
+  + (select count(*) from pg_replication_slots where slot_type = 'physical' and not active) as standbys`;

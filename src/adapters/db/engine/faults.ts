@@ -33,6 +33,7 @@ export type UnfitReason =
   | "copy_failed"
   | "no_room"
   | "head_mismatch"
+  | "high_water_damaged"
   | "in_use"
   | "moved"
   | "not_empty";

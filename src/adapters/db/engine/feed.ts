@@ -73,6 +73,12 @@ export class Feed {
     this.#stopped = true;
   }
 
+  /** Continues after an older event, because the database was rolled back. */
+  rewind(seq: number): void {
+    this.#seen = seq;
+    this.wake();
+  }
+
   /**
    * Reads and delivers whatever lies behind the last event seen, unless `seq` has been seen
    * already.

@@ -11,6 +11,7 @@ import { defaultTenant } from "#core/ids.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { unlimited } from "#domain/tenants/store.ts";
 import { entry, event, storedHeads } from "#adapters/db/stores/audit.ts";
+import type { HighWaterStorage } from "#adapters/db/history/high-water-file.ts";
 import { tenantWrites } from "#adapters/db/stores/tenants.ts";
 
 import { StoreUnfit } from "./faults.ts";
@@ -19,6 +20,8 @@ import type { Connection } from "./connection.ts";
 export interface StoreDependencies {
   readonly clock: Clock;
   readonly random: Random;
+  /** Storage of the high-water mark; undefined if the mark is only kept in memory. */
+  readonly highWater?: HighWaterStorage | undefined;
   /** The main module, for threads; without it there are none. */
   readonly workerUrl?: string | undefined;
   /** Called before an empty database is filled; throws where none may begin. */

@@ -153,6 +153,11 @@ export class Journal implements AuditWrites {
     return this.#heads.revocationSequence;
   }
 
+  /** Raises the revocation sequence, so that no number of a lost history is used again. */
+  raiseRevocations(sequence: number): void {
+    this.#heads.revocationSequence = Math.max(this.#heads.revocationSequence, sequence);
+  }
+
   /**
    * Writes everything appended and moves the head row; the last thing before the batch commits. On
    * PostgreSQL all of it is sent before this returns.

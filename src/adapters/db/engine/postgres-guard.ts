@@ -11,6 +11,8 @@ export interface ServerGuardDeps {
   readonly timeouts: Patience;
   /** True for an engine that only reads, which may do so on a standby. */
   readonly acceptsReadOnly: boolean;
+  /** Called with each new connection before its use; an error closes the connection. */
+  readonly inspect: (link: Link) => Promise<void> | undefined;
   /** Closes every connection of the engine. */
   readonly onLost: () => void;
   /** Called when the newest state is available again. */
@@ -38,10 +40,10 @@ export class ServerGuard {
   #isPoolingChecked = false;
 
   constructor(deps: ServerGuardDeps) {
-    const { dsn, timeouts } = deps;
+    const { dsn, timeouts, inspect } = deps;
     this.#deps = deps;
     const onReadOnly = () => this.#watch.fail(new UnusableServerError("read_only"));
-    this.#options = { dsn, patience: timeouts, onReadOnly };
+    this.#options = { dsn, patience: timeouts, onReadOnly, inspect };
     this.#server = new SharedServer(deps.acceptsReadOnly);
     this.#heartbeat = new Heartbeat({
       open: () => Link.open(this.#options),

@@ -41,6 +41,8 @@ export interface LinkOptions {
   readonly patience: Patience;
   /** Called if the server refuses a write because it is read-only. */
   readonly onReadOnly: () => void;
+  /** Called before the link is returned; an error closes the link. */
+  readonly inspect?: (link: Link) => Promise<void> | undefined;
 }
 
 /** An open connection, used by one caller at a time. A transaction on it never outlives it. */
@@ -59,7 +61,7 @@ export class Link {
   idleSince = this.openedAt;
 
   /** Connects; throws the driver's error when there is no answer within `connectMs`. */
-  static async open({ dsn, patience, onReadOnly }: LinkOptions): Promise<Link> {
+  static async open({ dsn, patience, onReadOnly, inspect }: LinkOptions): Promise<Link> {
     const state = { broken: false };
     const pool = new SQL({
       url: dsn,
@@ -76,6 +78,7 @@ export class Link {
       // transaction.
       const link = new Link(pool, await pool.reserve(), { patience, onReadOnly }, state);
       await link.#start();
+      await inspect?.(link);
       return link;
     } catch (error) {
       endAtOnce(pool);

@@ -49,6 +49,8 @@ export interface PostgresOptions extends PostgresLimits {
   readonly patience?: Patience;
   /** True for commands that only read, which may do so on a standby. */
   readonly acceptsReadOnly?: boolean;
+  /** Called with every new connection before its use; an error closes the connection. */
+  readonly inspect?: (connection: Connection) => Promise<void>;
 }
 
 /**
@@ -97,6 +99,8 @@ export class PostgresEngine implements Engine {
       dsn,
       timeouts: patience,
       acceptsReadOnly,
+      inspect: (link) =>
+        options.inspect?.(connectionOverPostgres((send) => link.ask(send))),
       onLost: () => this.#lose(),
       onFound: () => void this.#hear(),
       onBeat: (eventSeq) => this.#maintain(eventSeq),

@@ -4,6 +4,7 @@ import { type Problem, refuse } from "#core/problems.ts";
 import { nextTurn } from "#core/turns.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { type Foreseen, NothingWritten } from "#domain/store.ts";
+import { RolledBack, type RollbackGuard } from "#adapters/db/history/rollback-guard.ts";
 import { Batch, type Outcome } from "./batch.ts";
 import type { Engine } from "./engine.ts";
 import { unitRefused } from "./faults.ts";
@@ -13,6 +14,8 @@ import type { Journal } from "./journal.ts";
 interface Waiting {
   readonly unit: () => Promise<unknown>;
   readonly foreseen: Foreseen;
+  /** True if the write accepts the rollback of the database; it is committed alone. */
+  readonly accepts: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -25,6 +28,7 @@ export class GroupCommit {
   readonly #engine: Engine;
   readonly #journal: Journal;
   readonly #batch: Batch;
+  readonly #guard: RollbackGuard;
   readonly #committed: (events: readonly AuditEvent[]) => void;
   readonly #onFault: (sentence: string, error: unknown) => void;
   #waiting: Waiting[] = [];
@@ -36,12 +40,14 @@ export class GroupCommit {
   constructor(deps: {
     engine: Engine;
     journal: Journal;
+    guard: RollbackGuard;
     committed: (events: readonly AuditEvent[]) => void;
     onFault: (sentence: string, error: unknown) => void;
   }) {
     this.#engine = deps.engine;
     this.#journal = deps.journal;
     this.#batch = new Batch(deps);
+    this.#guard = deps.guard;
     this.#committed = deps.committed;
     this.#onFault = deps.onFault;
   }
@@ -59,15 +65,18 @@ export class GroupCommit {
   /**
    * Resolves after the commit; rejects with the unit's own error, or `storage_unavailable` for the
    * whole batch.
+   *
+   * @param accepts true to write although the database was rolled back
    */
-  run<T>(unit: () => Promise<T>, foreseen: Foreseen = {}): Promise<T> {
+  run<T>(unit: () => Promise<T>, foreseen: Foreseen = {}, accepts = false): Promise<T> {
     if (this.#closed) return Promise.reject(refuse("shutting_down", { retry_after: 2 }));
     if (this.#waiting.length >= waitingMax) {
       return Promise.reject(refuse("overloaded", { retry_after: 1 }));
     }
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     // `resolve` is only ever called with what this very unit gave.
-    this.#waiting.push({ unit, foreseen, resolve: resolve as (value: unknown) => void, reject });
+    const settle = { resolve: resolve as (value: unknown) => void, reject };
+    this.#waiting.push({ unit, foreseen, accepts, ...settle });
     this.#running ??= this.#drain();
     return promise;
   }
@@ -81,9 +90,15 @@ export class GroupCommit {
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
       await this.#gathered();
-      await this.#runBatch(this.#waiting.splice(0, batchMax));
+      await this.#runBatch(this.#waiting.splice(0, this.#findBatchEnd()));
     }
     this.#running = undefined;
+  }
+
+  /** A write that accepts a rollback does not share its batch. */
+  #findBatchEnd(): number {
+    const at = this.#waiting.findIndex(({ accepts }) => accepts);
+    return at === -1 ? batchMax : Math.min(batchMax, Math.max(1, at));
   }
 
   /**
@@ -106,7 +121,10 @@ export class GroupCommit {
     let committing = false;
     try {
       const foreseen = batch.map((waiting) => waiting.foreseen);
+      const accepts = batch.some((waiting) => waiting.accepts);
+      if (!accepts) this.#guard.assertOpen();
       await this.#batch.begin(foreseen, alone);
+      if (!accepts) await this.#guard.assertCurrent(this.#journal.begun, this.#engine.reader);
       for (const { unit } of batch) outcomes.push(await this.#batch.run(unit));
       if (alone && outcomes.some((outcome) => "error" in outcome)) await this.#engine.rollback();
       else {
@@ -116,6 +134,11 @@ export class GroupCommit {
         this.#failing = false;
       }
     } catch (error) {
+      if (error instanceof RolledBack) {
+        await this.#engine.rollback();
+        rejectAll(batch, outcomes, error.toProblem());
+        return;
+      }
       // Told once: while nothing can be written every request ends here.
       if (!this.#failing) this.#onFault("a batch of writes was rolled back", error);
       this.#failing = true;
@@ -125,6 +148,7 @@ export class GroupCommit {
       return;
     }
     this.#journal.rows.committed();
+    this.#guard.recordCommit(this.#journal.heads, this.#journal.events);
     this.#committed(this.#journal.events);
     for (const [index, { resolve, reject }] of batch.entries()) {
       const outcome = outcomes[index];

@@ -99,7 +99,7 @@ export function crlWrites(connection: Connection): CrlWrites {
       const given = { thisUpdate: instant(row.thisUpdate), madeAt: instant(row.reservedAt ?? at) };
       return { number: row.number, ...given, resetFrom };
     },
-    raiseCrlNumber: (caId, scope, number) => raiseNumber(connection, { caId, scope, number }),
+    raiseCrlNumber: (caId, scope, number) => raiseCrlNumber(connection, { caId, scope, number }),
     putCrlPiece: async ({ caId, scope, number }, position, octets) => {
       await insertPiece({ caId, scope, number, position, octets });
     },
@@ -118,14 +118,20 @@ export function crlWrites(connection: Connection): CrlWrites {
   };
 }
 
-/** As the port's `raiseCrlNumber`. */
-async function raiseNumber(
+/** Raises the number of a scope like `RevocationWrites.raiseCrlNumber`. */
+export async function raiseCrlNumber(
   { db, t: { crlReservations: c } }: Connection,
-  floor: { readonly caId: CaId; readonly scope: string; readonly number: number },
+  floor: { readonly caId: string; readonly scope: string; readonly number: number },
 ): Promise<boolean> {
   const raised = await db
     .insert(c)
-    .values({ ...floor, thisUpdate: 0, sequence: 0, reservedAt: 0 })
+    .values({
+      ...floor,
+      number: raiseToFloor(floor.number),
+      thisUpdate: 0,
+      sequence: 0,
+      reservedAt: 0,
+    })
     .onConflictDoUpdate({
       target: [c.caId, c.scope],
       set: { number: floor.number },
@@ -210,6 +216,9 @@ function headOf(row: Connection["t"]["crlHeads"]["$inferSelect"]): CrlHead {
  * published since (RES-2).
  */
 export const numberFloorName = "crl_number_floor";
-const firstNumber = sql<number>`1 + coalesce((select cast(value as bigint) from instance where name = ${numberFloorName}), 0)`;
+const numberFloor = sql<number>`coalesce((select cast(value as bigint) from instance where name = ${numberFloorName}), 0)`;
+const firstNumber = sql<number>`1 + ${numberFloor}`;
+const raiseToFloor = (number: number) =>
+  sql<number>`case when ${numberFloor} > ${number} then ${numberFloor} else ${number} end`;
 
 const rowsPerInsert = 200;

@@ -5,6 +5,7 @@
 
 import type { AuditEvent } from "#core/audit/chain.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
+import { rollbackRefusal } from "#domain/rollback.ts";
 import type { Reads, Store, Unit } from "#domain/store.ts";
 import type { Connection } from "#adapters/db/engine/connection.ts";
 import type { Engine } from "#adapters/db/engine/engine.ts";
@@ -14,6 +15,9 @@ import { Folding } from "#adapters/db/engine/folding.ts";
 import { Memo, ownVersions, type Versions } from "#adapters/db/engine/memo.ts";
 import type { Journal } from "#adapters/db/engine/journal.ts";
 import { GroupCommit } from "#adapters/db/engine/queue.ts";
+import { continueHistory } from "#adapters/db/history/continuation.ts";
+import type { RollbackGuard } from "#adapters/db/history/rollback-guard.ts";
+import { readCrlNumbers, readSnapshot } from "#adapters/db/history/snapshot.ts";
 import { accessReads, accessWrites } from "./access.ts";
 import { acmeReads, acmeWrites } from "./acme.ts";
 import { AccessLog, type AccessLogTarget } from "./access-log.ts";
@@ -61,6 +65,7 @@ export interface Administration {
 export interface StoreDeps {
   readonly engine: Engine;
   readonly journal: Journal;
+  readonly guard: RollbackGuard;
   /** This store's number among the replicas. */
   readonly owner: number;
   /** The last event committed before this store looked. */
@@ -81,12 +86,29 @@ export async function storeOver(deps: StoreDeps): Promise<Store & Administration
   const { store, feed, startIndexing } = assembleStore(deps);
   await deps.engine.listen((seq) => feed.wake(seq));
   startIndexing();
-  return store;
+  const stop = startComparing(deps);
+  const close = () => {
+    stop();
+    return store.close();
+  };
+  return { ...store, close };
 }
+
+/** Follows the commits of other replicas, and notices the return of a newer database. */
+function startComparing({ engine, guard }: StoreDeps): () => void {
+  if (engine.dialect === "sqlite") return () => {};
+  const compare = () => {
+    guard.check(engine.reader).catch(() => {}); // The watch of the engine reports its absence.
+  };
+  const timer = setInterval(compare, betweenComparisonsMs).unref();
+  return () => clearInterval(timer);
+}
+
+const betweenComparisonsMs = 2000;
 
 /** Builds the parts of a store, before it listens to other processes. */
 export function assembleStore(deps: StoreDeps) {
-  const { engine, journal, onFault } = deps;
+  const { engine, journal, guard, onFault } = deps;
   const memo = new Memo(versionsOf(engine, journal));
   const feed = new Feed({
     seen: deps.seen,
@@ -100,13 +122,15 @@ export function assembleStore(deps: StoreDeps) {
     feed.committed(events);
     folding?.committed(events.length);
   };
-  const queue = new GroupCommit({ engine, journal, committed, onFault });
+  feed.subscribe((events) => guard.recordEvents(events));
+  guard.onContinued(() => feed.rewind(guard.mark.event.seq - 1));
+  const queue = new GroupCommit({ engine, journal, guard, committed, onFault });
   const writer = engine.writerAfter(() => queue.surface());
   const folding = foldingOf(deps, writer, (unit) => queue.run(unit));
   const target =
     deps.accessLog ?? tableTarget({ reader: engine.reader, writer }, (unit) => queue.run(unit));
   const accessLog = new AccessLog({ target, onFault });
-  const read = readsOf(engine, deps.owner, memo, target);
+  const read = readsOf(deps, memo, target);
   const unit = unitOf(deps, writer, memo);
   const store: Store & Administration = {
     dialect: engine.dialect,
@@ -116,6 +140,9 @@ export function assembleStore(deps: StoreDeps) {
     leaseTroubles: () => engine.leaseTroubles,
     databaseClockOffsetMs: () => engine.clockOffsetMs,
     atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
+    rollback: () => guard.rollback,
+    acceptRollback: createAcceptance(deps, { queue, writer, memo, tx: unit }),
+    onRollbackEnd: (listener) => guard.onEnd(listener),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),
     logAccess: (row: AccessLogRow) => accessLog.add(row),
@@ -133,9 +160,36 @@ export function assembleStore(deps: StoreDeps) {
       await queue.close();
       feed.stop();
       await engine.close();
+      await guard.close();
     },
   };
   return { store, feed, startIndexing: () => folding?.start() };
+}
+
+interface AcceptanceParts {
+  readonly queue: GroupCommit;
+  readonly writer: Connection;
+  readonly memo: Memo;
+  readonly tx: Unit;
+}
+
+function createAcceptance(
+  { engine, journal, guard }: StoreDeps,
+  { queue, writer, memo, tx }: AcceptanceParts,
+): Store["acceptRollback"] {
+  return async (at, record) => {
+    const { rollback, mark } = guard;
+    if (rollback === undefined) return undefined;
+    const accept = async () => {
+      const continued = await continueHistory({ writer, journal, mark }, at);
+      memo.touch();
+      await record(tx, { rollback, ...continued });
+    };
+    await queue.run(accept, {}, true);
+    const snapshot = await readSnapshot(engine.reader, mark);
+    guard.accept(snapshot, await readCrlNumbers(engine.reader));
+    return rollback;
+  };
 }
 
 function foldingOf(
@@ -170,10 +224,11 @@ function versionsOf({ rowsVersion }: Engine, journal: Journal): Versions {
   };
 }
 
-function readsOf(engine: Engine, owner: number, memo: Memo, accessLog: AccessLogTarget): Reads {
+function readsOf(deps: StoreDeps, memo: Memo, accessLog: AccessLogTarget): Reads {
+  const { engine, owner } = deps;
   const { reader } = engine;
-  const sequence = sequenceOf(() => engine.revocationSequence());
-  const stamp = sequenceOf(() => engine.revocationStamp());
+  const sequence = sequenceOf(deps, () => engine.revocationSequence());
+  const stamp = sequenceOf(deps, () => engine.revocationStamp());
   return {
     cas: guardedMethods(rememberedCas(memo, caReads(reader))),
     certificates: guardedMethods(certificateReads(reader)),
@@ -238,14 +293,27 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
 }
 
 /**
- * The sequence as the engine tells it, refusing `storage_unavailable` when it has to be asked for
- * and cannot be had.
+ * Returns the sequence that the engine reads. Refuses `storage_unavailable` if it cannot be read,
+ * and during a rollback: then a revoked certificate could seem good.
  */
-function sequenceOf(read: Reads["revocations"]["sequence"]): Reads["revocations"]["sequence"] {
+function sequenceOf(
+  { engine, guard }: StoreDeps,
+  read: Reads["revocations"]["sequence"],
+): Reads["revocations"]["sequence"] {
+  const current = async (reading: Promise<number>) => {
+    const { revocationSequence } = guard.mark;
+    const sequence = await reading;
+    if (sequence < revocationSequence) await guard.check(engine.reader);
+    guard.refuseWhileRolledBack();
+    return sequence;
+  };
   return () => {
-    const told = read();
-    if (typeof told === "number") return told;
-    return told.catch((error: unknown) => {
+    const sequence = read();
+    if (typeof sequence === "number") {
+      const { rollback } = guard;
+      return rollback === undefined ? sequence : Promise.reject(rollbackRefusal(rollback));
+    }
+    return current(sequence).catch((error: unknown) => {
       throw translatedRead(error);
     });
   };
