@@ -250,6 +250,32 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.context().close();
   }, 60_000);
 
+  test("the console stays logged in when a refusal of the old session arrives late", async () => {
+    const { page } = await visit();
+    await logIn(page);
+    await inside(page);
+    const late = Promise.withResolvers<void>();
+    await page.route(/\/api\/tokens$/, async (route) => {
+      if (route.request().method() !== "POST") return await route.continue();
+      await late.promise;
+      await route.fulfill({ status: 401, json: { ...refused, code: "unauthenticated" } });
+    });
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("refused late");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("button", { name: "Working…" }).waitFor();
+    await page.context().clearCookies();
+    await page.evaluate(`dispatchEvent(new Event("pkid-changed"))`);
+    await page.getByText("Your session has ended.").waitFor();
+    await logIn(page);
+    const again = page.getByRole("heading", { name: "Log in again" });
+    await again.waitFor({ state: "detached" });
+    late.resolve();
+    await page.getByText(refused.error).waitFor();
+    expect(await again.count()).toBe(0);
+    await page.context().close();
+  }, 60_000);
+
   test("takes an API token as well, and forgets it", async () => {
     const { page } = await visit();
     await useToken(page, await instance.token(["auditor"], { scope: "platform" }));
