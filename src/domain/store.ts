@@ -175,6 +175,11 @@ export interface Store {
     at: Instant,
     record: (tx: Unit, continuation: HistoryContinuation) => Promise<void>,
   ): Promise<Rollback | undefined>;
+  /**
+   * Records a CRL number whose reservation is committed. Once it resolves, a later start notices a
+   * database that lacks the reservation, so that no published number is reserved twice.
+   */
+  recordCrlNumber(ca: CaId, scope: string, number: number): Promise<void>;
   /** Calls back once, when the detected rollback has ended. */
   onRollbackEnd(listener: (end: RollbackEnd) => void): void;
   /**

@@ -160,13 +160,15 @@ export class CrlBuilder {
     const now = clock.now();
     const wanted = wholeSecond(addSeconds(now, -config.issuance.backdate_seconds));
     const moment = { at: now, wanted, believed: clockBelieved() };
-    return await store.atomically(async (tx) => {
-      const reserved = await tx.revocations.reserveCrl(ca.id, scope, moment, sequence);
-      if (reserved?.resetFrom !== undefined) {
-        await tx.audit.appendEvent(resetEvent(ca, by, scope, reserved), now);
+    const reserved = await store.atomically(async (tx) => {
+      const next = await tx.revocations.reserveCrl(ca.id, scope, moment, sequence);
+      if (next?.resetFrom !== undefined) {
+        await tx.audit.appendEvent(resetEvent(ca, by, scope, next), now);
       }
-      return reserved && { ...reserved, now };
+      return next && { ...next, now };
     });
+    if (reserved !== undefined) await store.recordCrlNumber(ca.id, scope, reserved.number);
+    return reserved;
   }
 
   async #encoded(order: CrlOrder, reserved: Reserved, read: Read): Promise<Draft> {

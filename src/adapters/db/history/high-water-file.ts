@@ -22,7 +22,9 @@ export interface HighWaterStorage {
    * @param scopes keys of the CRL scopes whose number changed; undefined to store every scope
    */
   record(mark: HighWaterMark, scopes: Iterable<string> | undefined): void;
-  /** Resolves when the newest mark is durable, or could not be written. */
+  /** Resolves when every recorded mark is durable, or its write has failed. */
+  flush(): Promise<void>;
+  /** Writes the newest mark and closes the file. */
   close(): Promise<void>;
 }
 
@@ -46,6 +48,7 @@ function readHighWaterFile(path: string): HighWaterMark | undefined {
 export const openHighWaterForReading = (path: string): HighWaterStorage => ({
   mark: readHighWaterFile(path),
   record: () => {},
+  flush: async () => {},
   close: async () => {},
 });
 
@@ -63,6 +66,9 @@ export class HighWaterFile implements HighWaterStorage {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #writing: Promise<void> | undefined;
   #writtenAt = Number.NEGATIVE_INFINITY;
+  /** Number of calls of `record`, and of those whose write has ended. */
+  #recorded = 0;
+  #attempted = 0;
   #failing = false;
 
   /** @throws {StoreUnfit} if the file is damaged */
@@ -73,36 +79,45 @@ export class HighWaterFile implements HighWaterStorage {
   }
 
   record(mark: HighWaterMark, scopes: Iterable<string> | undefined): void {
+    this.#recorded += 1;
     const before = this.#pending;
     const isFull = scopes === undefined || (before !== undefined && before.scopes === undefined);
-    this.#pending = {
-      mark,
-      scopes: isFull ? undefined : new Set([...(before?.scopes ?? []), ...(scopes ?? [])]),
-    };
+    const all = before?.scopes ?? new Set();
+    for (const scope of scopes ?? []) all.add(scope);
+    this.#pending = { mark, scopes: isFull ? undefined : all };
     this.#schedule();
   }
 
+  async flush(): Promise<void> {
+    const recorded = this.#recorded;
+    while (this.#attempted < recorded) await (this.#writing ?? this.#start());
+  }
+
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    await this.flush();
     await this.#writing;
     clearTimeout(this.#timer);
+    // The last chance of a mark whose write has failed.
     await this.#write();
-    await this.#handle?.close();
-    this.#handle = undefined;
+    await this.#discardHandle();
   }
 
   #schedule(): void {
     if (this.#writing !== undefined || this.#timer !== undefined) return;
     const wait = Math.max(0, this.#writtenAt + betweenWritesMs - performance.now());
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#writing = this.#write().finally(() => {
-        this.#writing = undefined;
-        if (this.#pending !== undefined) this.#schedule();
-      });
-    }, wait);
     // `close` writes the last mark of a process that ends.
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.#start(), wait).unref();
+  }
+
+  #start(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const writing = this.#write().finally(() => {
+      this.#writing = undefined;
+      if (this.#pending !== undefined) this.#schedule();
+    });
+    this.#writing = writing;
+    return writing;
   }
 
   /** Never throws: a write that failed is repeated with the next one. */
@@ -111,6 +126,7 @@ export class HighWaterFile implements HighWaterStorage {
     if (pending === undefined) return;
     this.#pending = undefined;
     this.#writtenAt = performance.now();
+    const recorded = this.#recorded;
     try {
       await this.#store(pending.mark, pending.scopes);
       this.#failing = false;
@@ -121,6 +137,7 @@ export class HighWaterFile implements HighWaterStorage {
       if (!this.#failing) this.#onError(error);
       this.#failing = true;
     }
+    this.#attempted = recorded;
   }
 
   /** Returns the mark that was recorded during a write. */

@@ -134,6 +134,16 @@ export class RollbackGuard {
     this.#storage?.record(this.#mark, scopes);
   }
 
+  /** Records a reserved CRL number; resolves when the mark is durable. */
+  async recordCrlNumber(caId: string, scope: string, number: number): Promise<void> {
+    const key = crlScopeKey(caId, scope);
+    if (number > (this.#crlNumbers.get(key) ?? 0)) {
+      this.#crlNumbers.set(key, number);
+      this.#storage?.record(this.#mark, [key]);
+    }
+    await this.#storage?.flush();
+  }
+
   /** Records events that any process has committed. */
   recordEvents(events: readonly AuditEvent[]): void {
     const last = events.at(-1);

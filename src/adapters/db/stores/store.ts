@@ -142,6 +142,7 @@ export function assembleStore(deps: StoreDeps) {
     atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
     rollback: () => guard.rollback,
     acceptRollback: createAcceptance(deps, { queue, writer, memo, tx: unit }),
+    recordCrlNumber: (ca, scope, number) => guard.recordCrlNumber(ca, scope, number),
     onRollbackEnd: (listener) => guard.onEnd(listener),
     onEvents: (listener) => feed.subscribe(listener),
     onOwnEvents: (listener) => own.subscribe(listener),

@@ -69,6 +69,22 @@ test("a file that has grown long is replaced by one line with every scope", asyn
   expect(new HighWaterFile(path, fail).mark).toEqual(createMark(400, numbers));
 });
 
+test("a flush resolves when every mark that was recorded before is on disk", async () => {
+  const path = newPath();
+  const file = new HighWaterFile(path, fail);
+  const readSeq = () => openHighWaterForReading(path).mark?.event.seq ?? 0;
+  const flushes = Array.from({ length: 50 }, async (_, at) => {
+    file.record(createMark(at + 1), []);
+    await file.flush();
+    expect(readSeq()).toBeGreaterThanOrEqual(at + 1);
+  });
+  await Promise.all(flushes);
+  // Together they take few writes.
+  expect(readFileSync(path, "utf8").split("\n").length).toBeLessThan(10);
+  await file.flush();
+  await file.close();
+});
+
 test("a line that a crash has cut off is ignored, and the next mark is stored", async () => {
   const path = newPath();
   const file = new HighWaterFile(path, fail);

@@ -87,7 +87,6 @@ const sameFile = (path: string) => new HighWaterFile(path, () => {});
 
 /** Records the publication of a list in the store, and returns its number. */
 async function publish(store: Store, scope = "full"): Promise<number> {
-  const moment = { at: noon, wanted: noon, believed: true };
   return await store.atomically(async (tx) => {
     const number = (await tx.revocations.reserveCrl(ca, scope, moment, 0))?.number ?? 0;
     const target = { caId: ca, target: ca, targetName: scope };
@@ -96,6 +95,13 @@ async function publish(store: Store, scope = "full"): Promise<number> {
     await tx.audit.appendEvent(event, noon);
     return number;
   });
+}
+
+const moment = { at: noon, wanted: noon, believed: true };
+/** Reserves the number of a list that is not published, as the CRL builder does. */
+async function reserve(store: Store): Promise<void> {
+  const reserved = await store.atomically((tx) => tx.revocations.reserveCrl(ca, "full", moment, 0));
+  await store.recordCrlNumber(ca, "full", reserved?.number ?? 0);
 }
 
 const append = (store: Store) =>
@@ -148,7 +154,8 @@ describe.each([
 
   test.each([
     ["a revocation", revoke, "revocation 1 is missing"],
-    ["a CRL number", publish, "event 3 is missing"],
+    ["a published CRL", publish, "event 3 is missing"],
+    ["a reserved CRL number", reserve, "CRL number 2 of ca/full is missing"],
     [
       "a ledger entry",
       (store: Store) => store.atomically((tx) => tx.audit.appendLedger(ledgerDraft("intent", "a"))),
