@@ -99,8 +99,7 @@ export class PostgresEngine implements Engine {
       dsn,
       timeouts: patience,
       acceptsReadOnly,
-      inspect: (link) =>
-        options.inspect?.(connectionOverPostgres((send) => link.ask(send))),
+      inspect: (link) => options.inspect?.(connectionOverPostgres((send) => link.ask(send))),
       onLost: () => this.#lose(),
       onFound: () => void this.#hear(),
       onBeat: (eventSeq) => this.#maintain(eventSeq),
