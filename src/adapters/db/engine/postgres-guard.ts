@@ -49,6 +49,7 @@ export class ServerGuard {
       open: () => Link.open(this.#options),
       server: this.#server,
       timeoutMs: timeouts.beatMs,
+      unconfirmedMs: timeouts.unconfirmedMs,
     });
     this.#watch = new Watch({
       beat: () => this.#beat(),

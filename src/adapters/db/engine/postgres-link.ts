@@ -31,6 +31,8 @@ export interface Patience {
   readonly beatEveryMs: number;
   /** For the answer to that question. */
   readonly beatMs: number;
+  /** For new connections to fail while an open one works; the address may lead to nothing. */
+  readonly unconfirmedMs: number;
   /** For a lease that another has; then the work is done beside it. */
   readonly leaseMs: number;
 }
@@ -237,5 +239,6 @@ export const usualPatience: Patience = {
   statementMs: 12_000,
   beatEveryMs: 1000,
   beatMs: 5000,
+  unconfirmedMs: 5000,
   leaseMs: 60_000,
 };
