@@ -15,6 +15,7 @@ import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+import { AccessLogTrims } from "#domain/audit/access-log-trims.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -101,6 +102,7 @@ class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
   readonly #certificates: ServingCertificates;
+  readonly #trims: AccessLogTrims;
   #config: Config;
   /** Digests of the files it names, as they were read. */
   #files: ReadonlyMap<string, string>;
@@ -125,6 +127,7 @@ class Server implements Running {
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
     const { refresh, responders, presigner } = revocation;
+    this.#trims = new AccessLogTrims(deps);
     const jobs = schedule({
       crls: refresh,
       responders,
@@ -138,7 +141,7 @@ class Server implements Running {
       canary: deps.parts.canary,
       acme: deps.parts.acme,
       failedLogins: deps.failedLogins,
-      refusals: deps.refusals,
+      refusals: { fold: () => this.#recordSums() },
       approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
@@ -294,6 +297,12 @@ class Server implements Running {
         log.write("warn", "not_written_at_stop", { what, error: describe(error) });
       }
     }
+  }
+
+  /** Records counts: repeated refusals, and rows deleted from the access log. */
+  async #recordSums(): Promise<void> {
+    await this.#deps.refusals.fold();
+    await this.#trims.record();
   }
 
   async #pruneAccessLog(): Promise<void> {

@@ -156,6 +156,11 @@ export interface Store {
   /** Deletes the access log rows of requests before `before`. */
   pruneAccessLog(before: Instant): Promise<void>;
   /**
+   * Returns the number of access log rows that were deleted for lack of space since the last call,
+   * oldest first.
+   */
+  takeAccessLogTrims(): number;
+  /**
    * Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it
    * takes no writes, which with `writing` is tried.
    */

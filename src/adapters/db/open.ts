@@ -38,6 +38,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: StoreDe
     busyTimeoutMs: options.busy_timeout_ms,
     workerUrl: deps.workerUrl,
     scarce: () => engine.scarce,
+    space: { bytesFree: (options.min_free_mb ?? 0) * 1_048_576 },
     share: engine.readShare,
     onFault: deps.onFault ?? (() => {}),
   });

@@ -119,6 +119,7 @@ export function assembleStore(deps: StoreDeps) {
     onOwnEvents: (listener) => own.subscribe(listener),
     logAccess: (row: AccessLogRow) => accessLog.add(row),
     pruneAccessLog: (before) => accessLog.prune(before),
+    takeAccessLogTrims: () => accessLog.takeTrimCount(),
     droppedAccessRows: () => accessLog.dropped,
     rest: () => {
       engine.rest();
