@@ -109,6 +109,7 @@ class Server implements Running {
   /** Settles when the last change that was asked for has been made, or has failed. */
   #changing: Promise<void> = Promise.resolve();
   #endWatch: (() => void) | undefined;
+  #socketTimer: ReturnType<typeof setInterval> | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -214,6 +215,7 @@ class Server implements Running {
     if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
     await this.#record("config.load", { digest: this.#deps.digest });
     this.#endWatch = this.#deps.watch.start();
+    this.#socketTimer = setInterval(() => void this.#restoreAdminSocket(), socketIntervalMs);
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -266,6 +268,7 @@ class Server implements Running {
   async stop(): Promise<void> {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
+    clearInterval(this.#socketTimer);
     await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -293,6 +296,16 @@ class Server implements Running {
         // A full disk or a database that is away must not keep the process from ending well.
         log.write("warn", "not_written_at_stop", { what, error: describe(error) });
       }
+    }
+  }
+
+  async #restoreAdminSocket(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      const isRestored = await this.#listeners?.restoreAdminSocket();
+      if (isRestored === true) log.write("warn", "admin_socket_restored");
+    } catch (error) {
+      log.write("error", "admin_socket_lost", { error: describe(error) });
     }
   }
 
@@ -374,4 +387,5 @@ function after(seconds: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+const socketIntervalMs = 2000;
 const readText = (path: string): string => readFileSync(path, "utf8");
