@@ -231,7 +231,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await expectTree(page, "authorities-delete", "dialog");
     await expectStateAccessible(page);
     await both.click();
-    // The heading alone is not enough: the page of the CA has the same word above its own name.
+    // The page of the CA has this heading too.
     await page.waitForURL((url) => url.pathname === "/console/authorities");
     expect((await world.instance.fetch(`/api/ca/${id}/certificate`)).status).toBe(404);
     expect(complaints).toEqual([]);
