@@ -231,7 +231,8 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await expectTree(page, "authorities-delete", "dialog");
     await expectStateAccessible(page);
     await both.click();
-    await page.getByRole("heading", { name: "Authorities" }).waitFor();
+    // The page of the CA has this heading too.
+    await page.waitForURL((url) => url.pathname === "/console/authorities");
     expect((await world.instance.fetch(`/api/ca/${id}/certificate`)).status).toBe(404);
     expect(complaints).toEqual([]);
     await close();
