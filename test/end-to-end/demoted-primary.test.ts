@@ -98,12 +98,16 @@ async function switchOver(): Promise<void> {
   await pair.rejoin();
 }
 
-test("a replica leaves an old primary that still takes writes when its address has moved", async () => {
+test("replicas leave an old primary that still takes writes when the address has moved, and sign nothing until its lost commits are accepted", async () => {
   const serial = await load.issue(one);
   await pair.promote();
+  await load.issue(one);
   const before = [countMoves(one), countMoves(two)];
   for (const path of paths) path.move(pair.primary);
   await until(() => [one, two].every((replica, n) => countMoves(replica) > (before[n] ?? 0)));
+  await until(async () => (await databaseDetail(one)).includes("lacks acknowledged changes"));
+  expect(await load.query(one, serial, true)).toBe("tryLater");
+  expect((await one.cli("db", "accept-rollback")).code).toBe(0);
   for (const replica of [one, two]) await ready(replica);
   await load.revoke(two, serial);
   expect(await load.query(one, serial, true)).toBe("revoked");
@@ -114,7 +118,7 @@ describe.skipIf(!canFakeTime)("a replica whose clock differs from that of the da
   test("a replica issues nothing beyond 60 seconds, and log, readiness and preflight contain the reason", async () => {
     for (const seconds of [-90, 200 * 86_400]) {
       time.set(seconds);
-      await until(async () => (await databaseDetail()).includes("60 seconds"));
+      await until(async () => (await databaseDetail(two)).includes("60 seconds"));
       await expect(load.issue(two)).rejects.toThrow(/503.*differ by more than 60 seconds/s);
       // The clock of the other replica is right, which must not end the pause of this one.
       await load.issue(one);
@@ -123,18 +127,19 @@ describe.skipIf(!canFakeTime)("a replica whose clock differs from that of the da
       const { stdout } = await two.cli("preflight", "--only", "clock.skew", "--json");
       expect(stdout).toContain('"fail"');
       time.set(0);
-      await until(async () => !(await databaseDetail()).includes("60 seconds"));
+      await until(async () => !(await databaseDetail(two)).includes("60 seconds"));
     }
   }, 60_000);
-
-  async function databaseDetail(): Promise<string> {
-    const { components } = await (await two.fetch("/readyz")).json();
-    return components.database.detail ?? "";
-  }
 });
 
 const countMoves = ({ logs }: Instance): number =>
   logs.filter((line) => line.includes("the database server is unusable")).length;
+
+/** Returns what readiness reports about the database. */
+async function databaseDetail(replica: Instance): Promise<string> {
+  const { components } = await (await replica.fetch("/readyz")).json();
+  return components.database.detail ?? components.database.error ?? "";
+}
 
 async function ready(replica: Instance): Promise<void> {
   await until(async () => (await replica.fetch("/readyz")).status === 200);
