@@ -74,8 +74,8 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
 
   // 3. The keys.
   const counts = keyCounts(store, log);
-  const { keyPatienceMs } = options;
-  const heard = { metrics, counts, log, keyPatienceMs };
+  const { keyPatienceMs, drill = false } = options;
+  const heard = { metrics, counts, log, keyPatienceMs, drill };
   const opening = openInstanceKeys({ config, inForce, secrets, ...heard });
   // While the signers start, the upper half is loaded; commands that open nothing never load it.
   const [signers] = await Promise.all([opening, import("#app/composed.ts")]);
@@ -115,6 +115,7 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
     clock,
     stopwatch,
     onPause: (pause) => log.write("error", "clock_stepped", stepFacts(pause)),
+    onSkew: (seconds) => log.write("error", "clock_skewed", { database_ahead_seconds: seconds }),
   });
   await clockWatch.open();
   await runUnlessRolledBack(written, async () => {

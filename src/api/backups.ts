@@ -17,7 +17,7 @@ import { type Definition, operation } from "#domain/access/operation.ts";
 import type { Origin } from "#domain/actor.ts";
 import { Document } from "#domain/access/outcome.ts";
 import { thePlatform } from "#domain/access/targets.ts";
-import type { Protection } from "#core/backup/archive.ts";
+import { ArchiveUnfit, type Protection } from "#core/backup/archive.ts";
 import type { Backups } from "#domain/backup/backups.ts";
 import type { OperationName } from "#operations";
 import { count, time } from "./shapes.ts";
@@ -102,13 +102,42 @@ function archiveNow(deps: BackupHandlerDeps) {
         deps.openersOf(protection),
       );
       return new Document({
-        content: pieces,
+        content: await startArchive(pieces),
         type: "application/octet-stream",
         fileName: artifact,
         fleeting: true,
       });
     },
   });
+}
+
+/**
+ * Waits for the first chunk, so that an archive that could not be restored is refused before the
+ * response starts.
+ */
+async function startArchive(
+  archive: AsyncGenerator<Uint8Array>,
+): Promise<AsyncGenerator<Uint8Array>> {
+  try {
+    const first = await archive.next();
+    return resume(first, archive);
+  } catch (error) {
+    if (error instanceof ArchiveUnfit) throw refuse("unprocessable", {}, error.message);
+    throw error;
+  }
+}
+
+async function* resume(
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (first.done !== true) yield first.value;
+    yield* rest;
+  } finally {
+    // A client that disconnects ends the archive.
+    await rest.return(undefined);
+  }
 }
 
 async function given(
@@ -139,6 +168,8 @@ const statusShape = shape({
       instance_id: words(),
       version: words(),
       schema_version: count,
+      /** By the ledger key, lowercase hex; absent in records of earlier releases. */
+      signature: optional(shape({ value: words(), spki: words() })),
     }),
   ),
   drill: optional(

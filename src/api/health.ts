@@ -7,7 +7,6 @@ import { oneOf, optional, shape, type ValueOf, words } from "#core/shape.ts";
 import { operation } from "#domain/access/operation.ts";
 import { Outcome } from "#domain/access/outcome.ts";
 import { noTarget } from "#domain/access/targets.ts";
-import { behindSentence } from "#domain/clock-watch.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler } from "#http/public.ts";
@@ -33,8 +32,8 @@ export interface HealthDeps {
 export interface ProbeDeps extends Pick<HealthDeps, "store" | "keys"> {
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
-  /** True while a step of the clock pauses issuance. */
-  readonly clockBehind: () => boolean;
+  /** Returns the reason why the clock pauses issuance; undefined if it does not. */
+  readonly issuancePause: () => string | undefined;
 }
 
 const componentShape = shape({
@@ -97,7 +96,8 @@ export class Probes {
     if (!room) {
       return { status: "up", detail: "The disk is nearly full; issuance is refused." };
     }
-    return this.#deps.clockBehind() ? { status: "up", detail: behindSentence } : { status: "up" };
+    const pause = this.#deps.issuancePause();
+    return pause === undefined ? { status: "up" } : { status: "up", detail: pause };
   }
 
   async #keys(): Promise<Component> {
@@ -148,9 +148,38 @@ function readiness(components: Components, draining: boolean): Readiness | Outco
   return new Outcome("unready", { status: "not_ready", components }, { retryAfterSeconds: 5 });
 }
 
+/** Metrics as text, and compressed once a client has requested that. */
+interface Exposition {
+  readonly type: string;
+  readonly text: string;
+  gzipped: Promise<Uint8Array<ArrayBuffer>> | undefined;
+}
+
+/**
+ * Returns the metrics, which all requests of one second share: computing them takes long with many
+ * CAs, and any client may request them.
+ */
+function shareExposition(exposition: HealthDeps["exposition"]): () => Promise<Exposition> {
+  let latest: { readonly at: number; readonly metrics: Promise<Exposition> } | undefined;
+  return () => {
+    const now = performance.now();
+    if (latest !== undefined && now - latest.at <= sharedMs) return latest.metrics;
+    const metrics = exposition().then(({ type, text }) => ({ type, text, gzipped: undefined }));
+    const current = { at: now, metrics };
+    latest = current;
+    metrics.catch(() => {
+      // A failure is not kept: the next request computes the metrics again.
+      if (latest === current) latest = undefined;
+    });
+    return metrics;
+  };
+}
+
 function metricsRead(deps: Pick<HealthDeps, "exposition" | "gzipped">): PublicHandler {
+  const read = shareExposition(deps.exposition);
   return async ({ request }) => {
-    const { type, text } = await deps.exposition();
+    const metrics = await read();
+    const { type, text } = metrics;
     const headers = new Headers({
       "content-type": type,
       "cache-control": "no-store",
@@ -162,7 +191,8 @@ function metricsRead(deps: Pick<HealthDeps, "exposition" | "gzipped">): PublicHa
       return new Response(text, { headers });
     }
     // Three hundred kilobytes that are mostly the same words, for whoever asks every few seconds.
-    const octets = await deps.gzipped(text);
+    metrics.gzipped ??= deps.gzipped(text);
+    const octets = await metrics.gzipped;
     headers.set("content-encoding", coding);
     headers.set("content-length", String(octets.byteLength));
     return new Response(octets, { headers });

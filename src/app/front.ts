@@ -1,6 +1,7 @@
 /** Composes the front door: the pipeline, what answers each operation, and who watches. */
 
 import type { FreeSpace } from "#adapters/free-space.ts";
+import { hasToken } from "#adapters/keys/open.ts";
 import type { OpenKeys } from "#adapters/keys/start.ts";
 import { osUser, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
@@ -106,6 +107,7 @@ export function frontDoor(deps: FrontDeps) {
         if (tenant !== undefined) deps.rates.admitMessage({ tenant });
       },
       admitAccount: (account) => deps.rates.admitMessage({ account }),
+      attempt: (ip) => deps.rates.attempt(ip),
       roles: config.key_provider.roles,
       draining: () => front.traffic.leaving,
       keyLoad: () => deps.signers.load(),
@@ -118,6 +120,7 @@ export function frontDoor(deps: FrontDeps) {
             keys,
             server: () => deps.schedules.look,
             workerUrl: deps.workerUrl,
+            untried: deps.drill === true && !hasToken(config) ? ["pkcs11"] : [],
           },
           request,
         ),

@@ -103,6 +103,8 @@ export interface HandlerDeps {
   /** Counts what a message asks of the tenant of a CA, and of an account (RATE-1). */
   readonly admitTenant: (ca: () => Promise<string | undefined>) => Promise<void>;
   readonly admitAccount: (account: string) => void;
+  /** Counts an attempt of an address; the returned function takes the count back. */
+  readonly attempt: (ip: string) => () => void;
   readonly preflight: Parameters<typeof preflightHandlers>[0]["preflight"];
   readonly instance: InstanceHandlerDeps;
 }
@@ -110,7 +112,7 @@ export interface HandlerDeps {
 /** The complete set; `catalog` is asked for once it is put together. */
 export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers {
   const { config, build, store, keys, clock, parts } = deps;
-  const { revoker, publisher, scopes, crlImport, presigner } = parts.revocation;
+  const { revoker, publisher, crlCopies, scopes, crlImport, presigner } = parts.revocation;
   const { authorities, issuance, bulk, profiles } = parts;
   return {
     ...descriptionHandlers(catalog, build.version, parkedShape, manualChapters),
@@ -160,7 +162,7 @@ export function handlersOf(deps: HandlerDeps, catalog: () => Catalog): Handlers 
     ...bulkRevocationHandlers({ store, profiles, bulk: parts.revocation.bulk }),
     ...crlAdministration({ clock, publisher, scopes, crlImport }),
     ...crlListHandlers({ store, clock, publisher, presigns: config.presign.enabled }),
-    ...crlHandlers({ store, clock, publisher, scopes, crl: config.crl }),
+    ...crlHandlers({ store, clock, publisher, crlCopies, scopes, crl: config.crl }),
     ...publishHandlers({ store, publishing: parts.publishing }),
     ...presignHandlers({ store, presigner, enabled: config.presign.enabled }),
     ...ocspAnswers(deps),
@@ -219,6 +221,7 @@ function acmeAnswers({ store, clock, parts, inForce, ...deps }: HandlerDeps) {
         return ca?.id;
       }),
     admitAccount: deps.admitAccount,
+    attempt: deps.attempt,
   });
 }
 

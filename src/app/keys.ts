@@ -23,6 +23,8 @@ export interface InstanceKeysDeps {
   readonly log: Log;
   /** As in `AppOptions`. */
   readonly keyPatienceMs: number | undefined;
+  /** As in `AppOptions`. */
+  readonly drill: boolean;
 }
 
 /** Opens them, as `openKeys` does. */
@@ -30,9 +32,16 @@ export function openInstanceKeys(deps: InstanceKeysDeps): Promise<OpenKeys> {
   const { config, metrics, counts, log } = deps;
   const counted = keyOperationCounter(metrics);
   const ports = keyPorts(deps.secrets, deps.inForce);
+  const { drill } = deps;
+  const limits = { readOnlyToken: drill, lookingOnly: drill };
   return openKeys(
     config,
-    { ...ports, privateDir: privateDirectory(config), startPatienceMs: deps.keyPatienceMs },
+    {
+      ...ports,
+      ...limits,
+      privateDir: privateDirectory(config),
+      startPatienceMs: deps.keyPatienceMs,
+    },
     {
       measured: (operation, outcome, seconds) => {
         if (operation !== "destroy") counted(operation, outcome === "ok", seconds);

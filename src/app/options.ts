@@ -31,6 +31,8 @@ export interface AppOptions {
   readonly migrate?: boolean;
   /** Gives up the KEK for a new one: of a restore. */
   readonly recovery?: Recovery | undefined;
+  /** True for a drill, which uses a configured token and does not change it. */
+  readonly drill?: boolean;
   /** Reads the configuration again, for preflight. */
   readonly read?: () => Promise<Read>;
 }

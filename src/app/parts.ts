@@ -3,6 +3,7 @@
  * and no other.
  */
 
+import { openCrlFiles } from "#adapters/crl-files.ts";
 import type { Metrics } from "#adapters/telemetry/families.ts";
 import { passingRequest } from "#adapters/passing-request.ts";
 import { systemPatience, systemStopwatch } from "#adapters/system.ts";
@@ -80,6 +81,8 @@ export interface PartsDeps {
   readonly scheduled: () => boolean;
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
+  /** False before `hasRoom` is: then ACME stores no accounts and orders. */
+  readonly hasSpareSpace: () => boolean;
   /** Judges what probes are given. */
   readonly paths: PathWork;
   /** Told of every probe of a CA. */
@@ -138,6 +141,7 @@ export function domainParts(deps: PartsDeps): Parts {
     wake,
     stillMay,
     ...doubtsOf(deps.clockWatch),
+    crlFiles: store.dialect === "postgres" ? openCrlFiles(config.data_dir) : undefined,
     publicProfile: (name) => profiles().has(name) && profiles().named(name).lint.public,
     signCertificate: (wanted) => certifyResponder({ signers, ceremony, clock }, wanted),
     onFailure: faultsTo(log),

@@ -15,6 +15,7 @@ import type { Config } from "#config/schema.ts";
 import { configDigest } from "#config/show.ts";
 import type { FailedLogins } from "#domain/access/failed-logins.ts";
 import type { Refusals } from "#domain/access/refusals.ts";
+import { AccessLogTrims } from "#domain/audit/access-log-trims.ts";
 import type { Clock, Log } from "#domain/ports.ts";
 import type { CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
@@ -28,6 +29,7 @@ import { Scheduler } from "#jobs/scheduler.ts";
 import { systemStopwatch } from "#adapters/system.ts";
 import type { ServerLook } from "#domain/preflight/part.ts";
 import { clientAuthorities } from "#domain/access/clients.ts";
+import { computePipedConnectionsMax, createConnectionGate } from "./connection-limits.ts";
 import type { FourEyesParts } from "./four-eyes.ts";
 import { describe } from "./describe.ts";
 import type { HandedOver } from "./handed-over.ts";
@@ -102,6 +104,7 @@ class Server implements Running {
   readonly #deps: RunningDeps;
   readonly #scheduler: Scheduler;
   readonly #certificates: ServingCertificates;
+  readonly #trims: AccessLogTrims;
   #config: Config;
   /** Digests of the files it names, as they were read. */
   #files: ReadonlyMap<string, string>;
@@ -110,6 +113,8 @@ class Server implements Running {
   /** Settles when the last change that was asked for has been made, or has failed. */
   #changing: Promise<void> = Promise.resolve();
   #endWatch: (() => void) | undefined;
+  #gate: ReturnType<typeof createConnectionGate>;
+  #endGate: (() => void) | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -125,9 +130,11 @@ class Server implements Running {
     });
     this.#files = fileDigests(deps.config);
     const { counts, revocation } = deps.parts;
-    const { refresh, responders, presigner } = revocation;
+    const { refresh, crlCopies, responders, presigner } = revocation;
+    this.#trims = new AccessLogTrims(deps);
     const jobs = schedule({
       crls: refresh,
+      crlCopies,
       responders,
       presigner,
       counts,
@@ -139,7 +146,7 @@ class Server implements Running {
       canary: deps.parts.canary,
       acme: deps.parts.acme,
       failedLogins: deps.failedLogins,
-      refusals: deps.refusals,
+      refusals: { fold: () => this.#recordSums() },
       approvals: deps.fourEyes.approvals,
       kek: deps.parts.sealing.rotation,
       serving: { renewals: () => this.#inTurn(() => this.#rotate()) },
@@ -210,7 +217,10 @@ class Server implements Running {
         : undefined,
       unixSocket: unixSocketOf(server.unix_socket),
       adminSocket: server.admin_socket.enabled ? server.admin_socket.path : undefined,
+      connectionsMax: computePipedConnectionsMax(config),
     });
+    this.#gate = createConnectionGate(this.#listeners.addresses, this.#deps.log);
+    this.#endGate = this.#gate?.start();
     // So that whoever is turned away first has a nonce too (AC-4).
     if (config.acme.enabled) this.#deps.parts.acme.freshNonce();
     await runUnlessRolledBack(this.#deps, () =>
@@ -269,6 +279,7 @@ class Server implements Running {
   async stop(): Promise<void> {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
+    this.#endGate?.();
     await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -297,6 +308,12 @@ class Server implements Running {
         log.write("warn", "not_written_at_stop", { what, error: describe(error) });
       }
     }
+  }
+
+  /** Records counts: repeated refusals, and rows deleted from the access log. */
+  async #recordSums(): Promise<void> {
+    await this.#deps.refusals.fold();
+    await this.#trims.record();
   }
 
   async #pruneAccessLog(): Promise<void> {
@@ -330,6 +347,7 @@ class Server implements Running {
     const asked = authorities?.join("") === this.#authorities?.join("");
     if (tls === undefined || (tls.certificate === this.#shown && asked)) return;
     this.#listeners?.rotate(tls, authorities);
+    this.#gate?.refresh();
     this.#authorities = authorities;
     if (tls.certificate === this.#shown) return;
     this.#shown = tls.certificate;

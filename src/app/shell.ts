@@ -99,9 +99,9 @@ const archives = (workerUrl: string): Archives => ({
     const { lookAt } = await import("#app/restore/look.ts");
     return await told(() => lookAt(archive));
   },
-  drillPlaces: async (config) => {
+  drillPlaces: async (config, digests) => {
     const { drillPlaces } = await import("#app/restore/newest.ts");
-    return await drillPlaces(config);
+    return await drillPlaces(config, digests);
   },
   drill: async (config, source) => {
     const { drill } = await import("#app/restore/drill.ts");

@@ -125,8 +125,11 @@ export interface Archives {
   configuredOpener(config: Config): Promise<Opener | undefined>;
   /** Looks at one that nothing opens here: its digest, and the head of the format. */
   lookAt(archive: string): Promise<ArchiveLook>;
-  /** The places where the archives of an instance go by its configuration. */
-  drillPlaces(config: Config): Promise<readonly DrillPlace[]>;
+  /**
+   * Returns the places where the archives of an instance go; `digests` is by file name, newest
+   * first, as its events record them.
+   */
+  drillPlaces(config: Config, digests: ReadonlyMap<string, string>): Promise<readonly DrillPlace[]>;
   /** Tries an archive in a throw-away instance. */
   drill(config: Config, source: ArchiveSource): Promise<DrillReport>;
   /** Proves what is in an archive, as `verify` does an instance. */
@@ -138,11 +141,21 @@ export interface Archives {
 export interface DrillPlace {
   /** As the configuration calls it. */
   readonly place: "dir" | "s3";
+  /** Id of the instance that the archives must belong to. */
+  readonly instance: string;
   /**
    * Works on the newest archive, by its name and what gives its file; what had to be fetched is
    * gone afterwards. Throws `Failure` where there is none, and for a store that does not answer.
    */
-  withNewest<T>(work: (artifact: string, file: () => Promise<string>) => Promise<T>): Promise<T>;
+  withNewest<T>(
+    work: (newest: NewestArchive, file: () => Promise<string>) => Promise<T>,
+  ): Promise<T>;
+}
+/** Archive that a drill tries. */
+export interface NewestArchive {
+  readonly artifact: string;
+  /** Lowercase hex, from the event that recorded it; undefined if no event names the archive. */
+  readonly sha256: string | undefined;
 }
 export interface ArchiveSource {
   /** File of the archive. */
@@ -150,6 +163,8 @@ export interface ArchiveSource {
   readonly opener: Opener;
   /** Fingerprint of the ledger key that must vouch for it; undefined takes the archive's word. */
   readonly ledgerKey: string | undefined;
+  /** Id of the instance it must belong to; undefined for an archive of any instance. */
+  readonly instance?: string | undefined;
 }
 export interface RestoreAsked {
   readonly dryRun: boolean;

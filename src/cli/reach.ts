@@ -122,11 +122,17 @@ export async function processReach(open: () => Promise<LocalApp>, osUser: string
 }
 
 /** Posts to an address outside any instance, as a relying party would. */
-export async function postTo(url: string, body: RequestBody): Promise<Response> {
+export async function postTo(
+  url: string,
+  body: RequestBody,
+  tls: BunFetchRequestInitTLS = {},
+): Promise<Response> {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw new UsageError(`${url} is not an http or https address.`);
   }
-  const response = await reaching(url, () => fetch(url, request("POST", body, {}, 30_000)));
+  const response = await reaching(url, () =>
+    fetch(url, { ...request("POST", body, {}, 30_000), tls }),
+  );
   if (response.ok) return response;
   throw new Failure(`${url} answered ${response.status}.`, "unreachable");
 }

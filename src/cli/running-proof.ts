@@ -30,11 +30,13 @@ export interface RunningProof {
   readonly sample: (event: number) => Promise<VerifySample>;
   /** `crl.base_url`; without it the running server is asked. */
   readonly crlBase: string | undefined;
+  /** Trust for the public addresses of the instance. */
+  readonly tls: { readonly ca: string[] };
   /** Tells that another answer is there, of so many. */
   readonly onProgress: (answers: number, of: number) => void;
 }
 
-/** Gives the proof; a server or address that does not answer is a violation like another. */
+/** Gives the proof; an address that does not respond is not a violation. */
 export async function proveRunning(deps: RunningProof): Promise<ProofResult> {
   const proof = new Proof("running");
   const { items } = await deps.client.list("event.list", { limit: 1 }, false).then((list) => ({
@@ -109,7 +111,7 @@ type List = VerifySample["lists"][number];
 
 async function listFetched(
   proof: Proof,
-  { client, crlBase }: RunningProof,
+  { client, crlBase, tls }: RunningProof,
   { cas }: VerifySample,
   list: List,
 ): Promise<void> {
@@ -120,7 +122,9 @@ async function listFetched(
   const name = `CRL ${number} of ${scope}, CA ${caId},`;
   const where = path === undefined ? "from the server" : `at ${path}`;
   try {
-    const der = await (path === undefined ? fromServer(client, caId, shard, delta) : fetched(path));
+    const der = await (path === undefined
+      ? fromServer(client, caId, shard, delta)
+      : fetched(path, tls));
     proof.checked += 1;
     if (sha256Hex(der) === sha256) {
       if (nextUpdate > Date.now() || delta) return;
@@ -129,7 +133,7 @@ async function listFetched(
       proof.violated(`${name} is not the one that is had ${where}.`);
     }
   } catch (error) {
-    proof.violated(`${name} cannot be had ${where}: ${sentence(error)}`);
+    addError(proof, `${name} cannot be had ${where}`, error);
   }
 }
 
@@ -152,10 +156,13 @@ async function fromServer(
   return await client.fetch(delta ? "crl.partition_delta" : "crl.partition", { id, shard });
 }
 
-async function fetched(url: string): Promise<Uint8Array> {
+async function fetched(url: string, tls: RunningProof["tls"]): Promise<Uint8Array> {
   const signal = AbortSignal.timeout(timeoutMs);
-  const response = await fetch(url, { redirect: "error", signal });
-  if (!response.ok) throw new Failure(`${url} answered ${response.status}.`);
+  const response = await fetch(url, { redirect: "error", signal, tls });
+  if (!response.ok) {
+    const code = response.status >= 500 ? "unreachable" : "failed";
+    throw new Failure(`${url} answered ${response.status}.`, code);
+  }
   return await response.bytes();
 }
 
@@ -163,7 +170,7 @@ type One = VerifySample["serials"][number];
 
 async function answered(
   proof: Proof,
-  { client }: RunningProof,
+  { client, tls }: RunningProof,
   { cas }: VerifySample,
   one: One,
 ): Promise<void> {
@@ -180,7 +187,7 @@ async function answered(
     const response =
       url === undefined
         ? await client.post("ocsp.post", { id: one.caId }, body)
-        : await postTo(url, body);
+        : await postTo(url, body, tls);
     const octets = await response.bytes();
     const asked = { issuer, serial, nonce: undefined, now: instant(Date.now()) };
     const verdict = judgeAnswer(octets, asked);
@@ -190,7 +197,7 @@ async function answered(
       proof.violated(`${name}says ${verdict.status}, and the database says ${one.status}.`);
     }
   } catch (error) {
-    proof.violated(`${name}cannot be had: ${sentence(error)}`);
+    addError(proof, `${name}cannot be had`, error);
   }
 }
 
@@ -220,6 +227,17 @@ async function atOnce(
     }
   };
   await Promise.all(Array.from({ length: workers }, worker));
+}
+
+/** Counts a violation, or an address that did not respond. */
+function addError(proof: Proof, prefix: string, error: unknown): void {
+  const message = `${prefix}: ${sentence(error)}`;
+  const isReachable =
+    error instanceof DerError ||
+    error instanceof Refusal ||
+    (error instanceof Failure && error.code !== "unreachable");
+  if (isReachable) proof.violated(message);
+  else proof.addUnreachable(message);
 }
 
 function sentence(error: unknown): string {

@@ -8,6 +8,7 @@ import { type Environment, variableOf } from "./environment.ts";
 import { fileFaults } from "./files.ts";
 import type { Fault } from "./faults.ts";
 import { type ConfigFile, type Loaded, loadConfig } from "./load.ts";
+import { findDistrust } from "./trust.ts";
 import type { ReadDocument } from "./yaml.ts";
 
 /**
@@ -61,8 +62,11 @@ const unread = ({ name, faults }: Unread): Read => ({
 
 /** The text of the file, where there is one; or why it cannot be had. */
 function textOf(from: Surroundings): { file: { name: string; text: string } | undefined } | Unread {
-  const name = configFile(from);
+  const named = from.configFile ?? from.env.PKID_CONFIG;
+  const name = named ?? findConfigFile(from);
   if (name === undefined) return { file: undefined };
+  const distrust = named === undefined ? findDistrust(name) : undefined;
+  if (distrust !== undefined) return { name, faults: [{ path: name, sentence: distrust }] };
   const text = readLimited(name);
   if (typeof text === "string") return { file: { name, text } };
   return { name, faults: [{ path: name, sentence: text.message }] };
@@ -84,15 +88,9 @@ function withFiles(loaded: Extract<Loaded, { ok: true }>): Loaded {
   return faults.length === 0 ? loaded : { ok: false, faults, warnings: loaded.warnings };
 }
 
-/**
- * The first of the five places that has a file; one named by flag or variable is taken whether it
- * is there or not.
- */
-function configFile({ env, configFile: named, flags }: Surroundings): string | undefined {
-  const explicit = named ?? env.PKID_CONFIG;
-  if (explicit !== undefined) return explicit;
-  return configPlaces({ env, flags: flags ?? {} }).find((place) => existsSync(place));
-}
+/** Returns the first of the three places that has a file. */
+const findConfigFile = ({ env, flags }: Surroundings): string | undefined =>
+  configPlaces({ env, flags: flags ?? {} }).find((place) => existsSync(place));
 
 /** Where a configuration file is looked for that nobody has named, in this order. */
 export function configPlaces({

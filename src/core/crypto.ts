@@ -4,9 +4,9 @@
 
 import * as nodeCrypto from "node:crypto";
 
-import { readWideRsaKey, WideRsaPublicKey } from "./rsa-public-key.ts";
+import { readWideRsaKey, WideRsaPublicKey, type WideRsaScheme } from "./rsa-public-key.ts";
 import { readSlhDsaKey, SlhDsaPublicKey } from "./slh-dsa.ts";
-import { OnceATurn } from "./turns.ts";
+import { OnceATurn, Turns } from "./turns.ts";
 
 export type HashName = "sha1" | "sha256" | "sha384" | "sha512";
 
@@ -201,6 +201,7 @@ export async function verifySignatureAside(
   signature: Uint8Array,
 ): Promise<boolean> {
   const { hash } = scheme;
+  if (key instanceof WideRsaPublicKey) return await verifyInSteps(key, scheme, message, signature);
   if (message instanceof Uint8Array || hash === undefined || isOwnKey(key)) {
     const whole = message instanceof Uint8Array ? message : Buffer.concat(message);
     // Of keys of our own it takes a few milliseconds, for the few there are.
@@ -225,9 +226,26 @@ export async function verifySignatureElsewhere(
   message: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
+  if (key instanceof WideRsaPublicKey) return await verifyInSteps(key, scheme, message, signature);
   if (isOwnKey(key)) return verifySignature(key, scheme, message, signature);
   return await verifiedOffThread(key, scheme, message, signature);
 }
+
+/** Verifies with a wide exponent: one step of one signature in each tick of the event loop. */
+async function verifyInSteps(
+  key: WideRsaPublicKey,
+  scheme: SignatureScheme,
+  message: Octets,
+  signature: Uint8Array,
+): Promise<boolean> {
+  const wide = wideSchemeOf(scheme);
+  if (wide === undefined) return false;
+  const hash = new Bun.CryptoHasher(wide.hash);
+  await eachSlice(message, (slice) => hash.update(slice));
+  return await key.verifiesInSteps(wide, hash.digest(), signature, () => wideSteps.next());
+}
+
+const wideSteps = new Turns();
 
 function verifiedOffThread(
   key: RuntimeKey,
@@ -268,13 +286,18 @@ const isOwnKey = (key: VerificationKey): key is OwnKey =>
 
 function verifiedHere(
   key: OwnKey,
-  { hash, padding = "pkcs1" }: SignatureScheme,
+  scheme: SignatureScheme,
   message: Uint8Array,
   signature: Uint8Array,
 ): boolean {
   if (key instanceof SlhDsaPublicKey) return key.verifies(message, signature);
-  if (hash === undefined || hash === "sha1") return false;
-  return key.verifies({ hash, padding }, digest, message, signature);
+  const wide = wideSchemeOf(scheme);
+  return wide !== undefined && key.verifies(wide, digest(wide.hash, message), signature);
+}
+
+/** Returns undefined for schemes that RSA keys with wide exponents do not verify. */
+function wideSchemeOf({ hash, padding = "pkcs1" }: SignatureScheme): WideRsaScheme | undefined {
+  return hash === undefined || hash === "sha1" ? undefined : { hash, padding, digest };
 }
 
 /**

@@ -8,6 +8,13 @@ export type RsaHash = "sha256" | "sha384" | "sha512";
 /** The digest of octets, as the runtime makes it. */
 export type Digest = (hash: RsaHash, octets: Uint8Array) => Uint8Array;
 
+/** Hash and padding of a signature. */
+export interface WideRsaScheme {
+  readonly hash: RsaHash;
+  readonly padding: "pkcs1" | "pss";
+  readonly digest: Digest;
+}
+
 /** A public key ready for verification. */
 export class WideRsaPublicKey {
   readonly #modulus: bigint;
@@ -22,19 +29,48 @@ export class WideRsaPublicKey {
 
   /**
    * RSASSA-PKCS1-v1_5 (RFC 8017 §8.2.2), or RSASSA-PSS with MGF1 of the same hash and a salt of its
-   * length (RFC 8017 §8.1.2).
+   * length (RFC 8017 §8.1.2). `digested` is the digest of the message.
    */
-  verifies(
-    { hash, padding }: { readonly hash: RsaHash; readonly padding: "pkcs1" | "pss" },
-    digest: Digest,
-    message: Uint8Array,
+  verifies(scheme: WideRsaScheme, digested: Uint8Array, signature: Uint8Array): boolean {
+    const steps = this.#encode(signature);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    return this.#matches(scheme, digested, step.value);
+  }
+
+  /**
+   * Verifies as `verifies`, but awaits `nextStep` after each part of the power. A part takes less
+   * than a millisecond, while the sender of a signature chooses the whole exponent.
+   */
+  async verifiesInSteps(
+    scheme: WideRsaScheme,
+    digested: Uint8Array,
     signature: Uint8Array,
-  ): boolean {
+    nextStep: () => Promise<void>,
+  ): Promise<boolean> {
+    const steps = this.#encode(signature);
+    let step = steps.next();
+    while (step.done !== true) {
+      await nextStep();
+      step = steps.next();
+    }
+    return this.#matches(scheme, digested, step.value);
+  }
+
+  /** Returns the encoded message in the signature (RFC 8017 §5.2.2); undefined for none. */
+  *#encode(signature: Uint8Array): Generator<void, bigint | undefined> {
     const number = numberOf(signature);
+    if (signature.length !== Math.ceil(this.#bits / 8) || number >= this.#modulus) return undefined;
+    return yield* power(number, this.#exponent, this.#modulus);
+  }
+
+  #matches(
+    { hash, padding, digest }: WideRsaScheme,
+    digested: Uint8Array,
+    encoded: bigint | undefined,
+  ): boolean {
+    if (encoded === undefined) return false;
     const octets = Math.ceil(this.#bits / 8);
-    if (signature.length !== octets || number >= this.#modulus) return false;
-    const encoded = power(number, this.#exponent, this.#modulus);
-    const digested = digest(hash, message);
     if (padding === "pkcs1") {
       return isSame(octetsOf(encoded, octets), pkcs1(hash, digested, octets));
     }
@@ -128,11 +164,14 @@ function mask(
   return Uint8Array.from(out.slice(0, length));
 }
 
-function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
+/** Computes base^exponent modulo the modulus; yields after each part of the work. */
+function* power(base: bigint, exponent: bigint, modulus: bigint): Generator<void, bigint> {
   let result = 1n;
+  let done = 0;
   for (const bit of exponent.toString(2)) {
     result = (result * result) % modulus;
     if (bit === "1") result = (result * base) % modulus;
+    if (++done % bitsPerStep === 0) yield;
   }
   return result;
 }
@@ -147,6 +186,9 @@ const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) =
 
 /** The AlgorithmIdentifier of rsaEncryption with NULL (RFC 3279 §2.3.1). */
 const algorithm = Uint8Array.fromHex("300d06092a864886f70d0101010500");
+
+/** Bits of the exponent that one step covers: up to 32 multiplications of 4096 bits. */
+const bitsPerStep = 16;
 
 /** RFC 8017 §9.2 note 1: what stands before the digest. */
 const digestInfos = {

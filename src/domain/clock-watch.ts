@@ -30,6 +30,8 @@ export interface ClockWatchDeps {
   readonly stopwatch: Stopwatch;
   /** Told once of each pause that begins. */
   readonly onPause: (pause: ClockPause) => void;
+  /** Called once when the clocks of host and database are too far apart, with the seconds. */
+  readonly onSkew: (seconds: number) => void;
 }
 
 /** What one confirmation let go on. */
@@ -48,6 +50,7 @@ export class ClockWatch {
   #mark: { readonly wall: Instant; readonly steady: number };
   /** What the store says of the pause, as far as this process knows. */
   #kept = "";
+  #isSkewReported = false;
 
   constructor(deps: ClockWatchDeps) {
     this.#deps = deps;
@@ -60,6 +63,7 @@ export class ClockWatch {
    */
   async open(): Promise<void> {
     const { store } = this.#deps;
+    this.#reportSkew();
     store.onEvents((events) => {
       for (const { timestamp: text } of events) this.#saw(parseTimestamp(text));
     });
@@ -75,8 +79,26 @@ export class ClockWatch {
     await this.#keep();
   }
 
+  /**
+   * Clock of the database minus clock of this host, in seconds; undefined if they differ by 60
+   * seconds or less. Only this process is paused, so a replica with a right clock cannot end it.
+   */
+  get skewSeconds(): number | undefined {
+    const milliseconds = this.#deps.store.databaseClockOffsetMs() ?? 0;
+    return Math.abs(milliseconds) > skewMsMax ? Math.round(milliseconds / 1000) : undefined;
+  }
+
+  /** Reason why this process issues no certificates, for clients; undefined if it does. */
+  get issuancePause(): string | undefined {
+    if (this.skewSeconds !== undefined) return skewMessage;
+    return this.pause.behindUntil === undefined ? undefined : behindSentence;
+  }
+
   /** Refuses `storage_unavailable` while the clock stands before what was committed last. */
   refuseWhileBehind(): void {
+    if (this.skewSeconds !== undefined) {
+      throw refuse("storage_unavailable", { retry_after: skewRetrySeconds }, skewMessage);
+    }
     this.#look();
     const { behindUntil } = this.#pause;
     if (behindUntil === undefined) return;
@@ -97,6 +119,7 @@ export class ClockWatch {
    */
   get believed(): boolean {
     this.#look();
+    if (this.skewSeconds !== undefined) return false;
     const { behindUntil, ahead } = this.#pause;
     if (ahead === undefined) return behindUntil === undefined;
     const now = this.#deps.clock.now();
@@ -108,6 +131,7 @@ export class ClockWatch {
    * every second.
    */
   async watch(): Promise<void> {
+    this.#reportSkew();
     this.#look();
     await this.#adopt();
     await this.#keep();
@@ -161,6 +185,12 @@ export class ClockWatch {
     this.#pause = none;
     this.#kept = "";
     return resumed;
+  }
+
+  #reportSkew(): void {
+    const { skewSeconds } = this;
+    if (skewSeconds !== undefined && !this.#isSkewReported) this.#deps.onSkew(skewSeconds);
+    this.#isSkewReported = skewSeconds !== undefined;
   }
 
   #saw(at: Instant | undefined): void {
@@ -248,9 +278,15 @@ export const stepFacts = ({ behindUntil, ahead }: ClockPause) => ({
 export const behindSentence =
   "The clock stands before the last event; issuance waits until it has passed it.";
 
+/** Message of the pause by `skewSeconds`. */
+export const skewMessage =
+  "The clocks of host and database differ by more than 60 seconds; issuance is paused.";
+
 const none: ClockPause = { behindUntil: undefined, ahead: undefined };
 const backMsMax = 5_000;
 const aheadMsMax = 86_400_000;
 const retrySecondsMax = 3600;
+const skewMsMax = 60_000;
+const skewRetrySeconds = 60;
 const pauseName = "clock_pause";
 const seenName = "clock_seen";

@@ -145,6 +145,11 @@ export interface Store {
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Of this process; none where no other can have the store. */
   leaseTroubles(): LeaseTroubles;
+  /**
+   * Returns the clock of the database server minus the clock of this host, in milliseconds. It is
+   * undefined if the database uses the clock of the host.
+   */
+  databaseClockOffsetMs(): number | undefined;
   readonly read: Reads;
   /**
    * Runs the unit and commits it durably with others that wait (group commit); resolves only after
@@ -191,6 +196,11 @@ export interface Store {
   logAccess(row: AccessLogRow): void;
   /** Deletes the access log rows of requests before `before`. */
   pruneAccessLog(before: Instant): Promise<void>;
+  /**
+   * Returns the number of access log rows that were deleted for lack of space since the last call,
+   * oldest first.
+   */
+  takeAccessLogTrims(): number;
   /**
    * Ends within 3 s; throws when the database does not answer, and `storage_unavailable` when it
    * takes no writes, which with `writing` is tried.

@@ -88,22 +88,27 @@ async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise
   await reader.cancel().catch(() => {}); // It has broken off, and nobody waits for it.
 }
 
-/** False at the end of the body, when it breaks off, and when nothing comes for so long. */
+/**
+ * Returns false at the end of the body, when the connection breaks, and after `patienceMs` without
+ * data. The time is split into short timers. If the process was stopped, a single long one could
+ * expire before the process reads the data that has arrived since.
+ */
 async function bringsMore(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   patienceMs: number,
 ): Promise<boolean> {
-  let timer: Timer | undefined;
-  const silence = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), patienceMs);
-  });
   const more = reader.read().then(
     ({ done }) => !done,
     () => false,
   );
-  const came = await Promise.race([more, silence]);
-  clearTimeout(timer);
-  return came;
+  for (let timers = 0; timers < silenceTimers; timers++) {
+    const wait = Promise.withResolvers<undefined>();
+    const timer = setTimeout(wait.resolve, patienceMs / silenceTimers);
+    const result = await Promise.race([more, wait.promise]);
+    clearTimeout(timer);
+    if (result !== undefined) return result;
+  }
+  return false;
 }
 
 /**
@@ -220,6 +225,7 @@ function join(parts: readonly Uint8Array[], length: number): Uint8Array {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const silenceMs = 500;
 const discardMs = 10_000;
+const silenceTimers = 5;
 
 /** Deepest nesting of objects and lists that is read. */
 const depthMax = 32;

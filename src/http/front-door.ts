@@ -5,6 +5,7 @@
 
 import { sha256Hex } from "#core/crypto.ts";
 import { Problem, refuse } from "#core/problems.ts";
+import { refuseShortage } from "#core/shortage.ts";
 import type { Origin } from "#domain/actor.ts";
 import type { Call } from "#domain/access/call.ts";
 import type { Mounted } from "#domain/access/mounted.ts";
@@ -332,6 +333,11 @@ export class FrontDoor {
   }
 
   #refused(exchange: Exchange, thrown: unknown): Sized {
+    const shortage = thrown instanceof Problem ? undefined : refuseShortage(thrown);
+    if (shortage !== undefined) {
+      this.#logFault(exchange, thrown);
+      return this.#refused(exchange, shortage);
+    }
     const { speaks } = exchange;
     const told = speaks && this.#deps.speeches[speaks];
     const problem = thrown instanceof Problem ? thrown : refuse("internal");

@@ -137,9 +137,10 @@ async function openUnix(
   front: FrontDoor,
   options: ListenerOptions,
 ): Promise<UnixListener | undefined> {
-  const { unixSocket, privateDirectory } = options;
+  const { unixSocket, privateDirectory, connectionsMax } = options;
   if (unixSocket === undefined) return undefined;
-  return UnixListener.open(front, { ...options, ...unixSocket, privateDirectory });
+  const bounds = { privateDirectory, connectionsMax };
+  return UnixListener.open(front, { ...options, ...unixSocket, ...bounds });
 }
 
 function openPublic(front: FrontDoor, options: ListenerOptions): OpenPort | undefined {

@@ -35,6 +35,8 @@ export interface MainOptions extends TimeLimits {
    * is good for what is not decided here.
    */
   readonly clientAuthorities: readonly string[] | undefined;
+  /** Connections at the same time on a listener that pipes them; 10,000 without it. */
+  readonly connectionsMax?: number | undefined;
   /**
    * How one listening socket follows another; without it a rotation cuts the connections that wait.
    */
@@ -216,7 +218,7 @@ class AskingListener implements MainListener {
         suites: options.tlsSuites,
         tls,
         clientAuthorities,
-        connectionsMax,
+        connectionsMax: options.connectionsMax ?? connectionsMax,
         idle_timeout_seconds: options.idle_timeout_seconds,
         openDoor: (client) => doors.open({ side: "main", secure: true, ...client }),
       });

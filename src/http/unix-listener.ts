@@ -20,6 +20,8 @@ export interface UnixListenerOptions extends TimeLimits {
   readonly groupId: number | undefined;
   /** As for the main listener. */
   readonly privateDirectory: string | undefined;
+  /** Connections at the same time; 10,000 without it. */
+  readonly connectionsMax?: number | undefined;
 }
 
 /**
@@ -50,6 +52,7 @@ export class UnixListener {
 
   private constructor(doors: PipeDoors, options: UnixListenerOptions) {
     const { path, mode, groupId, idle_timeout_seconds } = options;
+    const { connectionsMax = usualConnectionsMax } = options;
     this.#path = path;
     this.#doors = doors;
     this.#pipes = new Pipes({
@@ -89,4 +92,4 @@ export class UnixListener {
   }
 }
 
-const connectionsMax = 10_000;
+const usualConnectionsMax = 10_000;

@@ -6,6 +6,7 @@ import type { Canary } from "#domain/canary/canary.ts";
 import type { KekRotation } from "#domain/envelopes/rotation.ts";
 import type { ClockWatch } from "#domain/clock-watch.ts";
 import type { BulkRevocation } from "#domain/revocation/bulk.ts";
+import type { CrlCopies } from "#domain/revocation/crl-copies.ts";
 import type { CrlRefresh } from "#domain/revocation/refresh.ts";
 import type { Publishing } from "#domain/publishing/publish.ts";
 import type { Presigner } from "#domain/revocation/presign.ts";
@@ -36,6 +37,7 @@ export interface JobSections {
 export interface JobDeps {
   readonly config: JobSections;
   readonly crls: Pick<CrlRefresh, "deltas" | "bases" | "renewals">;
+  readonly crlCopies: Pick<CrlCopies, "refresh">;
   readonly responders: Pick<Responders, "renewals">;
   /** Finishes bulk revocations that a crash left open. */
   readonly bulkRevocations: Pick<BulkRevocation, "resume">;
@@ -78,6 +80,7 @@ export const schedule = (deps: JobDeps): readonly Job[] => [
   { name: "crl.delta", everySeconds: 0.25, run: () => deps.crls.deltas() },
   { name: "crl.base", everySeconds: 1, run: () => deps.crls.bases() },
   { name: "crl.renew", everySeconds: 60, run: () => deps.crls.renewals() },
+  { name: "crl.copy", everySeconds: 1, run: () => deps.crlCopies.refresh() },
   { name: "responder.renew", everySeconds: 300, run: () => deps.responders.renewals() },
   { name: "bulk.resume", everySeconds: 60, run: () => deps.bulkRevocations.resume() },
   { name: "approval.sweep", everySeconds: 30, run: () => deps.approvals.sweep() },

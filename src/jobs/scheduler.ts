@@ -3,6 +3,8 @@
  * safe point.
  */
 
+import { findShortage } from "#core/shortage.ts";
+
 /** One line of the schedule. */
 export interface Job {
   readonly name: string;
@@ -34,6 +36,8 @@ export class Scheduler {
   readonly #pending = new Map<string, () => void>();
   readonly #active = new Map<string, Promise<void>>();
   readonly #again = new Set<string>();
+  /** Consecutive runs of each job that failed because the system lacked a resource. */
+  readonly #shortages = new Map<string, number>();
   #stopped = false;
 
   constructor(deps: Deps) {
@@ -51,14 +55,15 @@ export class Scheduler {
   }
 
   /**
-   * Runs a job now; when it runs already, once more after that. Refuses an unknown name as a bug.
+   * Runs a job now; when it runs already, once more after that. If its last run lacked a resource
+   * of the system, it stays at the time of its next attempt. Refuses an unknown name as a bug.
    */
   trigger(name: string): void {
     const job = this.#deps.jobs.find((candidate) => candidate.name === name);
     if (job === undefined) throw new Error(`no such job: ${name}`);
     if (this.#stopped) return;
     if (this.#active.has(name)) this.#again.add(name);
-    else this.#begin(job);
+    else if (!this.#shortages.has(name)) this.#begin(job);
   }
 
   /** Starts nothing more, and resolves when every job under way has come to its end. */
@@ -93,10 +98,30 @@ export class Scheduler {
     }
     this.#active.delete(job.name);
     this.#deps.onRun(job.name, failure);
-    if (this.#again.delete(job.name) && !this.#stopped) this.#begin(job);
-    else this.#wait(job, job.everySeconds * (1 + jitterShare * this.#deps.jitter()));
+    const backoff = this.#backoffSeconds(job.name, failure);
+    const again = this.#again.delete(job.name) && !this.#stopped;
+    if (again && backoff === 0) this.#begin(job);
+    else {
+      const seconds = again ? backoff : Math.max(backoff, job.everySeconds);
+      this.#wait(job, seconds * (1 + jitterShare * this.#deps.jitter()));
+    }
+  }
+
+  /**
+   * Returns the least time to the next run. It is 0, except for a job that lacks a descriptor,
+   * thread, inode or memory: one second, doubled with each failure up to a minute.
+   */
+  #backoffSeconds(name: string, failure: unknown): number {
+    if (findShortage(failure) === undefined) {
+      this.#shortages.delete(name);
+      return 0;
+    }
+    const before = this.#shortages.get(name) ?? 0;
+    this.#shortages.set(name, before + 1);
+    return Math.min(backoffSecondsMax, 2 ** before);
   }
 }
 
+const backoffSecondsMax = 60;
 /** Up to a tenth more than the interval. */
 const jitterShare = 0.1;

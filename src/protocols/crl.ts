@@ -6,13 +6,19 @@
 import { createHash } from "#core/crypto.ts";
 import { pemFoot, pemHead, pemLines } from "#core/asn1/pem.ts";
 import { caId } from "#core/ids.ts";
-import { type ProblemCode, refuse } from "#core/problems.ts";
+import { Problem, type ProblemCode, refuse } from "#core/problems.ts";
 import { oneOf, otherwise } from "#core/shape.ts";
 import { segmentOctets } from "#core/x509/crl-segments.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { CrlPublisher } from "#domain/revocation/crl.ts";
-import { type CrlScopes, fullScope, partitionNumber } from "#domain/revocation/scopes.ts";
+import type { CrlCopies } from "#domain/revocation/crl-copies.ts";
+import {
+  type CrlScopes,
+  fullScope,
+  partitionNumber,
+  partitionScope,
+} from "#domain/revocation/scopes.ts";
 import type { CrlHead, CrlKind } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import { described, type PublicHandler, type PublicRequest } from "#http/public.ts";
@@ -22,6 +28,8 @@ interface Deps {
   readonly store: Store;
   readonly clock: Clock;
   readonly publisher: Pick<CrlPublisher, "current" | "pieces">;
+  /** Lists to serve while the database is unavailable. */
+  readonly crlCopies: Pick<CrlCopies, "find" | "readChunks">;
   readonly scopes: Pick<CrlScopes, "named">;
   /** 0 means until nextUpdate. */
   readonly crl: { readonly http_max_age_seconds: number };
@@ -37,18 +45,22 @@ export function crlHandlers(deps: Deps) {
   const partition = (ca: CaRecord, { path }: PublicRequest) =>
     deps.scopes.named(ca.id, path.shard ?? "");
   const pems = new PemFacts(deps.publisher);
+  const copies: ListSource = { pieces: (crl, from) => deps.crlCopies.readChunks(crl, from) };
+  const copyPems = new PemFacts(copies);
+  const serve = (scopeOf: typeof full | typeof partition, kind: CrlKind) =>
+    serveOrCopy({ ...deps, copies }, copyPems, kind, served(deps, pems, scopeOf, kind));
   return {
-    "crl.read": described(served(deps, pems, full, "base"), listOf("The CRL of a CA.")),
+    "crl.read": described(serve(full, "base"), listOf("The CRL of a CA.")),
     "crl.delta": described(
-      served(deps, pems, full, "delta"),
+      serve(full, "delta"),
       listOf("What has changed since the base of the CRL."),
     ),
     "crl.partition": described(
-      served(deps, pems, partition, "base"),
+      serve(partition, "base"),
       listOf("The CRL of one partition of a CA's certificates.", "bad_partition"),
     ),
     "crl.partition_delta": described(
-      served(deps, pems, partition, "delta"),
+      serve(partition, "delta"),
       listOf("What has changed since the base of a partition's CRL.", "bad_partition"),
     ),
   };
@@ -67,7 +79,6 @@ function served(
   scopeOf: (ca: CaRecord, request: PublicRequest) => Promise<string>,
   kind: CrlKind,
 ): PublicHandler {
-  const maxAgeSeconds = Math.min(crl.http_max_age_seconds || week, week);
   return async (asked) => {
     const pem = wantsPem(asked.query);
     const ca = await store.read.cas.byId(caId(asked.path.id ?? ""));
@@ -75,16 +86,56 @@ function served(
     const scope = await scopeOf(ca, asked);
     return await ofWhatIsKept(
       () => publisher.current(ca, scope, kind),
-      async (crl) => {
-        // Never thisUpdate, which is backdated: a copy fetched just before a revocation would pass
-        // for current.
-        const { publishedAt, nextUpdate: expires } = crl;
-        const timed = { publishedAt, expires, maxAgeSeconds };
-        const rendered = pem ? await asPem(publisher, pems, crl) : asDer(publisher, crl);
-        return cacheableInParts(asked.request, { ...rendered, ...timed }, clock.now());
+      async (head) => {
+        const rendered = pem ? await asPem(publisher, pems, head) : asDer(publisher, head);
+        return cacheableInParts(asked.request, addValidity(rendered, head, crl), clock.now());
       },
     );
   };
+}
+
+/**
+ * Adds the expiry and caching of a list. `publishedAt` is never thisUpdate, which is backdated: a
+ * copy fetched just before a revocation would pass for current.
+ */
+function addValidity(
+  rendered: Rendered,
+  { publishedAt, nextUpdate: expires }: CrlHead,
+  { http_max_age_seconds }: Deps["crl"],
+): LongContent {
+  const maxAgeSeconds = Math.min(http_max_age_seconds || week, week);
+  return { ...rendered, publishedAt, expires, maxAgeSeconds };
+}
+
+/** Serves the copy of an unexpired list if the database is unavailable (http-api 4.8). */
+function serveOrCopy(
+  { crlCopies, copies, clock, crl }: Deps & { readonly copies: ListSource },
+  pems: PemFacts,
+  kind: CrlKind,
+  serve: PublicHandler,
+): PublicHandler {
+  return async (request) => {
+    try {
+      return await serve(request);
+    } catch (error) {
+      const isUnavailable =
+        error instanceof Problem && /^(storage|crl)_unavailable$/.test(error.code);
+      const head = isUnavailable ? findCopy(crlCopies, request, kind) : undefined;
+      if (head === undefined) throw error;
+      const isPem = wantsPem(request.query);
+      const rendered = isPem ? await asPem(copies, pems, head) : asDer(copies, head);
+      return cacheableInParts(request.request, addValidity(rendered, head, crl), clock.now());
+    }
+  };
+}
+
+function findCopy(
+  crlCopies: Deps["crlCopies"],
+  { path }: PublicRequest,
+  kind: CrlKind,
+): CrlHead | undefined {
+  const scope = path.shard === undefined ? fullScope : partitionScope(Number(path.shard));
+  return crlCopies.find(caId(path.id ?? ""), scope, kind);
 }
 
 /**
@@ -114,9 +165,12 @@ function wantsPem(query: string): boolean {
   throw refuse("bad_query", { parameter: "format", reason: "must be der or pem" });
 }
 
+/** Bytes of lists, by their heads. */
+type ListSource = Pick<CrlPublisher, "pieces">;
+
 type Rendered = Omit<LongContent, "maxAgeSeconds" | "publishedAt" | "expires">;
 
-const asDer = (publisher: Deps["publisher"], crl: CrlHead): Rendered => ({
+const asDer = (publisher: ListSource, crl: CrlHead): Rendered => ({
   size: crl.size,
   sha256: crl.sha256,
   contentType: "application/pkix-crl",
@@ -127,11 +181,7 @@ const asDer = (publisher: Deps["publisher"], crl: CrlHead): Rendered => ({
   },
 });
 
-async function asPem(
-  publisher: Deps["publisher"],
-  pems: PemFacts,
-  crl: CrlHead,
-): Promise<Rendered> {
+async function asPem(publisher: ListSource, pems: PemFacts, crl: CrlHead): Promise<Rendered> {
   return {
     ...(await pems.of(crl)),
     contentType: "application/x-pem-file",
@@ -142,10 +192,10 @@ async function asPem(
 
 /** Length and digest of lists as PEM, each counted once. */
 class PemFacts {
-  readonly #publisher: Deps["publisher"];
+  readonly #publisher: ListSource;
   readonly #known = new Map<string, { readonly size: number; readonly sha256: string }>();
 
-  constructor(publisher: Deps["publisher"]) {
+  constructor(publisher: ListSource) {
     this.#publisher = publisher;
   }
 

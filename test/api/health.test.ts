@@ -1,6 +1,6 @@
 /** Health: readiness follows database and keys, within 3 s, in closed sentences. */
 
-import { describe, expect, jest, test } from "bun:test";
+import { describe, expect, jest, spyOn, test } from "bun:test";
 
 import { gzippedFast } from "#adapters/gzip.ts";
 import { type HealthDeps, healthHandlers, type ProbeDeps, Probes } from "#api/health.ts";
@@ -18,7 +18,7 @@ const softKeys: ProviderFacts = {
 
 const isCurrent = () => undefined;
 
-function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}) {
+function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "issuancePause">> = {}) {
   const deps: HealthDeps = {
     store: { ping: async () => undefined, rollback: isCurrent },
     keys: { facts: async () => [softKeys] },
@@ -28,8 +28,8 @@ function opened(parts: Partial<HealthDeps & Pick<ProbeDeps, "clockBehind">> = {}
     exposition: async () => ({ type: "text/plain", text: "pki 1\n" }),
     ...parts,
   };
-  const clockBehind = parts.clockBehind ?? (() => false);
-  const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind });
+  const issuancePause = parts.issuancePause ?? (() => undefined);
+  const probes = new Probes({ ...deps, hasRoom: () => true, issuancePause });
   const ready = healthHandlers(deps, probes)["health.ready"];
   if (typeof ready === "function") throw new Error("readiness answers JSON");
   // Readiness reads nothing of its call.
@@ -86,7 +86,7 @@ describe("readiness", () => {
   });
 
   test("is 200 and says so while the clock stands before the last event", async () => {
-    expect(await opened({ clockBehind: () => true })()).toMatchObject({
+    expect(await opened({ issuancePause: () => behindSentence })()).toMatchObject({
       status: 200,
       body: { components: { database: { status: "up", detail: behindSentence } } },
     });
@@ -132,7 +132,7 @@ describe("readiness", () => {
 
 describe("what is counted", () => {
   const text = "pki_things_total 1\n".repeat(1000);
-  const asked = async (accepted?: string) => {
+  const reader = (parts: Partial<HealthDeps> = {}) => {
     const deps: HealthDeps = {
       store: { ping: async () => undefined, rollback: isCurrent },
       keys: { facts: async () => [softKeys] },
@@ -140,14 +140,54 @@ describe("what is counted", () => {
       draining: () => false,
       gzipped: gzippedFast,
       exposition: async () => ({ type: "text/plain", text }),
+      ...parts,
     };
-    const probes = new Probes({ ...deps, hasRoom: () => true, clockBehind: () => false });
+    const probes = new Probes({ ...deps, hasRoom: () => true, issuancePause: () => undefined });
     const read = healthHandlers(deps, probes)["metrics.read"];
-    const headers: Record<string, string> =
-      accepted === undefined ? {} : { "accept-encoding": accepted };
-    const request = new Request("https://localhost/metrics", { headers });
-    return await read({ request } as Parameters<typeof read>[0]);
+    return async (accepted?: string) => {
+      const headers: Record<string, string> =
+        accepted === undefined ? {} : { "accept-encoding": accepted };
+      const request = new Request("https://localhost/metrics", { headers });
+      return await read({ request } as Parameters<typeof read>[0]);
+    };
   };
+  const asked = (accepted?: string) => reader()(accepted);
+
+  test("the metrics are computed once for all requests of a second, and again after it", async () => {
+    let [computed, compressed] = [0, 0];
+    const read = reader({
+      exposition: async () => ({ type: "text/plain", text: `pki ${++computed}\n` }),
+      gzipped: async (text) => {
+        compressed += 1;
+        return await gzippedFast(text);
+      },
+    });
+    const now = spyOn(performance, "now").mockReturnValue(10_000);
+    try {
+      await Promise.all([read(), read("gzip"), read("gzip")]);
+      now.mockReturnValue(11_000);
+      expect(await (await read()).text()).toBe("pki 1\n");
+      expect([computed, compressed]).toEqual([1, 1]);
+      now.mockReturnValue(11_001);
+      expect(await (await read()).text()).toBe("pki 2\n");
+    } finally {
+      now.mockRestore();
+    }
+  });
+
+  test("metrics that could not be computed are computed again by the next request", async () => {
+    let computed = 0;
+    const read = reader({
+      exposition: async () => {
+        computed += 1;
+        if (computed === 1) throw new Error("no");
+        return { type: "text/plain", text };
+      },
+    });
+    expect(read()).rejects.toThrow("no");
+    await Bun.sleep(0);
+    expect(await (await read()).text()).toBe(text);
+  });
 
   test("comes as it is, and smaller to whoever takes that", async () => {
     const plain = await asked();

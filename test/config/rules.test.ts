@@ -1,9 +1,9 @@
 /** Startup validation across keys and of the files that keys name. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { faultLine } from "#config/load.ts";
 import { readConfig } from "#config/read.ts";
@@ -262,6 +262,36 @@ describe("files (CFG-1, V-2, V-27)", () => {
     expect(readConfig({ env: { PKID_DATA_DIR: home } }).fileName).toBe(join(home, "pkid.yaml"));
     const flags = { data_dir: home };
     expect(readConfig({ env: {}, flags }).fileName).toBe(join(home, "pkid.yaml"));
+  });
+
+  test("a file that was found is used only if it and its directory are of the user or of root alone", () => {
+    const open = (path: string, mode: number) => chmodSync(path, mode);
+    const assign = (path: string) => chownSync(path, 65_534, 65_534);
+    const changes: readonly (readonly [string, (home: string, file: string) => void, string])[] = [
+      ["written by the group", (_, file) => open(file, 0o664), "can be written by other users"],
+      ["written by all", (_, file) => open(file, 0o602), "can be written by other users"],
+      ["in a shared directory", (home) => open(home, 0o1777), "can be written by other users"],
+      ["of another user", (_, file) => assign(file), "belongs to user 65534"],
+      ["in another user's directory", (home) => assign(home), "belongs to user 65534"],
+    ];
+    const isRoot = process.geteuid?.() === 0;
+    for (const [name, change, reason] of changes) {
+      if (reason.startsWith("belongs") && !isRoot) continue;
+      const home = directory();
+      const file = join(home, "pkid.yaml");
+      writeFileSync(file, "", { mode: 0o600 });
+      const found = { env: { PKID_DATA_DIR: home } };
+      expect([name, readConfig(found).loaded.ok]).toEqual([name, true]);
+      change(home, file);
+      const changed = readConfig(found).loaded;
+      const message = changed.ok ? "" : changed.faults[0]?.sentence;
+      expect([name, message]).toEqual([name, expect.stringContaining(reason)]);
+      expect([name, readConfig({ env: {}, configFile: file }).loaded.ok]).toEqual([name, true]);
+      const link = join(directory(), "pkid.yaml");
+      symlinkSync(file, link);
+      const behind = readConfig({ env: { PKID_DATA_DIR: dirname(link) } }).loaded;
+      expect([name, behind.ok]).toEqual([name, false]);
+    }
   });
 
   test("every list of weak keys is there and can be read to its last line", () => {

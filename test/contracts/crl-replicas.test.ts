@@ -44,6 +44,7 @@ async function replicas(shards = 0) {
         wake: () => {},
         clockAhead: () => false,
         clockBelieved: () => true,
+        crlFiles: undefined,
         publicProfile: () => false,
         signCertificate: () => Promise.reject(new Error("no responder here")),
         counts: { add: () => {} },

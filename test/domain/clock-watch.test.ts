@@ -5,7 +5,7 @@ import { describe, expect, test } from "bun:test";
 
 import { clockHandlers } from "#api/clock.ts";
 import { instant } from "#core/time.ts";
-import { ClockWatch, type ClockPause } from "#domain/clock-watch.ts";
+import { ClockWatch, type ClockPause, skewMessage } from "#domain/clock-watch.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import {
   csr,
@@ -15,12 +15,14 @@ import {
   rootOrigin,
   type World,
 } from "#test/support/worlds/issuance.ts";
+import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 
 /** Another process on the same store, or the same one after a restart. */
 async function restarted({ store, clock }: World) {
   const pauses: ClockPause[] = [];
   const onPause = (pause: ClockPause) => pauses.push(pause);
-  const watch = new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause });
+  const onSkew = () => {};
+  const watch = new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause, onSkew });
   await watch.open();
   return { watch, pauses };
 }
@@ -104,6 +106,67 @@ describe("a step back", () => {
     opened.clock.advance(365 * 86_400);
     expect(watch.pause.behindUntil).toBeUndefined();
     watch.refuseWhileBehind();
+  });
+});
+
+describe("a clock that differs from that of the database", () => {
+  const skews = [
+    ["60 seconds slow", 60, false],
+    ["61 seconds slow", 61, true],
+    ["61 seconds fast", -61, true],
+    ["200 days fast", -200 * 86_400, true],
+  ] as const;
+
+  test.each(skews)(
+    "a clock that is %s pauses issuance only beyond 60 seconds",
+    async (_name, seconds, isPaused) => {
+      const skew = { milliseconds: 0 };
+      const store = createMemoryStore();
+      const databaseClockOffsetMs = () => skew.milliseconds;
+      const opened = issuanceWorld({ store: { ...store, databaseClockOffsetMs } });
+      await opened.clockWatch.open();
+      const root = await initRoot(opened);
+      skew.milliseconds = seconds * 1000;
+      const refusal = { code: "storage_unavailable", message: skewMessage };
+      // Another replica, whose clock is right, finds no pause and stores none.
+      const other = new ClockWatch({ ...watchDeps(opened), store });
+      await other.open();
+      await other.watch();
+      await opened.clockWatch.watch();
+      if (isPaused) await expect(issue(opened, root)).rejects.toMatchObject(refusal);
+      else await issue(opened, root);
+      expect(opened.clockWatch.issuancePause).toBe(isPaused ? skewMessage : undefined);
+      expect(opened.clockWatch.believed).toBe(!isPaused);
+      expect(other.issuancePause).toBeUndefined();
+      skew.milliseconds = 0;
+      await issue(opened, root);
+    },
+  );
+
+  test("a wrong clock is reported once until the clocks agree, also at the start", async () => {
+    const { clock } = await world();
+    const skew = { milliseconds: -90_000 };
+    const reports: number[] = [];
+    const watch = new ClockWatch({
+      ...watchDeps({ clock }),
+      store: { ...createMemoryStore(), databaseClockOffsetMs: () => skew.milliseconds },
+      onSkew: (seconds) => reports.push(seconds),
+    });
+    await watch.open();
+    await watch.watch();
+    expect(reports).toEqual([-90]);
+    skew.milliseconds = 0;
+    await watch.watch();
+    skew.milliseconds = 75_000;
+    await watch.watch();
+    expect(reports).toEqual([-90, 75]);
+  });
+
+  const watchDeps = ({ clock }: Pick<World, "clock">) => ({
+    clock,
+    stopwatch: clock.stopwatch,
+    onPause: () => {},
+    onSkew: () => {},
   });
 });
 

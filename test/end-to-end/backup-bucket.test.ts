@@ -1,7 +1,7 @@
 /** Drills with what lies in a bucket, which somebody else writes to, or which is out of reach. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { drillPlaces } from "#test/support/instances/drill-places.ts";
@@ -46,7 +46,7 @@ test("what is damaged, missing or out of reach fails the drill, is remembered, a
     expect(told.stderr).not.toContain(s3Credentials.secretAccessKey);
     expect(await lastDrill(instance)).toMatchObject({ result: "error" });
     expect(drillPlaces(instance)).toEqual([]);
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     expect(metrics).toContain(`pki_backup_drills_total{result="error"} ${failures}\n`);
   };
   try {
@@ -115,6 +115,56 @@ test("with a directory as well both are tried, and one that fails is what is rem
   }
 }, 120_000);
 
+test("BAK-4: a drill tries only archives of its own instance, and no junk files with later names", async () => {
+  const dir = join(newHome(), "archives");
+  const instance = await started({ dir });
+  const other = await Instance.start();
+  try {
+    const archives = (await instance.cli("backup", "run")).stdout.trim().split(", ");
+    const { instance_id } = JSON.parse(readFileSync(join(instance.dataDir, "identity"), "utf8"));
+    const foreign = join(other.home, "foreign.age");
+    const recipient = /age1\S+/.exec(readFileSync(join(instance.home, "identity"), "utf8"))?.[0];
+    const create = ["backup", "create", "--out", foreign, "--recipient", recipient ?? ""];
+    expect((await other.cli(...create)).code).toBe(0);
+    const later = (at: number) => `pkid-${instance_id}-2099010${at}T000000Z.tar.age`;
+    for (let at = 1; at <= 7; at++) {
+      const content = at === 7 ? readFileSync(foreign) : Buffer.from("junk");
+      const sha256 = new Bun.CryptoHasher("sha256").update(content).digest("hex");
+      const claims = { artifact: later(at), instance_id, created_at: "2099-01-01T00:00:00Z" };
+      const sidecar = JSON.stringify({ ...claims, seq: 1e9, size: content.length, sha256 });
+      writeFileSync(join(dir, later(at)), content);
+      writeFileSync(join(dir, `${later(at)}.manifest.json`), sidecar);
+      const object = { type: "", etag: '"junk"' };
+      s3.objects.set(`backups/${later(at)}`, { ...object, octets: content });
+      const claim = { ...object, octets: Buffer.from(sidecar) };
+      s3.objects.set(`backups/${later(at)}.manifest.json`, claim);
+    }
+    const drilled = await instance.cli("backup", "drill", "--json");
+    expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
+    const { items } = JSON.parse(drilled.stdout);
+    expect(items.map(({ archive }: { archive: string }) => archive)).toEqual(archives);
+    // If there is no recorded archive, the newest name is tried, and must belong to the instance.
+    for (const name of archives) {
+      rmSync(join(dir, name), { force: true });
+      s3.objects.delete(`backups/${name}`);
+      s3.objects.delete(`backups/${name}.manifest.json`);
+    }
+    for (const target of ["dir", "s3"]) {
+      const refused = await instance.cli("backup", "drill", "--from", target);
+      expect([refused.code, refused.stderr]).toEqual([
+        1,
+        expect.stringContaining(`not to ${instance_id}`),
+      ]);
+    }
+    const key = "0".repeat(64);
+    const pinned = await instance.cli("backup", "drill", "--ledger-key", key);
+    expect([pinned.code, pinned.stderr]).toEqual([1, expect.stringContaining(`not ${key}`)]);
+  } finally {
+    await other.dispose();
+    await instance.dispose();
+  }
+}, 120_000);
+
 test("a store that answers what it likes writes nowhere but where a drill unpacks", async () => {
   const store = lyingStore();
   const instance = await started({
@@ -129,7 +179,8 @@ test("a store that answers what it likes writes nowhere but where a drill unpack
     ).instance_id;
     const told = await instance.cli("backup", "drill");
     expect([told.code, told.stderr]).toEqual([1, expect.stringContaining("in the bucket")]);
-    expect(store.asked).toBeGreaterThan(1);
+    // The listing; such a name is never requested.
+    expect(store.asked).toBe(1);
     expect(readdirSync(instance.dataDir).filter((name) => name.includes("stolen"))).toEqual([]);
     expect(drillPlaces(instance)).toEqual([]);
   } finally {

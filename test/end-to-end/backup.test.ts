@@ -28,7 +28,7 @@ import {
 } from "#test/support/instances/instance.ts";
 import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { membersOf } from "#test/support/instances/rewritten-archive.ts";
-import { createHsmToken } from "#test/support/keys/soft-token.ts";
+import { createHsmToken, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
 import { s3Credentials, startS3 } from "#test/support/servers/s3-server.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
@@ -196,7 +196,7 @@ test("BAK-3: where archives go to a bucket only, the newest is fetched for the d
     s3: { ...place, ...credentials, force_path_style: true },
   };
   const instance = await Instance.start({ home, config: { backup } });
-  const measured = async () => await (await instance.fetch("/metrics")).text();
+  const measured = async () => await instance.metrics();
   try {
     const none = await instance.cli("backup", "drill");
     expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("in the bucket")]);
@@ -303,6 +303,7 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
     "root-ecdsa-p",
     "issuing-ecds",
   ]);
+  await drillWithToken({ home, token, open: [archive, "--identity", identity] });
   const second = newHome();
   writeConfig(second, token.config);
   const open = ["restore", archive, "--identity", identity];
@@ -330,6 +331,30 @@ test("keys of CAs that are not on the token stop a restore, unless that is allow
   token.remove();
   empty.remove();
 }, 120_000);
+
+/** Checks that a drill uses the keys on the token, and does not change it. */
+async function drillWithToken({
+  home,
+  token,
+  open,
+}: {
+  readonly home: string;
+  readonly token: SoftHsmToken;
+  readonly open: readonly string[];
+}): Promise<void> {
+  const objects = () => readdirSync(join(token.folder, "tokens"), { recursive: true }).length;
+  const before = objects();
+  const verify = ["backup", "verify", ...open, "--json"];
+  const drilled = await runCli(home, verify, "", token.env);
+  expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(drilled.stdout).keys).toMatch(/^\d CA keys signed/);
+  expect(objects()).toBe(before);
+  const bare = newHome();
+  writeConfig(bare, {});
+  const untried = await runCli(bare, verify, "", token.env);
+  expect([untried.code, untried.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(untried.stdout).keys).toMatch(/The key of \S+ was not tried: pkcs11 is not/);
+}
 
 test("a server makes its backup when it is asked to, and tries it without an identity as far as it can", async () => {
   const home = newHome();
@@ -359,6 +384,45 @@ test("a server makes its backup when it is asked to, and tries it without an ide
   expect(JSON.parse(tried.stdout)).toMatchObject({ revoked: true });
   await again.dispose();
 }, 60_000);
+
+test("an archive without the master key is drilled and restored with the file of the instance", async () => {
+  const backup = { include_master_key: false };
+  const instance = await Instance.start({ config: { backup } });
+  try {
+    const { archive, identity } = await backedUp(instance);
+    const open = [archive, "--identity", identity];
+    const drilled = await instance.cli("backup", "verify", ...open);
+    expect([drilled.code, drilled.stderr]).toEqual([0, ""]);
+    const second = newHome();
+    writeConfig(second, { backup });
+    const refused = await runCli(second, ["restore", ...open]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("is missing while sealed"),
+    ]);
+    const dataDir = join(second, "data");
+    expect(existsSync(dataDir)).toBe(false);
+    mkdirSync(dataDir, { mode: 0o700 });
+    const key = readFileSync(join(instance.dataDir, "master.key"));
+    writeFileSync(join(dataDir, "master.key"), key, { mode: 0o600 });
+    const restored = await runCli(second, ["restore", ...open]);
+    expect([restored.code, restored.stderr]).toEqual([0, expect.any(String)]);
+    expect(readFileSync(join(dataDir, "master.key")).equals(key)).toBe(true);
+    const back = await Instance.start({ home: second, config: { backup } });
+    expect((await back.cli("preflight", "--only", "keys.ca,keys.kek")).code).toBe(0);
+    await back.dispose();
+    // Another master key than the one in the archive is not overwritten.
+    const third = newHome();
+    writeConfig(third, {});
+    mkdirSync(join(third, "data"), { mode: 0o700 });
+    writeFileSync(join(third, "data", "master.key"), Buffer.alloc(key.length, 1), { mode: 0o600 });
+    const whole = await backedUp(plain);
+    const other = await runCli(third, ["restore", whole.archive, "--identity", whole.identity]);
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("is there already")]);
+  } finally {
+    await instance.dispose();
+  }
+}, 120_000);
 
 test("what root restores belongs to whoever the data directory was made for", async () => {
   const { archive, identity } = await backedUp(plain);

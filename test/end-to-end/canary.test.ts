@@ -69,7 +69,7 @@ test("CAN-1: a probe shows every stage, and what it leaves is revoked, listed, o
     "pass",
     expect.stringContaining("The last probe succeeded: issuing-ecdsa-p256 at "),
   ]);
-  const metrics = await (await instance.fetch("/metrics")).text();
+  const metrics = await instance.metrics();
   expect(metrics).toMatch(/pki_canary_probes_total\{result="success"\} [1-9]/);
   expect(metrics).toMatch(/pki_canary_stage_duration_seconds_count\{stage="delta"\} [1-9]/);
   expect(metrics).toMatch(/pki_canary_last_success_timestamp_seconds [1-9]/);

@@ -249,7 +249,7 @@ describe("a client certificate", () => {
   });
 
   async function logins() {
-    const text = await (await instance.fetch("/metrics")).text();
+    const text = await instance.metrics();
     const of = (result: string) =>
       Number(
         new RegExp(`pki_auth_logins_total\\{method="mtls",result="${result}"\\} (\\d+)`).exec(

@@ -34,7 +34,7 @@ const follow = (headers: Person, query = ""): Promise<Heard> =>
 const mint = (request: object) =>
   instance.admin<{ id: string; secret: string }>("POST", "/api/tokens", { name: "t", ...request });
 const metric = async (name: string): Promise<number> => {
-  const text = await (await instance.fetch("/metrics")).text();
+  const text = await instance.metrics();
   return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1]);
 };
 

@@ -48,7 +48,7 @@ describe("with a label, on the token", () => {
     expect(kek.versions.map(({ status }) => status)).toEqual(["active", "retired"]);
     const shown = await instance.cli("keys", "kek", "list");
     expect(shown.stdout).toMatch(/kek label: +pkid-kek/);
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     expect(metrics).toContain(
       'pki_envelope_operations_total{operation="decrypt",result="success"} 1',
     );
@@ -104,7 +104,7 @@ describe("with a label, on the token", () => {
       ...request,
     );
     expect(made.stderr).toMatch(/^warning: Certificates of this instance carry no CRL [^\n]*\n$/);
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     const sealed = 'pki_envelope_operations_total{operation="encrypt",result="success"}';
     expect(metrics).toContain(`${sealed} 1`);
     const { code, stdout } = await instance.cli("keys", "inventory", "--strict", "--json");

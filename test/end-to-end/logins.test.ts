@@ -252,7 +252,7 @@ describe("what is left behind", () => {
     const [, id = ""] = /pki_session=([^;]+)/.exec(cookie) ?? [];
     const headers = { cookie };
     const events = await (await instance.fetch("/api/events?limit=500", { headers })).text();
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     const sessions = await (await instance.fetch("/api/sessions", { headers })).text();
     for (const text of [events, metrics, sessions, instance.logs.join("\n")]) {
       expect(text).not.toContain(id);

@@ -442,7 +442,7 @@ describe("pkid ocsp check", () => {
 
 test("every answer is counted by its outcome", async () => {
   const counts = async () => {
-    const text = await (await instance.fetch("/metrics")).text();
+    const text = await instance.metrics();
     return ["success", "malformed", "error"].map((result) =>
       Number(new RegExp(`pki_ocsp_requests_total\\{result="${result}"\\} (\\d+)`).exec(text)?.[1]),
     );

@@ -163,7 +163,7 @@ describe("a login at the provider", () => {
       result: "success",
       actor_roles: "auditor,approver",
     });
-    const metrics = await (await instance.fetch("/metrics")).text();
+    const metrics = await instance.metrics();
     expect(metrics).toMatch(/pki_auth_logins_total\{method="oidc",result="success"\} [1-9]/);
   });
 

@@ -4,7 +4,7 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { backedUp } from "#test/support/instances/backed-up.ts";
@@ -86,6 +86,59 @@ test.each([
   },
   60_000,
 );
+
+test("RES-5: a later archive under another name and without a sidecar is found", async () => {
+  const { restore } = placed({}, (folder) => copyFileSync(newer, join(folder, "copy-of-monday")));
+  const refused = await restore();
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("copy-of-monday is a later archive of this instance"),
+  ]);
+}, 60_000);
+
+test("RES-5: junk files and sidecars of a directory and of a bucket neither prevent a restore nor hide a later archive", async () => {
+  const instance = /^pkid-(.*)-\d{8}T/.exec(basename(older))?.[1] ?? "";
+  const junk = Array.from({ length: 7 }, (_, at) => {
+    const artifact = `pkid-${instance}-2099010${at + 1}T000000Z.tar.age`;
+    const claims = { artifact, instance_id: instance, created_at: "2099-01-01T00:00:00Z" };
+    return { artifact, sidecar: JSON.stringify({ ...claims, seq: 1e9, sha256: "00", size: 1 }) };
+  });
+  s3.objects.clear();
+  const fill = (folder: string) => {
+    for (const { artifact, sidecar } of junk) {
+      writeFileSync(join(folder, artifact), "junk");
+      writeFileSync(join(folder, `${artifact}.manifest.json`), sidecar);
+      const object = { type: "", etag: '"junk"' };
+      s3.objects.set(`backups/${artifact}`, { ...object, octets: Buffer.from("junk") });
+      const claims = { ...object, octets: Buffer.from(sidecar) };
+      s3.objects.set(`backups/${artifact}.manifest.json`, claims);
+    }
+    // A sidecar of a missing archive, and one that claims the restored archive is newer.
+    writeFileSync(join(folder, `${junk[0]?.artifact}-gone.manifest.json`), junk[0]?.sidecar ?? "");
+    const claim = { artifact: basename(older), instance_id: instance, seq: 1e9 };
+    const forged = JSON.stringify({ ...claim, created_at: "2099-01-01T00:00:00Z" });
+    writeFileSync(join(folder, `${basename(older)}.manifest.json`), forged);
+  };
+  const { restore } = placed({ s3: bucket() }, fill);
+  const restored = await restore();
+  expect([restored.code, restored.stdout]).toEqual([
+    0,
+    expect.stringContaining("No later archive of this instance"),
+  ]);
+  expect(restored.stderr).toContain(`${junk[6]?.artifact} is not a verified archive`);
+  const hidden = placed({}, (folder) => {
+    fill(folder);
+    copied(folder);
+    const lower = { artifact: basename(newer), instance_id: instance, seq: 0 };
+    const sidecar = JSON.stringify({ ...lower, created_at: "2020-01-01T00:00:00Z" });
+    writeFileSync(join(folder, `${basename(newer)}.manifest.json`), sidecar);
+  });
+  const refused = await hidden.restore();
+  expect([refused.code, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining(`${basename(newer)} is a later archive of this instance`),
+  ]);
+}, 60_000);
 
 test("the newest is restored, and it is told where a later one was looked for", async () => {
   s3.objects.clear();

@@ -278,7 +278,7 @@ describe("confirming", () => {
   });
 
   test("counts in the metrics", async () => {
-    const text = await (await instance.fetch("/metrics")).text();
+    const text = await instance.metrics();
     for (const result of ["success", "denied"]) {
       expect(text).toMatch(new RegExp(`pki_auth_step_ups_total\\{result="${result}"\\} [1-9]`));
     }

@@ -82,7 +82,7 @@ test("the first answer after an acknowledged revocation says revoked, on the oth
 test("the sum of both replicas' metrics counts what was done once", async () => {
   const counted = async () => {
     const counts = [one, two].map(async (replica) => {
-      const text = await (await replica.fetch("/metrics")).text();
+      const text = await replica.metrics();
       const line = /^pki_certificates_total\{operation="issue",result="success"\} (\d+)$/m;
       return Number(line.exec(text)?.[1]);
     });

@@ -65,7 +65,7 @@ withProtoc(
       }).catch((error) => ConnectError.from(error).code);
       expect(refused).toBe(Code.Unauthenticated);
     }
-    const text = await (await instance.fetch("/metrics")).text();
+    const text = await instance.metrics();
     for (const route of ["/grpc.health.v1.Health/Check", "/pki.v1.PKIService/ValidateChain"]) {
       expect(text).toContain(
         `pki_http_requests_total{method="POST",route="${route}",status="200"}`,

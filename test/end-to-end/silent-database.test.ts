@@ -4,12 +4,17 @@
  */
 
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 
+import { sha256Hex } from "#core/crypto.ts";
+import { parseCrl } from "#core/x509/crl.ts";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
 import { type FrozenPath, openPath } from "#test/support/servers/frozen-path.ts";
 import { Instance, newHome, runCli } from "#test/support/instances/instance.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
 import { newCsr, openssl, saved } from "#test/support/instances/relying-party.ts";
+import { until } from "#test/support/until.ts";
 
 let server: PostgresServer;
 let path: FrozenPath;
@@ -57,6 +62,11 @@ afterAll(async () => {
 
 test("over a frozen path requests are 503 with Retry-After, OCSP is tryLater, and all is well when it is back", async () => {
   expect((await ocsp()).status).toBe(200);
+  let published = new Uint8Array();
+  await until(async () => {
+    published = await (await crl()).bytes();
+    return existsSync(join(instance.dataDir, "crl-copies", sha256Hex(published)));
+  });
   path.freeze();
   const answers = await Promise.all([issue(), ocsp(), instance.fetch("/readyz")]);
   for (const answer of answers) {
@@ -64,6 +74,12 @@ test("over a frozen path requests are 503 with Retry-After, OCSP is tryLater, an
   }
   // OCSPResponseStatus tryLater: what another replica has revoked cannot be known.
   expect(Buffer.from(await (await ocsp()).bytes()).toString("hex")).toBe("30030a0103");
+  // http-api 4.8: a CRL is served from its copy until it expires.
+  const copied = await crl();
+  expect(copied.status).toBe(200);
+  expect(parseCrl(await copied.bytes()).number).toBeGreaterThanOrEqual(
+    parseCrl(published).number ?? 0,
+  );
   path.thaw();
   while ((await instance.fetch("/readyz")).status !== 200) await Bun.sleep(100);
   expect((await issue()).status).toBe(201);
@@ -115,6 +131,8 @@ const issue = () =>
     body: JSON.stringify({ csr }),
     headers: { authorization: `Token ${secret}`, "content-type": "application/json" },
   });
+
+const crl = () => fetch(`${instance.publicUrl}/api/ca/${chain.intermediateId}/crl`);
 
 const ocsp = () =>
   fetch(`${instance.publicUrl}/api/ca/${chain.intermediateId}/ocsp/${question}`, {

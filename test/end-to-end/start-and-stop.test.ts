@@ -341,14 +341,14 @@ class HalfSent {
   /** Sends everything but the last octet of the body. */
   static async post(instance: Instance, path: string, token: string, body: string) {
     const half = await HalfSent.open(instance, body.slice(-1));
-    const before = (await instance.fetch("/metrics").then((r) => r.text())).match(inFlight)?.[1];
+    const before = (await instance.metrics()).match(inFlight)?.[1];
     half.socket.write(
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Token ${token}\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
     );
     // The request is under way when the gauge has counted it beside the scrape itself.
     for (;;) {
-      const now = (await instance.fetch("/metrics").then((r) => r.text())).match(inFlight)?.[1];
+      const now = (await instance.metrics()).match(inFlight)?.[1];
       if (Number(now) > Number(before)) return half;
       await Bun.sleep(10);
     }

@@ -5,12 +5,14 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { identityIn } from "#test/support/instances/backed-up.ts";
 import { drillPlaces } from "#test/support/instances/drill-places.ts";
 import { Instance, newHome, runCli, writeConfig } from "#test/support/instances/instance.ts";
 import { type Lived, live, livedConfig } from "#test/support/instances/lived.ts";
+import { type Members, rewrittenArchive } from "#test/support/instances/rewritten-archive.ts";
 import { createHsmToken } from "#test/support/keys/soft-token.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
 import { type PostgresServer, startPostgres } from "#test/support/servers/postgres.ts";
@@ -103,6 +105,14 @@ describe("on a file", () => {
     expect((await instance.cli("verify", "--online")).code).toBe(0);
   }, 120_000);
 
+  test("`verify --online` trusts the serving certificate that pkid created", async () => {
+    const { crl } = config;
+    writeConfig(instance.home, { ...config, crl: { ...crl, base_url: instance.url } });
+    const { code, stdout, stderr } = await instance.cli("verify", "--online");
+    writeConfig(instance.home, config);
+    expect([code, stderr, stdout]).toEqual([0, "", expect.stringContaining("Every proof holds")]);
+  }, 60_000);
+
   test("lists and answers that nobody gets are named", async () => {
     const { crl } = config;
     const elsewhere = {
@@ -110,10 +120,14 @@ describe("on a file", () => {
       crl: { ...crl, base_url: `http://127.0.0.1:${await freePort()}` },
     };
     writeConfig(instance.home, elsewhere);
-    const { code, stdout } = await instance.cli("verify", "--online");
+    const { code, stdout, stderr } = await instance.cli("verify", "--online");
     writeConfig(instance.home, config);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^FAIL +The running server/m)]);
     expect(stdout).toMatch(/CRL \d+ of full, CA \S+\s+cannot\s+be had at/);
+    // Unreachable is not violated.
+    expect(stdout).toContain("0 violations,");
+    expect(stderr).toContain("responses could not be obtained");
+    expect(stderr).not.toContain("incident");
   }, 60_000);
 
   test("an archive is proven as the instance is, by whoever can open it", async () => {
@@ -175,6 +189,7 @@ describe("on a file", () => {
     await instance.stop();
     const run = (...flags: string[]) => runCli(instance.home, ["verify", ...flags]);
     expect((await run()).code).toBe(0);
+    const { archive: honest, identity } = await archived(instance);
     const online = await run("--online");
     expect([online.code, online.stderr]).toEqual([1, expect.stringContaining("needs a running")]);
     const database = new Database(join(instance.dataDir, "pkid.db"));
@@ -185,8 +200,18 @@ describe("on a file", () => {
     expect(stdout).toMatch(/^FAIL +Revocations and their events/m);
     expect(stdout).toContain(`Certificate ${lived.serials.revoked}`);
     expect(stderr).toContain("pkid manual incident");
-    // Nor does an archive of it pass, whose every digest fits.
-    const { archive, identity } = await archived(instance);
+    // A backup of it is refused.
+    const recipient = /age1\S+/.exec(readFileSync(identity, "utf8"))?.[0] ?? "";
+    const out = join(instance.home, "unproven.age");
+    const backup = await instance.cli("backup", "create", "--out", out, "--recipient", recipient);
+    const reason = "could not be restored. Revocations and their events: Certificate";
+    expect([backup.code, backup.stderr]).toEqual([1, expect.stringContaining(reason)]);
+    expect(existsSync(out)).toBe(false);
+    const events = await instance.cli("audit", "list", "--action", "backup.run", "--json");
+    expect(events.stdout).toContain("reason=unproven");
+    // Nor does one pass in which it is edited, whose every digest fits.
+    const archive = join(instance.home, "edited.age");
+    writeFileSync(archive, await rewrittenArchive(honest, identityIn(identity), editRevocations));
     const inside = await run("--archive", archive, "--identity", identity);
     expect([inside.code, inside.stdout]).toEqual([
       1,
@@ -244,6 +269,20 @@ describe("on PostgreSQL with keys in a token", () => {
     }
   }, 180_000);
 });
+
+/** Moves every revocation in an archive back by a day. */
+function editRevocations(entries: Members): void {
+  const name = "database/revocations.jsonl";
+  const [head = "[]", ...rows] = String(entries.get(name)).split("\n");
+  const at = JSON.parse(head).indexOf("revoked_at");
+  const edited = rows.map((line) => {
+    if (line === "") return line;
+    const row = JSON.parse(line);
+    row[at] -= 86_400_000;
+    return JSON.stringify(row);
+  });
+  entries.set(name, Buffer.from([head, ...edited].join("\n")));
+}
 
 /** An archive of it as it is now, and what opens it. */
 async function archived(instance: Instance): Promise<{ archive: string; identity: string }> {

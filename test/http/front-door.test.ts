@@ -291,4 +291,17 @@ describe("failures", () => {
     expect(String(line?.facts.stack)).toContain("SELECT secret");
     await broken.stop();
   });
+
+  test("a lack of descriptors, threads or inodes is 503 with a time to repeat the request", async () => {
+    for (const code of ["EMFILE", "ENOSPC", "ERR_WORKER_INIT_FAILED"]) {
+      const failed = Object.assign(new Error("open /a/path"), { code });
+      const perform = () => Promise.reject(new Error("job failed", { cause: failed }));
+      const short = await startStub({}, { perform });
+      const response = await fetch(`${short.origin}/healthz`);
+      expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
+      expect(await response.json()).toMatchObject({ code: "overloaded", retry_after: 5 });
+      expect(short.lines.some(({ message }) => message === "request_failed")).toBe(true);
+      await short.stop();
+    }
+  });
 });

@@ -17,6 +17,7 @@ import { startStub, stubCatalog, type StubServer } from "#test/support/worlds/st
 const perform: Perform = async ({ given, origin }) => {
   const { serial } = given.named;
   if (serial === "1") throw new Error("SELECT secret FROM table");
+  if (serial === "4") throw Object.assign(new Error("open /a/path"), { code: "EMFILE" });
   if (serial === "2") throw refuse("key_unavailable", { retry_after: 2 });
   if (serial === "3") {
     return new Outcome("parked", { approval_id: "apr_1" }, { approval: "apr_1" });
@@ -62,7 +63,7 @@ test("without a credential, or with a wrong one, the message is not even read", 
   }
 });
 
-test("a fault is internal outside and a stack inside; a parked call names its approval", async () => {
+test("a fault is internal outside and a stack inside; a shortage is 503; a parked call names its approval", async () => {
   const fault = await call(server.origin, "1", { ...credential, "x-request-id": "rpc-2" });
   expect(fault.status).toBe(500);
   expect(await fault.text()).not.toContain("SELECT");
@@ -70,6 +71,9 @@ test("a fault is internal outside and a stack inside; a parked call names its ap
   expect(String(line?.facts.stack)).toContain("SELECT secret");
   const busy = await call(server.origin, "2", credential);
   expect([busy.status, busy.headers.get("retry-after")]).toEqual([503, "2"]);
+  const short = await call(server.origin, "4", credential);
+  expect([short.status, short.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(await short.text()).not.toContain("/a/path");
   const parked = await (await call(server.origin, "3", credential)).json();
   expect(parked.code).toBe("failed_precondition");
   expect(atob(parked.details[0].value)).toContain('{"approval_id":"apr_1"}');

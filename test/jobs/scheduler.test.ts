@@ -55,6 +55,41 @@ test("a job that fails is reported and comes again", async () => {
   expect(runs).toEqual(["job failed", "job failed"]);
 });
 
+test("a job that lacks a descriptor or thread waits a second, then twice as long each time", async () => {
+  const short = Object.assign(new Error("too many open files"), { code: "EMFILE" });
+  let failure: Error | undefined = new Error("no thread", { cause: short });
+  const scheduler = new Scheduler({
+    jobs: [
+      {
+        name: "job",
+        everySeconds: 0.25,
+        run: async () => {
+          if (failure !== undefined) throw failure;
+        },
+      },
+    ],
+    timers,
+    jitter: () => 0,
+    onRun: (name, error) => runs.push(error === undefined ? name : `${name} failed`),
+  });
+  scheduler.trigger("job");
+  await settled();
+  const delays: number[] = [];
+  for (let run = 0; run < 8; run++) {
+    scheduler.trigger("job");
+    delays.push(waiting[0]?.seconds ?? 0);
+    await turn();
+  }
+  expect(delays).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+  expect(runs).toEqual(Array(9).fill("job failed"));
+  failure = undefined;
+  await turn();
+  expect(waiting.map(({ seconds }) => seconds)).toEqual([0.25]);
+  failure = new Error("another failure");
+  await turn();
+  expect(waiting.map(({ seconds }) => seconds)).toEqual([0.25]);
+});
+
 test("a trigger during a run is one more run after it, never a second beside it", async () => {
   let [started, atOnce, most] = [0, 0, 0];
   const gates: (() => void)[] = [];
@@ -120,6 +155,7 @@ function recordingJobs(ahead?: { readonly from: Instant; readonly to: Instant })
   const crls = { deltas: work("deltas"), bases: work("bases"), renewals: work("crls") };
   const jobs = schedule({
     crls,
+    crlCopies: { refresh: work("crl copies") },
     bulkRevocations: { resume: work("bulk") },
     kek: { finish: work("kek") },
     failedLogins: { fold: work("failed logins") },
@@ -167,6 +203,7 @@ test("the schedule calls each of its jobs", async () => {
     "deltas",
     "bases",
     "crls",
+    "crl copies",
     "responders",
     "bulk",
     "approvals",

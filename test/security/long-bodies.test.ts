@@ -5,12 +5,13 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { crlNumber } from "#core/x509/extensions.ts";
+import { crlNumber, encodeExtensions, type Extension } from "#core/x509/extensions.ts";
 import { assembleSigned, parseCertificate } from "#core/x509/certificate.ts";
 import { encodeCrlEntry, encodeTbsCertList } from "#core/x509/crl.ts";
 import { parseSerial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
-import { decodePem } from "#core/asn1/pem.ts";
+import { integer, sequence, time } from "#core/asn1/der.ts";
+import { decodePem, encodePem } from "#core/asn1/pem.ts";
 import { type OperationName, operationOf, operations, routeOf } from "#operations";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
 import { pollHealth } from "#test/support/fuzz/fuzz.ts";
@@ -90,6 +91,20 @@ describe("a body as long as may be", () => {
     await blockedNobody();
   }, 120_000);
 
+  test("of requests whose modulus was chosen to be costly to check is planned as well", async () => {
+    // The modulus is 1 modulo many primes, as a power with many exponents would be.
+    const csr = await Bun.file(
+      new URL("../support/keys/costly-modulus.csr", import.meta.url),
+    ).text();
+    const items = Array<object>(60).fill({ csr });
+    const plan = await send(
+      "cert.issue_bulk",
+      JSON.stringify({ dry_run: true, concurrency: 64, items }),
+    );
+    expect(plan).toMatchObject({ status: 200, requested: 60 });
+    await blockedNobody();
+  }, 120_000);
+
   test("of 100,000 serials is planned", async () => {
     const serials = Array.from({ length: 100_000 }, (_, at) => String(2n ** 150n + BigInt(at)));
     const filter = { serials };
@@ -100,20 +115,49 @@ describe("a body as long as may be", () => {
     await blockedNobody();
   }, 120_000);
 
-  test("of a CRL of half a million entries that nobody signed is refused", async () => {
-    const der = decodePem(await Bun.file(chain.intermediate).text(), ["CERTIFICATE"]);
-    const { subject } = parseCertificate(der ?? new Uint8Array());
+  describe("of a CRL that nobody signed is refused:", () => {
     const at = instant(Date.UTC(2026, 0, 1));
-    const entry = encodeCrlEntry({ serial: parseSerial("1"), revokedAt: at, reason: "superseded" });
-    const entries = Array<Uint8Array>(500_000).fill(entry);
-    const times = { thisUpdate: at, nextUpdate: at };
-    const fields = { signature: "ecdsa-sha256", issuer: subject.der, ...times, entries } as const;
-    const tbs = encodeTbsCertList({ ...fields, extensions: [crlNumber(1)] });
-    const crl = assembleSigned(tbs, "ecdsa-sha256", new Uint8Array(70)).toBase64();
-    const answer = await send("crl.import", JSON.stringify({ crl }));
-    expect(answer).toMatchObject({ status: 400, code: "invalid_field", field: "crl" });
-    await blockedNobody();
-  }, 60_000);
+    const superseded = { serial: parseSerial("1"), revokedAt: at, reason: "superseded" } as const;
+    const usual = encodeCrlEntry(superseded);
+    const encodeEntry = (count: number) =>
+      sequence(integer(1), time(at), encodeExtensions(createExtensions(count)));
+    // Columns: what, the entry, how often it occurs, extensions of the list.
+    // biome-ignore format: the table is read by column.
+    const lists: readonly (readonly [string, () => Uint8Array, number, number])[] = [
+      ["half a million entries",          () => usual,         500_000, 0],
+      ["2,000 entries of 400 extensions", () => encodeEntry(400), 2000,    0],
+      ["900,000 extensions",              () => usual,         1,       900_000],
+    ];
+    test.each(lists)(
+      "%s",
+      async (_what, entry, count, extensions) => {
+        const issuer = decodePem(await Bun.file(chain.intermediate).text(), ["CERTIFICATE"]);
+        const tbs = encodeTbsCertList({
+          signature: "ecdsa-sha256",
+          issuer: parseCertificate(issuer ?? new Uint8Array()).subject.der,
+          thisUpdate: at,
+          nextUpdate: at,
+          entries: Array<Uint8Array>(count).fill(entry()),
+          extensions: [crlNumber(1), ...createExtensions(extensions)],
+        });
+        const list = assembleSigned(tbs, "ecdsa-sha256", new Uint8Array(70));
+        for (const crl of [list.toBase64(), encodePem("X509 CRL", list)]) {
+          const answer = await send("crl.import", JSON.stringify({ crl }));
+          expect(answer).toMatchObject({ status: 400, code: "invalid_field", field: "crl" });
+        }
+        await blockedNobody();
+      },
+      60_000,
+    );
+
+    test.each(["A", " ", "\n", "-"])("33 million times %j", async (character) => {
+      const body = JSON.stringify({
+        crl: character.repeat(character === "\n" ? 16_000_000 : 32_900_000),
+      });
+      expect(await send("crl.import", body)).toMatchObject({ status: 400, code: "invalid_field" });
+      await blockedNobody();
+    });
+  });
 
   test("of any of these kinds kept nobody from hearing that the server is well", async () => {
     const { p99, longest } = await health.stop();
@@ -132,6 +176,14 @@ const written = (Object.keys(operations) as OperationName[]).filter((name) => {
   const row = operationOf(name);
   return row.needs !== "pub" && row.local !== true && /^(POST|PUT) /.test(row.route);
 });
+
+/** Returns unknown extensions of about 21 bytes each. */
+const createExtensions = (count: number): readonly Extension[] =>
+  Array.from({ length: count }, (_, n) => ({
+    oid: `2.999.${n + 100_000}`,
+    critical: false,
+    value: new Uint8Array(10),
+  }));
 
 interface Told {
   readonly status: number;

@@ -9,6 +9,7 @@ import type { Engine } from "#adapters/db/engine/engine.ts";
 import { fillEmpty, type StoreDependencies, verifyHeads } from "#adapters/db/engine/heads.ts";
 import { Journal } from "#adapters/db/engine/journal.ts";
 import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
+import { toStartError } from "#adapters/db/engine/faults.ts";
 import type { PostgresOptions } from "#adapters/db/engine/postgres.ts";
 import { accessLogPath, openSqlite, type SqliteOptions } from "#adapters/db/engine/sqlite.ts";
 import { migrateSqlite } from "#adapters/db/engine/sqlite-migrate.ts";
@@ -46,6 +47,7 @@ async function openOnSqlite(options: SqliteOptions, owner: number, deps: Guarded
     busyTimeoutMs: options.busy_timeout_ms,
     workerUrl: deps.workerUrl,
     scarce: () => engine.scarce,
+    space: { bytesFree: (options.min_free_mb ?? 0) * 1_048_576 },
     share: engine.readShare,
     onFault: deps.onFault ?? (() => {}),
   });
@@ -97,7 +99,7 @@ async function started(
   } catch (error) {
     await engine.close();
     await deps.guard.close();
-    throw error;
+    throw toStartError(error);
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   SecretSource,
   SoftwareSettings,
 } from "./settings.ts";
+import { withReadOnlyToken } from "./read-only.ts";
 import { listStarted, type OpenKeys, startSigners } from "./start.ts";
 
 /** What keys read of the configuration. */
@@ -43,6 +44,11 @@ export interface KeyPorts
   readonly secrets: Secrets;
   /** The variables a signer must have that fetches from this server. */
   readonly variablesOf: (source: RemoteSource) => readonly string[];
+  /**
+   * True for a drill: a configured token is opened even if no new key is created on it, and is
+   * never changed.
+   */
+  readonly readOnlyToken?: boolean;
   /** Those in force, asked for at every operation. */
   readonly limits: () => ConcurrencySection;
 }
@@ -55,7 +61,10 @@ export const openKeys = async (
   config: KeySections,
   ports: KeyPorts,
   hooks: KeyHooks = {},
-): Promise<OpenKeys> => startSigners(await settingsOf(config, ports), hooks);
+): Promise<OpenKeys> => {
+  const keys = await startSigners(await settingsOf(config, ports), hooks);
+  return ports.readOnlyToken === true ? withReadOnlyToken(keys) : keys;
+};
 
 /**
  * What the token holds, seen by a signer that ends with the look; nothing is made, on this machine
@@ -73,9 +82,13 @@ export function usesToken(config: KeySections): boolean {
   return [roles.ca, roles.responder, kekPlace(config).provider].includes("pkcs11");
 }
 
+/** True if the configuration names a token, even if no role uses it. */
+export const hasToken = ({ pkcs11 }: KeySections): boolean =>
+  pkcs11.module_path !== undefined && pkcs11.pin !== undefined;
+
 async function settingsOf(
   config: KeySections,
-  { secrets, variablesOf, limits, ...ports }: KeyPorts,
+  { secrets, variablesOf, limits, readOnlyToken = false, ...ports }: KeyPorts,
 ): Promise<KeySettings> {
   const { software } = config.key_provider;
   const { ca_file: caFile } = config.outbound;
@@ -88,9 +101,10 @@ async function settingsOf(
       master_key_file: software.master_key_file ?? "",
       passphrase: source("key_provider.software.passphrase", software.passphrase),
     },
-    pkcs11: usesToken(config)
-      ? await tokenOf(config.pkcs11, source("pkcs11.pin", config.pkcs11.pin), secrets)
-      : undefined,
+    pkcs11:
+      usesToken(config) || (readOnlyToken && hasToken(config))
+        ? await tokenOf(config.pkcs11, source("pkcs11.pin", config.pkcs11.pin), secrets)
+        : undefined,
     guard: guardIn(limits, config.pkcs11.session_pool_size),
   };
 }

@@ -1,4 +1,4 @@
-/** Archives in an S3-compatible store: streamed in parts, read back, listed, let go. */
+/** Archives in an S3-compatible store: streamed in parts, read back, listed, deleted. */
 
 import { createHash } from "node:crypto";
 
@@ -7,14 +7,14 @@ import type { S3Client } from "bun";
 import { nameOfArchive, newestFirst } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
+import { abortUploads } from "./s3-uploads.ts";
 import { faultCode, type S3Credentials, type S3Place, s3Client } from "./s3.ts";
 
-/** One that is there with its sidecar. */
+/** Object with the name of an archive. The name does not verify its content. */
 export interface BucketArchive {
   readonly artifact: string;
-  /** RFC 3339. */
-  readonly created_at: string;
-  readonly facts: Readonly<Record<string, unknown>>;
+  /** Text that changes if the content is replaced; undefined if the store reports none. */
+  readonly version: string | undefined;
 }
 
 /** The bucket and prefix they go to. */
@@ -23,19 +23,24 @@ export class ArchiveBucket {
   readonly #place: S3Place;
   readonly #credentials: () => Promise<S3Credentials>;
   readonly #silenceMaxMs: number;
+  readonly #uploadAgeMs: number;
 
   /**
    * `credentials` are asked for anew by every verb. A store that says nothing for `silenceMaxMs`
    * milliseconds is given up; while a part is sent nothing is heard, so that it has ten times that.
+   * Uploads of the instance that are older than `uploadAgeMs` milliseconds were left by a killed
+   * process.
    */
   constructor(
     place: S3Place,
     credentials: () => Promise<S3Credentials>,
     silenceMaxMs: number = silenceUsualMs,
+    uploadAgeMs: number = dayMs,
   ) {
     this.#place = place;
     this.#credentials = credentials;
     this.#silenceMaxMs = silenceMaxMs;
+    this.#uploadAgeMs = uploadAgeMs;
   }
 
   /**
@@ -60,7 +65,10 @@ export class ArchiveBucket {
       const sent = createHash("sha256");
       for await (const piece of pieces) {
         // Not before there is a piece: a store that is away is a backup that failed.
-        if (!free) await this.#mustBeFree(client, artifact);
+        if (!free) {
+          await this.#mustBeFree(client, artifact);
+          await this.#abortUploads(artifact);
+        }
         free = true;
         sent.update(piece);
         given += piece.length;
@@ -90,31 +98,58 @@ export class ArchiveBucket {
   }
 
   /**
-   * Those of an instance, newest first, with what stands beside each; what has no sidecar is
-   * nobody's here. Throws `TargetFault`.
+   * Lists the objects with names of an instance, newest name first. The sidecar of a missing
+   * archive counts as well. Throws `TargetFault`.
    */
   async list(instance: string): Promise<readonly BucketArchive[]> {
-    const client = await this.#client();
-    const prefix = this.#key(`pkid-${instance}-`);
-    const found: BucketArchive[] = [];
-    for (let startAfter: string | undefined; ; ) {
-      const asked = { prefix, maxKeys: 1000, ...(startAfter && { startAfter }) };
-      const page = await this.#within("its archives", () => client.list(asked));
-      const keys = (page.contents ?? []).map(({ key }) => key);
-      for (const key of keys.filter((one) => one.endsWith(sidecarSuffix))) {
-        const facts = await this.#beside(client, key);
-        if (facts?.instance_id !== instance) continue;
-        const { artifact, created_at } = facts;
-        if (typeof artifact !== "string" || typeof created_at !== "string") continue;
-        // Whoever writes to the bucket names what is in it: such a name leads to other files here.
-        if (nameOfArchive(artifact)?.instance !== instance) continue;
-        if (this.#key(artifact) + sidecarSuffix === key)
-          found.push({ artifact, created_at, facts });
-      }
-      startAfter = keys.at(-1);
-      if (page.isTruncated !== true || startAfter === undefined) break;
+    const found = new Map<string, BucketArchive>();
+    for await (const { name, version } of this.names(`pkid-${instance}-`)) {
+      const isSidecar = name.endsWith(sidecarSuffix);
+      const artifact = isSidecar ? name.slice(0, -sidecarSuffix.length) : name;
+      // Other programs may name objects: such a name must lead to no other files here.
+      if (nameOfArchive(artifact)?.instance !== instance) continue;
+      if (isSidecar && found.has(artifact)) continue;
+      found.set(artifact, { artifact, version: isSidecar ? undefined : version });
     }
-    return newestFirst(found);
+    return newestFirst([...found.values()]);
+  }
+
+  /** Lists the names directly under the prefix that start with `start`. Throws `TargetFault`. */
+  async *names(start: string): AsyncGenerator<{ name: string; version: string | undefined }> {
+    const client = await this.#client();
+    const [prefix, folder] = [this.#key(start), this.#key("")];
+    for (let startAfter: string | undefined; ; ) {
+      const query = { prefix, maxKeys: 1000, ...(startAfter && { startAfter }) };
+      const page = await this.#within("its archives", () => client.list(query));
+      const objects = page.contents ?? [];
+      for (const { key, eTag, size, lastModified } of objects) {
+        const name = key.slice(folder.length);
+        const version = eTag === undefined ? undefined : [eTag, size, lastModified].join(" ");
+        if (!name.includes("/")) yield { name, version };
+      }
+      startAfter = objects.at(-1)?.key;
+      if (page.isTruncated !== true || startAfter === undefined) return;
+    }
+  }
+
+  /** Reads the sidecar of an archive; undefined if there is none. Throws `TargetFault`. */
+  async readSidecar(artifact: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    return await this.#beside(await this.#client(), `${this.#key(artifact)}${sidecarSuffix}`);
+  }
+
+  /**
+   * Computes the lowercase hex SHA-256 of an archive; undefined if it does not exist. Throws
+   * `TargetFault`.
+   */
+  async computeDigest(artifact: string): Promise<string | undefined> {
+    const hash = createHash("sha256");
+    try {
+      for await (const chunk of this.#read(await this.#client(), artifact)) hash.update(chunk);
+    } catch (error) {
+      if (error instanceof TargetFault && error.message.endsWith(missingObject)) return undefined;
+      throw error;
+    }
+    return hash.digest("hex");
   }
 
   /** Removes one and what stands beside it. Throws `TargetFault`. */
@@ -149,6 +184,20 @@ export class ArchiveBucket {
     throw new TargetFault(`${artifact} is in the store; an archive is never written over.`);
   }
 
+  /** Removes what killed uploads left; a store that does not allow it must not stop the backup. */
+  async #abortUploads(artifact: string): Promise<void> {
+    const instance = nameOfArchive(artifact)?.instance;
+    if (instance === undefined) return;
+    const prefix = this.#key(`pkid-${instance}-`);
+    const folder = this.#key("");
+    await abortUploads(this.#place, await this.#credentials(), {
+      prefix,
+      matches: (key) => nameOfArchive(key.slice(folder.length))?.instance === instance,
+      startedBefore: Date.now() - this.#uploadAgeMs,
+      timeoutMs: this.#silenceMaxMs,
+    }).catch(ignored);
+  }
+
   async #deleted(client: S3Client, name: string): Promise<void> {
     await this.#within(name, () => client.delete(this.#key(name)));
   }
@@ -163,7 +212,7 @@ export class ArchiveBucket {
       const facts: unknown = JSON.parse(octets);
       return isObject(facts) ? facts : undefined;
     } catch (error) {
-      if (!(error instanceof TargetFault) || error.message.endsWith(": NoSuchKey."))
+      if (!(error instanceof TargetFault) || error.message.endsWith(missingObject))
         return undefined;
       throw error;
     }
@@ -202,8 +251,11 @@ export class ArchiveBucket {
 const ignored = (): void => {};
 /** Between two pieces, not for all of them. */
 const silenceUsualMs = 60_000;
+const dayMs = 86_400_000;
 /** One part over a slow line: eight mebibytes at 112 kbit/s. */
 const partSilences = 10;
+/** End of the message about an object that does not exist. */
+const missingObject = ": NoSuchKey.";
 const sidecarMax = 1_048_576;
 const sidecarSuffix = ".manifest.json";
 const partSize = 8 * 1024 * 1024;

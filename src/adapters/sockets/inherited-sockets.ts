@@ -99,27 +99,34 @@ function option(library: Libc, file: number, name: number): number {
  */
 function adopt(library: Libc, inherited: number, port: number): { release(): void } {
   const own = listeningOn(port).find(({ address }) => address.startsWith(`${loopback}:`));
-  const awaited = own && awaitedAs(own.file);
+  const awaited = own && findRegistration(own.file);
   if (own === undefined || awaited === undefined) throw new Error(cannot);
   library.fcntl(inherited, setStatusFlags, nonBlocking);
   // What had this number is closed by this, and no longer awaited.
   const taken = library.dup2(inherited, own.file) === own.file;
   library.fcntl(own.file, setDescriptorFlags, closeOnExec);
-  const add = () => library.epoll_ctl(awaited.by, controlAdd, own.file, ptr(awaited.event)) === 0;
+  const add = () =>
+    library.epoll_ctl(awaited.epoll, controlAdd, own.file, ptr(awaited.event)) === 0;
   if (!taken || !add()) throw new Error(cannot);
   let held = true;
   return {
     release: () => {
-      if (held) library.epoll_ctl(awaited.by, controlDelete, own.file, ptr(awaited.event));
+      if (held) library.epoll_ctl(awaited.epoll, controlDelete, own.file, ptr(awaited.event));
       held = false;
     },
   };
 }
 
-/** Which event loop waits for a descriptor, and the `struct epoll_event` it does so with. */
-function awaitedAs(
-  file: number,
-): { readonly by: number; readonly event: Uint8Array<ArrayBuffer> } | undefined {
+/** Registration of a descriptor with an event loop. */
+export interface Registration {
+  /** Descriptor of the epoll instance. */
+  readonly epoll: number;
+  /** `struct epoll_event`. */
+  readonly event: Uint8Array<ArrayBuffer>;
+}
+
+/** Returns the registration of a descriptor with the event loop that waits for it. */
+export function findRegistration(file: number): Registration | undefined {
   const loops = readdirSync("/proc/self/fd").filter(
     (one) => linkOf(one) === "anon_inode:[eventpoll]",
   );
@@ -134,7 +141,7 @@ function awaitedAs(
     const fields = new DataView(event.buffer);
     fields.setUint32(0, Number.parseInt(events, 16), true);
     fields.setBigUint64(at, BigInt(`0x${word}`), true);
-    return { by: Number(loop), event };
+    return { epoll: Number(loop), event };
   }
   return undefined;
 }

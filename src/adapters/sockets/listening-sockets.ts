@@ -91,8 +91,11 @@ function closeUnder(library: Libc, sockets: readonly Listening[], port: number):
   closeSync(nothing);
 }
 
-/** What of this process listens on a TCP port, of whatever address. */
-export function listeningOn(port: number): readonly Listening[] {
+/**
+ * What of this process listens on a TCP port, of whatever address. With `every`, returns each
+ * descriptor of a socket, and reads all open files; otherwise only the first one.
+ */
+export function listeningOn(port: number, every = false): readonly Listening[] {
   const end = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const addresses = new Map<string, string>();
   for (const table of ["tcp", "tcp6"]) {
@@ -106,7 +109,7 @@ export function listeningOn(port: number): readonly Listening[] {
     const inode = /^socket:\[(\d+)\]$/.exec(linkOf(file))?.[1] ?? "";
     const address = addresses.get(inode);
     if (address !== undefined) found.push({ file: Number(file), address });
-    addresses.delete(inode);
+    if (!every) addresses.delete(inode);
   }
   return found;
 }

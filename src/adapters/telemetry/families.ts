@@ -5,6 +5,8 @@
 
 import type { Metric, Registry } from "prom-client";
 
+import { nextTurn } from "#core/turns.ts";
+
 import {
   type LabelsOf,
   type MetricName,
@@ -61,12 +63,25 @@ export class Metrics {
     this.#collectors.push(collect);
   }
 
-  /** The text exposition format (version 0.0.4). */
+  /**
+   * The text exposition format (version 0.0.4). Other work runs between metrics of many series:
+   * there are some for each CA and tenant.
+   */
   async exposition(): Promise<{ readonly type: string; readonly text: string }> {
     await Promise.allSettled(this.#collectors.map(async (collect) => collect()));
     this.#registry ??= registryOf(this.#families.values());
     const registry = await this.#registry;
-    return { type: registry.contentType, text: await registry.metrics() };
+    const parts: string[] = [];
+    let written = 0;
+    for (const name of this.#families.keys()) {
+      const part = await registry.getSingleMetricAsString(name);
+      parts.push(part);
+      written += part.length;
+      if (written < charactersPerTick) continue;
+      written = 0;
+      await nextTurn();
+    }
+    return { type: registry.contentType, text: `${parts.join("\n\n")}\n` };
   }
 
   #family(name: MetricName): Family {
@@ -182,3 +197,6 @@ function combinations(labels: MetricRow["labels"]): readonly Record<string, stri
   }
   return all;
 }
+
+/** Length of the text that is written in one tick of the event loop: a few milliseconds. */
+const charactersPerTick = 65_536;

@@ -69,6 +69,7 @@ function archivingOf(deps: BackupParts): Archiving {
       configuration: wish.withConfiguration ? showYaml(inForce(), new Map()) : undefined,
       version: build.version,
       createdAt: wish.createdAt,
+      mustVerify: true,
       hsmTokens: await tokensOf(keys),
     };
     yield* archived({ archive, protection: wish.protection }, host, workerUrl);
@@ -89,11 +90,14 @@ export function configuredPlaces({
 }
 
 /** The bucket they go to; undefined where none is configured. */
-export function bucketOf({ backup: { s3 } }: Config, secrets: Secrets): ArchiveBucket | undefined {
+export function bucketOf(config: Config, secrets: Secrets): ArchiveBucket | undefined {
+  const { s3 } = config.backup;
   const { bucket, access_key_id: keyId } = s3;
   if (bucket === undefined || keyId === undefined) return undefined;
   const credentials = () => credentialsOf(keyId, { ...s3, bucket }, secrets, "backup.s3");
-  return new ArchiveBucket({ ...s3, bucket }, credentials);
+  // Without replicas, no other process uploads for this instance.
+  const uploadAgeMs = config.database.driver === "sqlite" ? 0 : undefined;
+  return new ArchiveBucket({ ...s3, bucket }, credentials, undefined, uploadAgeMs);
 }
 
 /** How events name those who can open an archive. */

@@ -1,24 +1,31 @@
-/** Archives in a directory: written under other names first, listed, and let go. */
+/** Archives in a directory: written under other names first, listed, and deleted. */
 
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { join } from "node:path";
 
-import { newestFirst } from "#core/backup/archive.ts";
+import { nameOfArchive, newestFirst } from "#core/backup/archive.ts";
 import { isObject } from "#core/shape.ts";
-import { archivePlace, writeArchive, writeSidecar, type WrittenArchive } from "./files.ts";
+import {
+  archivePlace,
+  digestOf,
+  writeArchive,
+  writeSidecar,
+  type WrittenArchive,
+} from "./files.ts";
 
-/** One that is there with its sidecar. */
-export interface KeptArchive {
+/** File with the name of an archive. The name does not verify its content. */
+export interface StoredArchive {
   readonly artifact: string;
-  /** RFC 3339. */
-  readonly created_at: string;
-}
-
-/** `backup.retention`. */
-export interface KeepSection {
-  readonly keep: number;
-  /** 0: only the newest. */
-  readonly max_age_days: number;
+  /** Text that changes if the content is replaced; undefined if the store reports none. */
+  readonly version: string | undefined;
 }
 
 /** Where archives go. */
@@ -34,24 +41,11 @@ export interface ArchivePlace {
     pieces: AsyncIterable<Uint8Array>,
     proven: (sha256: string) => Promise<Readonly<Record<string, unknown>>>,
   ): Promise<unknown>;
-  /** Those of an instance, newest first. */
-  list(instance: string): Promise<readonly KeptArchive[]>;
+  /** Lists the files with names of an instance, newest name first. */
+  list(instance: string): Promise<readonly StoredArchive[]>;
+  /** Computes the lowercase hex SHA-256 of a file; undefined if it cannot be read. */
+  computeDigest(artifact: string): Promise<string | undefined>;
   remove(artifact: string): Promise<void>;
-}
-
-/** Lets go of what `kept` does not keep; gives their names. */
-export async function pruned(
-  place: ArchivePlace,
-  instance: string,
-  kept: KeepSection,
-  nowMs: number,
-): Promise<readonly string[]> {
-  const oldest = nowMs - kept.max_age_days * dayMs;
-  const gone = (await place.list(instance))
-    .slice(kept.keep)
-    .filter(({ created_at }) => kept.max_age_days === 0 || Date.parse(created_at) < oldest);
-  for (const { artifact } of gone) await place.remove(artifact);
-  return gone.map(({ artifact }) => artifact);
 }
 
 /** A directory for archives, made with mode 0700 where it is missing. */
@@ -82,22 +76,36 @@ export class ArchiveDirectory implements ArchivePlace {
     return written;
   }
 
-  /** Those of an instance, newest first; what has no sidecar is nobody's here. */
-  async list(instance: string): Promise<readonly KeptArchive[]> {
+  /** Lists the regular files with names of an instance, newest name first. */
+  async list(instance: string): Promise<readonly StoredArchive[]> {
     if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return [];
-    const found = readdirSync(this.#path).flatMap((name) => {
-      if (!name.endsWith(archiveSuffix)) return [];
-      const facts = sidecarOf(join(this.#path, name));
-      if (facts?.instance_id !== instance || typeof facts.created_at !== "string") return [];
-      return [{ artifact: name, created_at: facts.created_at }];
+    const stored = readdirSync(this.#path).flatMap((artifact) => {
+      if (nameOfArchive(artifact)?.instance !== instance) return [];
+      const version = findVersion(join(this.#path, artifact));
+      return version === undefined ? [] : [{ artifact, version }];
     });
-    return newestFirst(found);
+    return newestFirst(stored);
+  }
+
+  /** Computes the lowercase hex SHA-256 of a file; undefined if it cannot be read. */
+  async computeDigest(artifact: string): Promise<string | undefined> {
+    const file = join(this.#path, artifact);
+    if (findVersion(file) === undefined) return undefined;
+    // An archive that cannot be read is not verified, and must not stop the backup.
+    return await digestOf(file).catch(() => undefined);
   }
 
   async remove(artifact: string): Promise<void> {
     rmSync(join(this.#path, artifact), { force: true });
     rmSync(join(this.#path, `${artifact}${sidecarSuffix}`), { force: true });
   }
+}
+
+/** Identity of the content of a regular file; a change of the content changes its ctime. */
+function findVersion(file: string): string | undefined {
+  const entry = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  if (entry?.isFile() !== true) return undefined;
+  return [entry.dev, entry.ino, entry.size, entry.ctimeNs].join("-");
 }
 
 /** What stands beside an archive; undefined where that is nothing pkid has written. */
@@ -113,7 +121,5 @@ export function sidecarOf(archive: string): Readonly<Record<string, unknown>> | 
   }
 }
 
-const archiveSuffix = ".tar.age";
 const sidecarSuffix = ".manifest.json";
 const sidecarMax = 1_048_576;
-const dayMs = 86_400_000;

@@ -2,11 +2,12 @@
 
 import type { Config } from "#config/schema.ts";
 import type { BackupHandlerDeps } from "#api/backups.ts";
-import type { Protection } from "#core/backup/archive.ts";
+import { ArchiveUnfit, type Protection } from "#core/backup/archive.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { addSeconds, parseTimestamp, timestamp } from "#core/time.ts";
 import type { Origin } from "#domain/actor.ts";
 import { lastScheduled, type Backups, type ScheduledRun } from "#domain/backup/backups.ts";
+import { listRecordedArchives } from "#domain/backup/recorded-archives.ts";
 import { describe } from "#app/describe.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Clock, Log } from "#domain/ports.ts";
@@ -14,7 +15,8 @@ import { TargetFault } from "#domain/publishing/target.ts";
 import type { Store } from "#domain/store.ts";
 import type { AppOptions } from "#app/options.ts";
 import { backupsOf, type BackupParts, configuredPlaces, openersOf } from "./backups.ts";
-import { type ArchivePlace, pruned } from "./directory.ts";
+import type { ArchivePlace } from "./directory.ts";
+import { ArchiveRetention } from "./retention.ts";
 
 export interface ScheduledDeps {
   readonly store: Store;
@@ -47,7 +49,7 @@ export function openBackups(deps: BackupParts & Pick<AppOptions, "log" | "read">
 
 /** What is wrong with a target, or with nobody being able to open it, as a refusal. */
 function refused(error: unknown): never {
-  if (error instanceof Failure || error instanceof TargetFault) {
+  if (error instanceof Failure || error instanceof TargetFault || error instanceof ArchiveUnfit) {
     throw refuse("unprocessable", {}, error.message);
   }
   throw error;
@@ -70,6 +72,7 @@ const isRunning = (error: unknown): boolean =>
 /** The schedule of one instance. */
 export class ScheduledBackups {
   readonly #deps: ScheduledDeps;
+  readonly #retention = new ArchiveRetention();
 
   constructor(deps: ScheduledDeps) {
     this.#deps = deps;
@@ -97,7 +100,8 @@ export class ScheduledBackups {
       return artifact;
     } catch (error) {
       if (isRunning(error)) throw error;
-      const told = error instanceof Failure || error instanceof TargetFault;
+      const told =
+        error instanceof Failure || error instanceof TargetFault || error instanceof ArchiveUnfit;
       const fault = told ? error.message : describe(error);
       await this.#remembered({ at, result: "error", artifact: "", fault });
       throw error;
@@ -152,10 +156,22 @@ export class ScheduledBackups {
       await backups.failed(origin, artifact, "not_read_back");
       throw new Failure(`${artifact} does not read back as it was made.`);
     });
-    // Only after a newer one is there, read back and under its name.
+    // Only after a newer archive was read back and has its name.
     const instance = (await store.read.instance.value("instance_id")) ?? "";
-    const removed = await pruned(place, instance, retention, clock.now());
+    const { removed, unverified } = await this.#retention.run(place, instance, {
+      retention,
+      nowMs: clock.now(),
+      findRecords: (names) => listRecordedArchives(store, names),
+    });
     log.write("info", "backup_made", { artifact, target: place.name, removed });
+    if (unverified.length > 0) {
+      const files = unverified.slice(0, filesLogged);
+      log.write("warn", "backup_unverified", {
+        target: place.name,
+        count: unverified.length,
+        files,
+      });
+    }
     return artifact;
   }
 
@@ -163,3 +179,6 @@ export class ScheduledBackups {
     await this.#deps.backups.remember(run);
   }
 }
+
+/** File names in one log line. */
+const filesLogged = 20;

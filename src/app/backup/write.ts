@@ -4,8 +4,10 @@ import { existsSync } from "node:fs";
 
 import { type Held, type HeldTable, openArchived } from "#adapters/db/archive/held.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { systemRandom } from "#adapters/system.ts";
 import { keyStoreFiles, newestKekIn } from "#adapters/keys/software/archive-files.ts";
 import {
+  ArchiveUnfit,
   encodeDigests,
   encodeManifest,
   type HsmToken,
@@ -37,6 +39,8 @@ export interface ArchiveOrder {
   readonly version: string;
   /** RFC 3339, UTC. */
   readonly createdAt: string;
+  /** True to refuse an archive that a restore would refuse. */
+  readonly mustVerify: boolean;
   /** Tokens that are at hand. */
   readonly hsmTokens: readonly HsmToken[];
 }
@@ -59,6 +63,7 @@ export async function* archiveOf(
         if ((await held.newestKek()) < newestKekIn(files) && attempt < attemptsMax) {
           continue;
         }
+        if (order.mustVerify) await requireRestorable(held);
         yield* archive.written(held, files);
         return;
       } finally {
@@ -68,6 +73,15 @@ export async function* archiveOf(
   } finally {
     await database.close();
   }
+}
+
+/** Throws `ArchiveUnfit` if a restore would refuse this moment of the database. */
+async function requireRestorable(held: Held): Promise<void> {
+  const violation = await held.findViolation(systemRandom);
+  if (violation === undefined) return;
+  throw new ArchiveUnfit(
+    `No archive was created, because it could not be restored. ${violation} Run \`pkid verify\`.`,
+  );
 }
 
 class Archive {

@@ -60,7 +60,7 @@ function keyChecks(premises: Premises) {
     "keyprovider.ca": () => answers("ca"),
     "keyprovider.responder": () => answers("responder"),
     // A server does not start over what keeps them closed, and then no CA key is used.
-    "keys.ca": () => openOr(store, () => openOr(keys, () => caKeysSign(deps()))),
+    "keys.ca": () => openOr(store, () => openOr(keys, () => caKeysSign(deps(), premises.untried))),
     "keys.extractable": () => keysStay(deps(), Object.values(roles())),
     "keys.ocsp_delegate": () => respondersFit(deps(), configOf(premises).ocsp.delegated),
     "keys.kek": () => keksOpen(deps()),

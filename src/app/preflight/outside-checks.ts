@@ -11,6 +11,7 @@ import { extraTrust } from "#adapters/network/outbound.ts";
 import { type NameServer, nameServers } from "#adapters/network/resolv-conf.ts";
 import { belongTogether, ServingFiles } from "#adapters/serving-files.ts";
 import { systemClock, systemRandom } from "#adapters/system.ts";
+import { listServingCas } from "#app/serving-trust.ts";
 import { openSecrets } from "#app/secrets.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import { faultLine } from "#config/load.ts";
@@ -82,7 +83,7 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
     "acme.external": () =>
       directoriesAnswer({
         directories: directoriesOf(premises),
-        outside: outside([], ownServingCa(configOf(premises))),
+        outside: outside([], listServingCas(configOf(premises))),
         timeoutSeconds,
       }),
     "protocols.ready": () =>
@@ -102,7 +103,7 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
       pointersAnswer({
         store: present(premises.store),
         clock: systemClock,
-        outside: outside([]),
+        outside: outside([], listServingCas(configOf(premises))),
         timeoutSeconds,
       }),
   };
@@ -125,13 +126,6 @@ async function resolversOf(
 
 const directoriesOf = (premises: Premises): Directories =>
   new Directories({ store: present(premises.store), config: () => configOf(premises) });
-
-/** The certificate that pkid makes for itself is trusted by whoever has its CA. */
-function ownServingCa({ server, data_dir }: Config): readonly string[] {
-  if (server.tls_cert !== undefined || !server.tls.self_issue.enabled) return [];
-  const certificate = new ServingFiles(data_dir).readCa();
-  return certificate === undefined ? [] : [certificate];
-}
 
 /** Without a file there is no valid configuration, whose faults then say what is wrong. */
 function clientCas(premises: Premises, warnDays: number): Finding {

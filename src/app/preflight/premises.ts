@@ -6,6 +6,7 @@ import type { Config } from "#config/schema.ts";
 import type { FileFacts } from "#core/preflight/files.ts";
 import type { Need } from "#core/preflight/checks.ts";
 import { assert } from "#core/problems.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { DatabasePremises } from "#domain/preflight/database.ts";
 import type { Part, ServerLook } from "#domain/preflight/part.ts";
@@ -19,6 +20,8 @@ export interface Premises extends DatabasePremises {
   /** The one in force; undefined when nothing runs and what was read is not valid. */
   readonly config: Config | undefined;
   readonly keys: Part<Keys>;
+  /** Providers that a drill could not open, because the configuration does not have them. */
+  readonly untried?: readonly ProviderName[];
   /** The server this runs in; undefined when nothing serves. */
   readonly server: ServerLook | undefined;
   /** The private files of the instance, as they were before anything was opened. */

@@ -3,6 +3,7 @@
 import type { Read } from "#config/read.ts";
 import type { Config } from "#config/schema.ts";
 import type { PreflightReport } from "#core/preflight/report.ts";
+import type { ProviderName } from "#domain/key-ref.ts";
 import type { Keys } from "#domain/keys.ts";
 import type { PreflightRequest } from "#domain/preflight/run.ts";
 import type { Store } from "#domain/store.ts";
@@ -17,6 +18,8 @@ export interface RunningPreflightDeps {
   readonly read: (() => Promise<Read>) | undefined;
   readonly store: Store;
   readonly keys: Keys;
+  /** As in `Premises`. */
+  readonly untried: readonly ProviderName[];
   readonly workerUrl: string | undefined;
   /** Undefined until the instance serves. */
   readonly server: () => ServerLook | undefined;
@@ -24,7 +27,7 @@ export interface RunningPreflightDeps {
 
 /** Runs preflight now. */
 export async function preflightRunning(
-  { config: inForce, read, store, keys, server, workerUrl }: RunningPreflightDeps,
+  { config: inForce, read, store, keys, server, untried, workerUrl }: RunningPreflightDeps,
   request: PreflightRequest,
 ): Promise<PreflightReport> {
   const config = inForce();
@@ -36,6 +39,7 @@ export async function preflightRunning(
     diagnosis: await part(() => diagnosed(config)),
     store: { open: store },
     keys: { open: keys },
+    untried,
     server: server(),
     workerUrl,
   };

@@ -3,60 +3,92 @@
  * bucket in a scratch file that goes again (BAK-3).
  */
 
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync } from "node:fs";
+import { mkdirSync, rmSync, statfsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import { ArchiveBucket, type BucketArchive } from "#adapters/publish/archives.ts";
+import { ArchiveBucket } from "#adapters/publish/archives.ts";
 import { configuredPlaces } from "#app/backup/backups.ts";
+import type { ArchivePlace, StoredArchive } from "#app/backup/directory.ts";
 import { poured, writeSidecar } from "#app/backup/files.ts";
 import { instanceAt } from "#app/identity.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
-import type { DrillPlace } from "#cli/command.ts";
+import type { DrillPlace, NewestArchive } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
-import { nameOfArchive } from "#core/backup/archive.ts";
 import { TargetFault } from "#domain/publishing/target.ts";
 import { scratchPlace } from "./scratch-place.ts";
 
-/** The places of the configuration, the directory first. Nothing is asked of them yet. */
-export async function drillPlaces(config: Config): Promise<readonly DrillPlace[]> {
+/**
+ * Returns the directory and the bucket of the configuration, without opening them.
+ *
+ * @param digests by file name, newest first, as events of the instance record them
+ */
+export async function drillPlaces(
+  config: Config,
+  digests: ReadonlyMap<string, string>,
+): Promise<readonly DrillPlace[]> {
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
   const instance = instanceAt(config.data_dir) ?? "";
-  return configuredPlaces({ inForce: () => config, secrets }).map((place) =>
-    place instanceof ArchiveBucket
-      ? bucketPlace(place, config, instance)
-      : directoryPlace(config.backup.dir ?? "", instance),
+  return configuredPlaces({ inForce: () => config, secrets }).map((target) =>
+    target instanceof ArchiveBucket
+      ? bucketPlace(target, config, { instance, digests })
+      : directoryPlace(target, config.backup.dir ?? "", { instance, digests }),
   );
 }
 
-function directoryPlace(directory: string, instance: string): DrillPlace {
+/** Archives that a drill may try. */
+interface DrillCandidates {
+  readonly instance: string;
+  readonly digests: ReadonlyMap<string, string>;
+}
+
+/**
+ * Returns the newest archive that an event of the instance names. If there is no such archive, as
+ * after a restore, it returns the newest by name. Its manifest and its ledger key must match then.
+ */
+function findNewest(stored: readonly StoredArchive[], digests: DrillCandidates["digests"]) {
+  const names = new Set(stored.map(({ artifact }) => artifact));
+  const recorded = [...digests.keys()].find((artifact) => names.has(artifact));
+  const artifact = recorded ?? stored[0]?.artifact;
+  return artifact === undefined ? undefined : { artifact, sha256: digests.get(artifact) };
+}
+
+function directoryPlace(
+  target: ArchivePlace,
+  directory: string,
+  { instance, digests }: DrillCandidates,
+): DrillPlace {
   return {
     place: "dir",
+    instance,
     withNewest: async (work) => {
-      const names = existsSync(directory) ? readdirSync(directory) : [];
-      const newest = newestOf(names, instance);
+      const newest = findNewest(await target.list(instance), digests);
       if (newest === undefined) throw new Failure(`There is no archive in ${directory}.`);
-      return await work(newest, async () => join(directory, newest));
+      return await work(newest, async () => join(directory, newest.artifact));
     },
   };
 }
 
-function bucketPlace(bucket: ArchiveBucket, config: Config, instance: string): DrillPlace {
+function bucketPlace(
+  bucket: ArchiveBucket,
+  config: Config,
+  { instance, digests }: DrillCandidates,
+): DrillPlace {
   return {
     place: "s3",
+    instance,
     withNewest: async (work) => {
-      const [newest] = await told(() => bucket.list(instance));
+      const newest = findNewest(await told(() => bucket.list(instance)), digests);
       if (newest === undefined) {
         throw new Failure("There is no archive of this instance in the bucket.");
       }
       const place = scratchPlace(config.data_dir);
       mkdirSync(place, { mode: 0o700 });
       try {
-        const file = () => told(() => fetched(bucket, newest, place));
-        return await work(newest.artifact, file);
+        return await work(newest, () => told(() => fetched(bucket, newest, place)));
       } finally {
         rmSync(place, { recursive: true, force: true });
       }
@@ -67,13 +99,15 @@ function bucketPlace(bucket: ArchiveBucket, config: Config, instance: string): D
 /** Streams it into a file of `place`. Throws `TargetFault` for what is not what was sent. */
 async function fetched(
   bucket: ArchiveBucket,
-  { artifact, facts }: BucketArchive,
+  { artifact, sha256: expected }: NewestArchive,
   place: string,
 ): Promise<string> {
+  const facts = (await bucket.readSidecar(artifact)) ?? {};
   const { size, sha256 } = facts;
   if (!isSize(size) || typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) {
     throw new TargetFault(`The file beside ${artifact} in the store is not what pkid writes.`);
   }
+  if (expected !== undefined && expected !== sha256) throw otherwise(artifact);
   mustHaveRoom(artifact, size, dirname(place));
   const file = join(place, artifact);
   const opened = await open(file, "wx", 0o600);
@@ -100,16 +134,6 @@ function mustHaveRoom(artifact: string, size: number, directory: string): void {
     `There is no room for ${artifact} beside the data: it has ${size} octets, and ${bavail * bsize} are free.`,
     "no_room",
   );
-}
-
-/** The newest by the time in their names; those of other instances do not count. */
-function newestOf(names: readonly string[], instance: string): string | undefined {
-  const made = (name: string) => {
-    const named = nameOfArchive(name);
-    return named?.instance === instance ? named.stamp : undefined;
-  };
-  const own = names.filter((name) => made(name) !== undefined);
-  return own.sort((a, b) => ((made(a) ?? "") < (made(b) ?? "") ? 1 : -1))[0];
 }
 
 /** What is wrong with a store, as a command tells it. */

@@ -1,7 +1,15 @@
 /** `pkid restore`: an archive becomes an instance, or nothing changes (RES-1 to RES-3). */
 
-import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+} from "node:fs";
+import { dirname, join, resolve } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
@@ -20,18 +28,10 @@ import { missingText, tokensText } from "#cli/hsm-keys-text.ts";
 import { processReach } from "#cli/reach.ts";
 import { rowsAt, textAt } from "#cli/rows.ts";
 import type { Config } from "#config/schema.ts";
-import type { Secrets } from "#config/secret.ts";
 import { timestamp } from "#core/time.ts";
 import type { Log } from "#domain/ports.ts";
 import { hsmKeysFound } from "./hsm-keys.ts";
-import {
-  isSameMoment,
-  lookForLater,
-  type Moment,
-  momentBeside,
-  momentOf,
-  mustBeNewest,
-} from "./later.ts";
+import { findLaterArchives, requireNewest } from "./later.ts";
 import { belongsToKek, inSoftware, NewKek, newKekRemedy, withRemedy } from "./new-kek.ts";
 import { mustBeProven } from "./prove-archive.ts";
 import { type RestoreWays, Scratch } from "./scratch.ts";
@@ -51,19 +51,20 @@ export async function restore(
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
   const target = await storeAddress(config, secrets, true);
-  mustBeEmpty(config, target);
+  mustBeEmpty(config, target, asked);
   await mustBeEmptyDatabase(target);
-  const look = (own: Moment) => newestUnless(asked, config, secrets, source.archive, own);
-  const beside = momentBeside(source.archive);
-  const early = beside && (await look(beside));
   const scratch = new Scratch(placeFor(config), workerUrl);
   const kek = asked.newKek ? new NewKek() : undefined;
   try {
     const read = await scratch.unpack(source, kek && belongsToKek);
-    const own = momentOf(read.manifest);
-    // What stands beside it may be anybody's.
-    const isTold = early !== undefined && beside !== undefined && isSameMoment(beside, own);
-    const later = isTold ? early : await look(own);
+    if (kek === undefined) {
+      mustBeSameMasterKey(config, scratch);
+      scratch.addMasterKey(config);
+    }
+    // History that a later archive of the same instance has would fork (RES-5).
+    const { archive: file, opener } = source;
+    const later = await findLaterArchives(config, secrets, { file, opener, read });
+    if (!asked.older) requireNewest(later);
     await mustBeProven(scratch);
     await scratch.recordRestore(source.archive, read, kek !== undefined);
     const { manifest } = read;
@@ -76,19 +77,6 @@ export async function restore(
   } finally {
     scratch.remove();
   }
-}
-
-/** History that a later archive of the same instance has would be forked (RES-5). */
-async function newestUnless(
-  { older }: RestoreAsked,
-  config: Config,
-  secrets: Secrets,
-  archive: string,
-  own: Moment,
-): Promise<RestoreReport["later"]> {
-  const later = await lookForLater(config, secrets, archive, own);
-  if (!older) mustBeNewest(later);
-  return later;
 }
 
 /**
@@ -159,7 +147,7 @@ async function openedIn(
 ) {
   if (kek !== undefined) {
     const place = dryRun ? inSoftware(config) : config;
-    return await scratch.open(place, log, kek.recovery(scratch.dataKeys));
+    return await scratch.open(place, log, { recovery: kek.recovery(scratch.dataKeys) });
   }
   try {
     return await scratch.open(config, log);
@@ -277,9 +265,11 @@ async function placed(scratch: Scratch, config: Config, target: StoreOptions): P
     await moveDatabase({ from, to: target, at, random: systemRandom });
   }
   mkdirSync(data_dir, { recursive: true, mode: 0o700 });
+  const hasMasterKey = master_key_file !== undefined && existsSync(master_key_file);
+  if (hasMasterKey && owner !== undefined) given(master_key_file, owner);
   const files: (readonly [from: string, to: string])[] = [
     [scratch.keystore, keystore_dir],
-    [scratch.masterKey, master_key_file ?? ""],
+    [scratch.masterKey, hasMasterKey ? "" : (master_key_file ?? "")],
     [scratch.configuration, join(data_dir, "restored-pkid.yaml")],
     ...readdirSync(scratch.dataDir).map(
       (name) => [join(scratch.dataDir, name), join(data_dir, name)] as const,
@@ -312,11 +302,15 @@ function given(path: string, { uid, gid }: Owner): void {
   for (const name of readdirSync(path)) given(join(path, name), { uid, gid });
 }
 
-function mustBeEmpty(config: Config, target: StoreOptions): void {
-  const { keystore_dir, master_key_file } = config.key_provider.software;
+/** The master key of an archive without it may be present (`addMasterKey`). */
+function mustBeEmpty(config: Config, target: StoreOptions, { newKek }: RestoreAsked): void {
+  const { keystore_dir, master_key_file: file } = config.key_provider.software;
+  const masterKey = newKek || file === undefined ? undefined : resolve(file);
+  const master_key_file = newKek ? file : undefined;
   for (const directory of [config.data_dir, keystore_dir]) {
     if (!existsSync(directory)) continue;
-    const [first] = readdirSync(directory);
+    const names = readdirSync(directory);
+    const [first] = names.filter((name) => resolve(directory, name) !== masterKey);
     if (first === undefined) continue;
     throw new Failure(
       `${directory} is not empty (${first}); an archive is restored into nothing else.`,
@@ -327,6 +321,14 @@ function mustBeEmpty(config: Config, target: StoreOptions): void {
   const there = files.find((file) => file !== undefined && existsSync(file));
   if (there === undefined) return;
   throw new Failure(`${there} is there already; nothing is written over.`, "not_empty");
+}
+
+/** Throws `Failure` if the archive has another master key than the file that is present. */
+function mustBeSameMasterKey({ key_provider }: Config, { masterKey }: Scratch): void {
+  const file = key_provider.software.master_key_file;
+  if (file === undefined || !existsSync(file) || !existsSync(masterKey)) return;
+  if (readFileSync(file).equals(readFileSync(masterKey))) return;
+  throw new Failure(`${file} is there already; nothing is written over.`, "not_empty");
 }
 
 async function mustBeEmptyDatabase(target: StoreOptions): Promise<void> {

@@ -1,6 +1,14 @@
 /** An archive, unpacked into a place of its own: an instance that is there, but not in service. */
 
-import { closeSync, fstatSync, mkdirSync, openSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 
 import { decrypted } from "#adapters/age/age.ts";
@@ -117,7 +125,7 @@ export class Scratch {
    * `ArchiveUnfit`.
    */
   async unpack(
-    { archive, opener, ledgerKey }: ArchiveSource,
+    { archive, opener, ledgerKey, instance }: ArchiveSource,
     leaves: (file: string) => boolean = () => false,
   ): Promise<ReadArchive> {
     mustBeReadable(archive);
@@ -131,6 +139,7 @@ export class Scratch {
     try {
       const read = await readArchive(plain, {
         manifest: async (manifest) => {
+          requireInstance(manifest.instance_id, instance);
           stores.push(await ScratchStore.make(this.database, manifest));
         },
         rows: async (table, piece) => stores[0]?.rows(table, piece),
@@ -156,6 +165,13 @@ export class Scratch {
       await ahead?.end();
       throw error;
     }
+  }
+
+  /** Copies the master key of `config` to an archive without it (`backup.include_master_key`). */
+  addMasterKey({ key_provider }: Config): void {
+    const file = key_provider.software.master_key_file;
+    if (file === undefined || existsSync(this.masterKey) || !existsSync(file)) return;
+    writeDurably(this.masterKey, readFileSync(file));
   }
 
   /** Opens its database, for whoever closes it. */
@@ -193,9 +209,13 @@ export class Scratch {
 
   /**
    * Opens the instance, which serves nobody, with a new KEK when there is a `recovery`; throws what
-   * keeps it from opening.
+   * keeps it from opening. A `drill` does not change the token.
    */
-  async open(config: Config, log: Log, recovery?: Recovery): Promise<App> {
+  async open(
+    config: Config,
+    log: Log,
+    { recovery, drill = false }: { readonly recovery?: Recovery; readonly drill?: boolean } = {},
+  ): Promise<App> {
     return await openApp({
       config: this.configured(config),
       build,
@@ -203,6 +223,7 @@ export class Scratch {
       mayFound: false,
       keepRootPassword: () => {},
       recovery,
+      drill,
     });
   }
 
@@ -235,6 +256,11 @@ export class Scratch {
       await store.close();
     }
   }
+}
+
+function requireInstance(found: string, expected: string | undefined): void {
+  if (expected === undefined || found === expected) return;
+  throw new ArchiveUnfit(`The archive belongs to instance ${found}, not to ${expected}.`);
 }
 
 /** Throws `Failure` for what is no file to read: a directory opens too, and reads as nothing. */

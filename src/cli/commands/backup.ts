@@ -7,6 +7,7 @@ import { type Command, command, type DrillPlace, type Invocation } from "#cli/co
 import { Failure, UsageError } from "#cli/failure.ts";
 import { loadedConfig } from "#cli/open-reach.ts";
 import { writeNewFile } from "#cli/io.ts";
+import { loadArchiveHistory } from "#cli/archive-history.ts";
 import { facts, type Row, rowOf, textAt } from "#cli/rows.ts";
 import { isSharing, split } from "#core/backup/shares.ts";
 
@@ -68,7 +69,8 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     local: true,
     args: { archive: word(), ...openArgs() },
     run: async (invocation) => {
-      const report = await tried(invocation, invocation.args.archive);
+      const { archive, "ledger-key": ledgerKey } = invocation.args;
+      const report = await tried(invocation, archive, { ledgerKey });
       invocation.print(report, facts(rowOf(report), [...reported]));
     },
   }),
@@ -78,14 +80,26 @@ export const backupVerbs: Readonly<Record<string, Command>> = {
     args: { ...openArgs(), from: oneOf("Only this place.", "place", ["dir", "s3"]) },
     run: async (invocation) => {
       const { args, client, deps, globals, io, print } = invocation;
-      const all = await deps.archives.drillPlaces(loadedConfig(globals, io).config);
+      const history = await loadArchiveHistory(client);
+      const pinned = args["ledger-key"];
+      if (pinned !== undefined && pinned !== history.ledgerKey) {
+        throw new Failure(
+          `The ledger key of this instance is ${history.ledgerKey}, not ${pinned}.`,
+        );
+      }
+      const all = await deps.archives.drillPlaces(
+        loadedConfig(globals, io).config,
+        history.digests,
+      );
       const places = all.filter(({ place }) => args.from === undefined || place === args.from);
       if (places.length === 0) {
         throw new Failure(`${unset[args.from ?? "any"]}; there is no archive to try.`);
       }
       const drills: Drilled[] = [];
       // One that fails keeps nobody from trying the other.
-      for (const place of places) drills.push(await drilledFrom(place, invocation));
+      for (const place of places) {
+        drills.push(await drilledFrom(place, history.ledgerKey, invocation));
+      }
       const [succeeded, failed] = [drills.filter(wentWell), drills.filter((one) => !wentWell(one))];
       // The last one is what is remembered. Where there is no archive nothing was tried.
       for (const { artifact, error, seconds } of [...succeeded, ...failed]) {
@@ -179,15 +193,17 @@ interface Drilled {
 const wentWell = ({ error }: Drilled): boolean => error === undefined;
 
 async function drilledFrom(
-  { place, withNewest }: DrillPlace,
+  { place, instance, withNewest }: DrillPlace,
+  ledgerKey: string,
   invocation: Invocation<ReturnType<typeof openArgs>>,
 ): Promise<Drilled> {
   let artifact: string | undefined;
   try {
     return await withNewest(async (newest, file) => {
-      artifact = newest;
+      artifact = newest.artifact;
       const beganMs = performance.now();
-      const report = rowOf(await tried(invocation, await file()));
+      const proof = { ledgerKey, instance, expected: newest.sha256 ?? "" };
+      const report = rowOf(await tried(invocation, await file(), proof));
       if (report.opened === false) return { artifact, report };
       return { artifact, report, seconds: Math.round(performance.now() - beganMs) / 1000 };
     });
@@ -209,10 +225,20 @@ const unset = {
   s3: "backup.s3.bucket is not set",
 } as const;
 
-/** Opens an archive and rehearses with it; its sidecar, where there is one, must fit. */
+/** Requirements that an archive must match. */
+interface ArchiveProof {
+  readonly ledgerKey: string | undefined;
+  /** Id of the instance; undefined for an archive of any instance. */
+  readonly instance?: string;
+  /** Lowercase hex SHA-256 from the event of its backup; empty if no event names it. */
+  readonly expected?: string;
+}
+
+/** Opens an archive and rehearses with it; without an opener, only its digest is compared. */
 async function tried(
   invocation: Invocation<ReturnType<typeof openArgs>>,
   archive: string,
+  { ledgerKey, instance, expected }: ArchiveProof,
 ): Promise<unknown> {
   const { args, deps, globals, io, patiently } = invocation;
   const { config } = loadedConfig(globals, io);
@@ -220,12 +246,24 @@ async function tried(
   const opener = await openerOf({ archives, io, config }, args);
   if (opener === undefined) {
     const look = await patiently(archives.lookAt(archive));
+    if (expected === "") {
+      throw new Failure(`Nothing opens ${archive} here, and no event of this instance names it.`);
+    }
+    if (expected !== undefined && look.sha256 !== expected) throw differentArchive(archive);
+    if (expected !== undefined) return { ...look, as_made: true };
     if (!look.as_made) throw new Failure(`${archive} is not what the file beside it says.`);
     return look;
   }
-  const source = { archive, opener, ledgerKey: args["ledger-key"] };
-  return await patiently(archives.drill(config, source));
+  const report = await patiently(archives.drill(config, { archive, opener, ledgerKey, instance }));
+  if (expected !== undefined && expected !== "") {
+    const { sha256 } = await patiently(archives.lookAt(archive));
+    if (sha256 !== expected) throw differentArchive(archive);
+  }
+  return report;
 }
+
+const differentArchive = (archive: string) =>
+  new Failure(`${archive} is not the archive that the event of its backup names.`);
 
 const toldText = (backup: Readonly<Record<string, unknown>>): string =>
   `Backup of ${textAt(backup, "created_at")} to event ${textAt(backup, "seq")}, ${textAt(backup, "size")} octets, SHA-256 ${textAt(backup, "sha256")}.`;

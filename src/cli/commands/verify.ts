@@ -58,16 +58,21 @@ export const verify = command({
           client,
           sample: (event) => deps.verifySample(config, { since, event }),
           crlBase: config.crl.base_url,
+          tls: (await import("#app/serving-trust.ts")).createTlsOptions(config),
           onProgress,
         }),
       ),
     ];
     const report = { ...offline, proofs: [...offline.proofs, ...(running ?? [])] };
     const violations = report.proofs.reduce((sum, proof) => sum + proof.violations, 0);
+    const unreachable = report.proofs.reduce((sum, proof) => sum + (proof.unreachable ?? 0), 0);
     const document = { valid: violations === 0, ...report, not_provable: notProvable };
     write?.(`${JSON.stringify(document, null, 2)}\n`);
-    print(document, reportText(report, violations));
-    if (violations === 0) return 0;
+    print(document, reportText(report, violations, unreachable));
+    if (unreachable > 0) {
+      note(`${unreachable} responses could not be obtained, so nothing is known of them.`);
+    }
+    if (violations === 0) return unreachable === 0 ? 0 : 1;
     note("Treat this as an incident: keep the data as it is, and see `pkid manual incident`.");
     return 1;
   },
@@ -103,11 +108,14 @@ async function clientOf(config: Config): Promise<Client> {
 }
 
 /** A line for each proof, what is wrong below it, and where the next run may begin. */
-function reportText(report: VerifyReport, violations: number): string {
+function reportText(report: VerifyReport, violations: number, unreachable: number): string {
   const { archive, event_seq, ledger_number, since } = report;
   const begun = since === 0 ? "from the genesis" : `behind event ${since}`;
   const of = archive === undefined ? [] : [archiveText(archive)];
-  const verdict = violations === 0 ? "Every proof holds" : `${violations} violations`;
+  const verdict =
+    violations + unreachable === 0
+      ? "Every proof holds"
+      : `${violations} violations${unreachable === 0 ? "" : `, ${unreachable} responses not obtained`}`;
   const ends = `Looked at ${begun} to event ${event_seq} and ledger entry ${ledger_number}.`;
   const open = notProvable.flatMap((sentence) => wrapped(`Not provable here: ${sentence}`, width));
   const next = `Next time \`pkid verify --since ${event_seq}\` looks at what is new.`;
@@ -120,11 +128,14 @@ const archiveText = (archive: NonNullable<VerifyReport["archive"]>): string =>
   `The archive is of instance ${archive.instance_id}, as it was at ${archive.created_at}.`;
 
 function proofLines(proof: ProofResult): readonly string[] {
-  const { says, checked, counts, violations, first, notes } = proof;
-  const status = violations === 0 ? "ok" : "FAIL";
-  const told = violations === 0 ? "" : `${violations} wrong`;
+  const { says, checked, counts, violations, unreachable = 0, first, notes } = proof;
+  const status = violations + unreachable === 0 ? "ok" : "FAIL";
+  const told = [
+    ...(violations === 0 ? [] : [`${violations} wrong`]),
+    ...(unreachable === 0 ? [] : [`${unreachable} unreachable`]),
+  ].join(", ");
   const line = `${status.padEnd(8)}${says.padEnd(saysRoom)}${`${checked} ${counts}`.padEnd(checkedRoom)}${told}`;
-  const more = violations - first.length;
+  const more = violations + unreachable - first.length;
   return [
     line.trimEnd(),
     ...notes.flatMap((one) => indented(`(${printable(one)})`)),

@@ -7,7 +7,7 @@ import { bitString, nullElement, oid, sequence, unsignedInteger } from "#core/as
 import { oids } from "#core/asn1/oids.ts";
 import { importPublicKey, sha256, type VerificationKey } from "#core/crypto.ts";
 import { fitOf, type JwsAlgorithm, type KeyKind } from "#core/jose/algorithms.ts";
-import { weaknessOf } from "#core/policy/key-quality.ts";
+import { findCheapWeakness } from "#core/policy/key-quality.ts";
 import { assert, type Problem, refuse } from "#core/problems.ts";
 
 import { base64urlOctets, base64urlText } from "./base64url.ts";
@@ -30,10 +30,12 @@ export interface AccountKey {
 }
 
 /**
- * Reads the key a message names and checks it by what a key alone can show: kind, length, curve,
- * point, factors. Whether it is blocked is for the store to say. Refuses `acme_malformed` for what
- * is no JWK and for one with private members, `acme_bad_public_key` for a key that is not
- * acceptable or not of the algorithm's kind.
+ * Reads the key of a message, whose signature is not verified yet. So it checks only what costs
+ * less than that: kind, lengths, exponent, curve and point (AC-8). The key of an account is checked
+ * for factors before it is stored.
+ *
+ * @throws {Problem} `acme_malformed` if `jwk` is no JSON Web Key or has private members,
+ *   `acme_bad_public_key` if the key is not acceptable or not of the algorithm's kind
  */
 export function readAccountKey(jwk: unknown, algorithm: JwsAlgorithm): AccountKey {
   const members = publicMembers(jwk);
@@ -42,7 +44,7 @@ export function readAccountKey(jwk: unknown, algorithm: JwsAlgorithm): AccountKe
   }
   const spki = spkiOf(members);
   if (spki === undefined) throw badKey("its numbers are not spelled as they must be");
-  const fault = weaknessOf(spki);
+  const fault = findCheapWeakness(spki);
   if (fault !== undefined) throw badKey(fault);
   const key = imported(spki);
   if (key === undefined) throw badKey("no signature can be verified with it");

@@ -112,7 +112,7 @@ export class Cursor {
   small(tag: number = tags.integer): number {
     const content = this.integer(tag);
     let value = 0;
-    for (const octet of content) value = value * 256 + octet;
+    for (const octet of content.subarray(0, 8)) value = value * 256 + octet;
     if ((content[0] ?? 0) >= 0x80 || content.length > 7 || !Number.isSafeInteger(value)) {
       throw new DerError("a number is out of range");
     }

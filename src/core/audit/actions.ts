@@ -190,6 +190,7 @@ export const actions = {
   "config.reload": ["digest", "restart_required"],
   "canary.probe": ["ca", "stage", "reason"],
   "inventory.retention": ["mode", "count", "sha256"],
+  "access_log.trim": ["rows"],
   "backup.run": ["artifact", "seq", "sha256", "recipients", "reason", "duration"],
   "backup.verify": ["artifact", "reason", "duration"],
   "system.restore": ["archive", "seq", "created_at", "lost_seconds", "ledger_number", "new_kek"],
@@ -262,12 +263,31 @@ export function clippedDraft(draft: EventDraft): EventDraft {
 const clipped = (text: string, max: number): string =>
   text.length > max ? `${text.slice(0, max - 1).toWellFormed()}…` : text;
 
+/**
+ * Joins values by commas until the limit; the number of the others follows as `+N`.
+ *
+ * @param max characters of the values that are listed; the first is cut to it
+ */
+export function formatDetailList(values: readonly string[], max = listMax): string {
+  const listed: string[] = [];
+  let length = 0;
+  for (const value of values) {
+    length += value.length + 1;
+    if (listed.length > 0 && length > max) break;
+    listed.push(clipped(value, max));
+  }
+  const left = values.length - listed.length;
+  return [...listed, ...(left > 0 ? [`+${left}`] : [])].join(",");
+}
+
 /** The key of folded events of any action: how many there were. */
 const repeats = "count";
 const nameMax = 256;
 const rolesMax = 1024;
-/** A list of all the names of a certificate, or of all the partitions of a CRL. */
+/** A list of all the partitions of a CRL. */
 const detailMax = 4096;
+/** Names in a request: events are permanent, and the order or certificate has all names. */
+const listMax = 512;
 
 const detailValue = (text: string) =>
   /^[A-Za-z0-9._:/@,+*-]+$/.test(text) ? text : JSON.stringify(text);

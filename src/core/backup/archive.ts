@@ -65,17 +65,15 @@ export const archiveName = (instance: string, at: Instant): string =>
   `pkid-${instance}-${stampOf(timestamp(at))}.tar.age`;
 
 /**
- * The archives of one instance, that which was made last first. `created_at` (RFC 3339) places only
- * what somebody has renamed: the clock of two archives may have been set back between them, and
- * their names count on (`Backups.begin`).
+ * Sorts archives of one instance by the times in their names, newest first. Names count on even if
+ * the clock was set back (`Backups.begin`).
  */
-export function newestFirst<A extends { readonly artifact: string; readonly created_at: string }>(
+export const newestFirst = <A extends { readonly artifact: string }>(
   archives: readonly A[],
-): readonly A[] {
-  const stamp = ({ artifact, created_at }: A) =>
-    nameOfArchive(artifact)?.stamp ?? stampOf(created_at);
+): readonly A[] => {
+  const stamp = ({ artifact }: A) => nameOfArchive(artifact)?.stamp ?? "";
   return archives.toSorted((a, b) => (stamp(a) < stamp(b) ? 1 : stamp(a) > stamp(b) ? -1 : 0));
-}
+};
 
 /** As names have it, `20261123T133000Z`, of RFC 3339 in UTC. */
 export const stampOf = (time: string): string => time.replace(/\.\d+/, "").replaceAll(/[-:]/g, "");

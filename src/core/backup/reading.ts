@@ -57,6 +57,22 @@ export async function readArchive(
   return reading.ended();
 }
 
+/**
+ * Reads only the manifest, the first entry of a decrypted archive. It is verified only if the whole
+ * archive is read. Throws `ArchiveUnfit` for any other content.
+ */
+export async function readManifest(plain: AsyncIterable<Uint8Array>): Promise<Manifest> {
+  try {
+    for await (const entry of tarMembers(plain)) {
+      if (entry.name !== memberNames.manifest || entry.size > manifestMax) break;
+      return parseManifest(await whole(entry));
+    }
+  } catch (error) {
+    throw error instanceof TarDamaged ? new ArchiveUnfit(error.message) : error;
+  }
+  throw new ArchiveUnfit("The archive does not start with a manifest.");
+}
+
 class Reading {
   readonly #taker: ArchiveTaker;
   readonly #members: MemberDigest[] = [];
@@ -185,3 +201,4 @@ function textOf(octets: Uint8Array, name: string): string {
 const crlForm = /^crl\/[A-Za-z0-9-]{1,64}\/[A-Za-z0-9._-]{1,64}\.der$/;
 /** Pieces of tables have 8 MiB and what a page adds; lists of a million entries have 45. */
 const memberMax = 268_435_456;
+const manifestMax = 16_777_216;

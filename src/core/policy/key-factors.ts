@@ -1,4 +1,4 @@
-/** Cheap factors of an RSA modulus: primes below 10,000, and the modulus being a power. */
+/** Small prime factors of an RSA modulus. */
 
 import { once } from "#core/once.ts";
 
@@ -14,48 +14,6 @@ export function hasSmallFactor(n: bigint): boolean {
     }
   }
   return false;
-}
-
-/**
- * True when n = m^k for a k ≥ 2, so also for every power of a prime. n has no factor below 10,000,
- * which bounds k. A k survives only if n is a k-th power modulo several primes; the root is taken
- * for those alone.
- */
-export function isPerfectPower(n: bigint): boolean {
-  const exponentMax = Math.floor(n.toString(2).length / 13) + 1;
-  for (const k of smallPrimes()) {
-    if (k > exponentMax) return false;
-    if (looksLikePower(n, k) && integerRoot(n, k) ** BigInt(k) === n) return true;
-  }
-  return false;
-}
-
-function looksLikePower(n: bigint, k: number): boolean {
-  return (witnesses().get(k) ?? []).every((q) => {
-    const residue = Number(n % BigInt(q));
-    return residue === 0 || powerModulo(residue, (q - 1) / k, q) === 1;
-  });
-}
-
-function powerModulo(base: number, exponent: number, modulus: number): number {
-  let result = 1;
-  let power = base % modulus;
-  for (let rest = exponent; rest > 0; rest = Math.floor(rest / 2)) {
-    if (rest % 2 === 1) result = (result * power) % modulus;
-    power = (power * power) % modulus;
-  }
-  return result;
-}
-
-/** ⌊n^(1/k)⌋ for k ≥ 1, by Newton's method from above. */
-export function integerRoot(n: bigint, k: number): bigint {
-  const degree = BigInt(k);
-  let root = 1n << BigInt(Math.ceil(n.toString(2).length / k));
-  for (;;) {
-    const next = ((degree - 1n) * root + n / root ** (degree - 1n)) / degree;
-    if (next >= root) return root;
-    root = next;
-  }
 }
 
 /** All primes smaller than `limit`, ascending. */
@@ -79,16 +37,6 @@ function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[]
 }
 
 const smallPrimes = once(() => primesBelow(10_000));
-
-/**
- * For each k, primes q ≡ 1 (mod k), where only one residue in k is a k-th power; small k want more
- * of them.
- */
-const witnesses = once((): ReadonlyMap<number, readonly number[]> => {
-  const primes = smallPrimes();
-  const of = (k: number) => primes.filter((q) => q > 2 && q % k === 1).slice(0, k < 5 ? 12 : 4);
-  return new Map(primes.filter((k) => k < 640).map((k) => [k, of(k)]));
-});
 
 /** Three primes below 10,000 multiply to less than 2^53, so their remainder is an exact number. */
 const groups = once(() =>

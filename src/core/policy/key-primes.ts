@@ -3,14 +3,15 @@
  * of ROCA.
  */
 
-import { integerRoot, primesBelow } from "./key-factors.ts";
+import { primesBelow } from "./key-factors.ts";
+import { isSquare, squareRoot } from "./key-powers.ts";
 
 /**
  * True when Fermat's method splits n (odd) within `rounds` rounds, so when its factors lie close
  * together.
  */
 export function hasCloseFactors(n: bigint, rounds: number): boolean {
-  let a = integerRoot(n, 2);
+  let a = squareRoot(n);
   if (a * a < n) a += 1n;
   let rest = a * a - n;
   for (let round = 0; round < rounds; round++) {
@@ -31,31 +32,11 @@ export function looksLikeRoca(n: bigint): boolean {
   return rocaResidues.every(({ prime, powers }) => powers.has(Number(rest % prime)));
 }
 
-function isSquare(n: bigint): boolean {
-  if (n === 0n) return true;
-  // Of all residues one in 140 is a square modulo 64, 63, 65 and 11: roots, which are dear, are
-  // hardly ever taken.
-  if (!squares64.has(Number(n & 63n))) return false;
-  const rest = Number(n % 45_045n);
-  if (!(squares63.has(rest % 63) && squares65.has(rest % 65) && squares11.has(rest % 11)))
-    return false;
-  const root = integerRoot(n, 2);
-  return root * root === n;
-}
-
-const squaresModulo = (modulus: number): ReadonlySet<number> =>
-  new Set(Array.from({ length: modulus }, (_, root) => (root * root) % modulus));
-
 function powersOf(generator: number, prime: number): ReadonlySet<number> {
   const powers = new Set<number>();
   for (let power = 1; !powers.has(power); power = (power * generator) % prime) powers.add(power);
   return powers;
 }
-
-const squares64 = squaresModulo(64);
-const squares63 = squaresModulo(63);
-const squares65 = squaresModulo(65);
-const squares11 = squaresModulo(11);
 
 const rocaPrimes = primesBelow(354).slice(1);
 const rocaProduct = rocaPrimes.reduce((product, prime) => product * BigInt(prime), 1n);

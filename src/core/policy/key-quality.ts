@@ -5,8 +5,9 @@ import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";
 
 import type { Profile } from "./profile.ts";
 import type { Finding } from "./lint.ts";
-import { hasSmallFactor, isPerfectPower } from "./key-factors.ts";
+import { hasSmallFactor } from "./key-factors.ts";
 import { ed25519PointFault, ecPointFault } from "./key-points.ts";
+import { isPerfectPower } from "./key-powers.ts";
 import { hasCloseFactors, looksLikeRoca } from "./key-primes.ts";
 
 /**
@@ -38,6 +39,8 @@ export interface KeyRule {
   /** True for checks no profile can relax. */
   readonly fixed: boolean;
   readonly clause: string;
+  /** True for arithmetic on the modulus, which costs more than verifying a signature (AC-8). */
+  readonly factors?: true;
   /** What is wrong with the key, or undefined. */
   readonly check: (
     key: PublicKey,
@@ -51,9 +54,9 @@ export const keyRules: readonly KeyRule[] = [
   { id: "small_modulus", fixed: true, clause: "NIST SP 800-57 5.6.1", check: smallModulus },
   { id: "even_modulus",  fixed: true, clause: "RFC 8017 3.1",         check: evenModulus },
   { id: "weak_exponent", fixed: true, clause: "BR 6.1.6",             check: weakExponent },
-  { id: "small_factor",  fixed: true, clause: "NIST SP 800-89 5.3.3", check: smallFactor },
-  { id: "close_primes",  fixed: true, clause: "BR 6.1.1.3",           check: closePrimes },
-  { id: "roca",          fixed: true, clause: "BR 6.1.1.3",           check: roca },
+  { id: "small_factor",  fixed: true, clause: "NIST SP 800-89 5.3.3", check: smallFactor, factors: true },
+  { id: "close_primes",  fixed: true, clause: "BR 6.1.1.3",           check: closePrimes, factors: true },
+  { id: "roca",          fixed: true, clause: "BR 6.1.1.3",           check: roca,        factors: true },
   { id: "debian_weak_key", fixed: false, clause: "BR 6.1.1.3",        check: weakKey },
   { id: "ec_curve",      fixed: true, clause: "BR 6.1.5",             check: ecCurve },
   { id: "ec_point",      fixed: true, clause: "NIST SP 800-56A 5.6.2.3", check: ecPoint },
@@ -100,15 +103,22 @@ export const strictKeyChecks: Profile["keyChecks"] = {
 
 /** Why a key is weak by its numbers alone; undefined when it is not. */
 export function weaknessOf(spki: Uint8Array): string | undefined {
-  const facts = {
-    prime: false,
-    weak: false,
-    blocked: false,
-    own: false,
-    account: false,
-    duplicate: false,
-  };
-  return checkKey(parsePublicKey(spki), strictKeyChecks, facts)[0]?.description;
+  return checkKey(parsePublicKey(spki), strictKeyChecks, noFacts)[0]?.description;
+}
+
+/**
+ * Returns why a key is weak, by checks that cost less than verifying a signature with it. These are
+ * kind, lengths, exponent, curve and point, but no factors. Returns undefined for all other keys.
+ */
+export function findCheapWeakness(spki: Uint8Array): string | undefined {
+  const key = parsePublicKey(spki);
+  if (key.family === "rsa" && key.bits > bitsMax) return tooLong;
+  for (const rule of keyRules) {
+    if (rule.factors === true) continue;
+    const description = rule.check(key, strictKeyChecks, noFacts);
+    if (description !== undefined) return description;
+  }
+  return undefined;
 }
 
 function smallModulus(key: PublicKey, { minRsaBits }: Profile["keyChecks"]) {
@@ -133,7 +143,7 @@ function weakExponent(key: PublicKey) {
 function smallFactor(key: PublicKey, _settings: Profile["keyChecks"], { prime }: KeyFacts) {
   // A giant modulus would make this slow; real ones end far below.
   if (key.family !== "rsa" || key.modulus % 2n === 0n || key.modulus < 3n) return undefined;
-  if (key.bits > bitsMax) return `the RSA modulus has more than ${bitsMax} bits`;
+  if (key.bits > bitsMax) return tooLong;
   if (prime) return "the RSA modulus is a prime";
   if (hasSmallFactor(key.modulus)) return "a prime below 10,000 divides the RSA modulus";
   return isPerfectPower(key.modulus) ? "the RSA modulus is a power" : undefined;
@@ -210,6 +220,15 @@ function unknownKey(key: PublicKey) {
 }
 
 const bitsMax = 8192;
+const tooLong = `the RSA modulus has more than ${bitsMax} bits`;
+const noFacts: KeyFacts = {
+  prime: false,
+  weak: false,
+  blocked: false,
+  own: false,
+  account: false,
+  duplicate: false,
+};
 const fermatRounds = 100;
 /** FIPS 203, the sets 512, 768 and 1024. */
 const mlKemArc = "2.16.840.1.101.3.4.4.";

@@ -52,7 +52,7 @@ export const preflightChecks = {
     "settings that make a commit durable, a timed test write", "median fsync > 50 ms", "a setting is off, or the file system is a network mount without locking",
     "Turn the setting on or move the database.", "config"),
   "db.connectivity": row(
-    "ping", "> 100 ms", "unreachable",
+    "ping, and whether the server takes writes", "> 100 ms", "unreachable, a standby, or read-only",
     "Check DSN and network.", "config"),
   "db.version": row(
     "engine version, replication", "PostgreSQL replica lag > 10 s, or a standby without `synchronous_standby_names`", "SQLite < 3.45, PostgreSQL < 14",

@@ -30,6 +30,8 @@ export interface ProofResult {
   readonly checked: number;
   readonly counts: string;
   readonly violations: number;
+  /** Checks that failed because an address did not respond; absent if none. */
+  readonly unreachable?: number;
   /** The first of them, a sentence each. */
   readonly first: readonly string[];
   /** What was looked at and could not be proven, or is only to be known. */
@@ -40,6 +42,7 @@ export interface ProofResult {
 export class Proof {
   checked = 0;
   violations = 0;
+  unreachable = 0;
   readonly #first: string[] = [];
   readonly #notes = new Map<string, number>();
 
@@ -49,6 +52,12 @@ export class Proof {
   violated(sentence: string): void {
     this.violations += 1;
     if (this.#first.length < firstMax) this.#first.push(sentence);
+  }
+
+  /** Counts a check that failed because an address did not respond. */
+  addUnreachable(message: string): void {
+    this.unreachable += 1;
+    if (this.#first.length < firstMax) this.#first.push(message);
   }
 
   /** So many more of what was named last. */
@@ -79,7 +88,8 @@ export class Proof {
     const { says, counts } = proofs[this.name];
     const { name, checked, violations } = this;
     const notes = [...this.#notes].map(([what, count]) => `${count} ${what}`);
-    return { name, says, checked, counts, violations, first: this.#first, notes };
+    const unreachable = this.unreachable > 0 ? { unreachable: this.unreachable } : {};
+    return { name, says, checked, counts, violations, ...unreachable, first: this.#first, notes };
   }
 }
 

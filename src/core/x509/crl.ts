@@ -41,8 +41,12 @@ export interface TbsCertList {
 
 /** A CRL whose entries have yet to be read, one after the other. */
 export interface OpenedCrl extends Omit<ParsedCrl, "entries"> {
-  /** Reads them in order, once; throws DerError at the first that cannot be read. */
-  entries(): Generator<CrlEntry>;
+  /**
+   * Reads them in order, once; throws DerError at the first that cannot be read.
+   *
+   * @param onEntry called with the length of each entry in bytes, before the entry is read
+   */
+  entries(onEntry?: (octets: number) => void): Generator<CrlEntry>;
 }
 
 export interface ParsedCrl {
@@ -121,25 +125,40 @@ function readTbs(tbs: Cursor) {
   const dated = tbs.tag === tags.utcTime || tbs.tag === tags.generalizedTime;
   const nextUpdate = dated ? tbs.time() : undefined;
   const list = tbs.enterOptional(tags.sequence);
-  const entries = () => readEntries(list, versioned);
+  const entries = (onEntry?: (octets: number) => void) => readEntries(list, versioned, onEntry);
   const holder = versioned ? tbs.enterOptional(contextualConstructed(0)) : undefined;
-  const extensions = holder ? parseExtensions(holder.element()) : [];
+  const extensions = holder ? readExtensions(holder) : [];
   holder?.finish();
   tbs.finish();
   return { algorithm, issuer, thisUpdate, nextUpdate, entries, extensions };
 }
 
-function* readEntries(list: Cursor | undefined, extensible: boolean): Generator<CrlEntry> {
+function* readEntries(
+  list: Cursor | undefined,
+  extensible: boolean,
+  onEntry?: (octets: number) => void,
+): Generator<CrlEntry> {
   if (list === undefined) return;
   do {
-    const entry = list.enter(tags.sequence);
+    const whole = list.element(tags.sequence);
+    onEntry?.(whole.length);
+    const entry = openSequence(whole);
     const serial = entry.serial();
     const revokedAt = entry.time();
     const extended = extensible && !entry.finished;
-    const reason = extended ? readReason(parseExtensions(entry.element())) : "unspecified";
+    const reason = extended ? readReason(readExtensions(entry)) : "unspecified";
     entry.finish();
     yield { serial, revokedAt, reason };
   } while (!list.finished);
+}
+
+/** Reads the extensions of a list or entry, which anyone may have made as long as the body. */
+function readExtensions(holder: Cursor): readonly Extension[] {
+  const element = holder.element();
+  if (element.length > extensionOctetsMax) {
+    throw new DerError(`the extensions take more than ${extensionOctetsMax} octets`);
+  }
+  return parseExtensions(element);
 }
 
 function readReason(extensions: readonly Extension[]): CrlEntry["reason"] {
@@ -179,3 +198,6 @@ export const reasonExtensions: ReadonlyMap<CrlEntry["reason"], Uint8Array> = new
       encodeExtensions([{ oid: oids.reasonCode, critical: false, value: enumerated(code) }]),
     ]),
 );
+
+/** A millisecond or two to read. The extensions of real lists take less than a kilobyte. */
+const extensionOctetsMax = 65_536;

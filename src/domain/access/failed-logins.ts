@@ -75,7 +75,15 @@ async function append(
 ): Promise<void> {
   const { method, reason, channel, error, description, ip, requestId } = failure;
   const repeats = count > 1 ? count : undefined;
-  const detail = { method, reason, channel, count: repeats, error, description };
+  const detail = {
+    method,
+    reason,
+    channel,
+    count: repeats,
+    // An attacker can call the callback with any string.
+    error: error && printableName(error),
+    description: description && printableName(description),
+  };
   await events.append(
     {
       action: "auth.login_failed",

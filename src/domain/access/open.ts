@@ -243,9 +243,7 @@ function openPasskeys(
   return { passkeys, requireStepUp };
 }
 
-/**
- * More people than any one process serves, and more guessing addresses than are worth telling
- * apart.
- */
+/** More people than any one process serves. */
 const sessionsMax = 10_000;
-const windowsMax = 10_000;
+/** Addresses with failed logins within a minute: each is two permanent events. */
+const windowsMax = 500;

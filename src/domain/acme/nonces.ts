@@ -2,6 +2,7 @@
 
 import { mintNonce, type Nonce, readNonce } from "#core/acme/nonces.ts";
 import { refuse } from "#core/problems.ts";
+import { Recent } from "#core/recent.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
 
@@ -22,6 +23,8 @@ export interface NonceDeps {
 /** The nonces of an instance, whichever replica made them. */
 export class Nonces {
   readonly #deps: NonceDeps;
+  /** Nonces that this process has read: a message that fails must not repeat its nonce (AC-8). */
+  readonly #read = new Recent<string, true>(noncesCached);
 
   constructor(deps: NonceDeps) {
     this.#deps = deps;
@@ -44,6 +47,18 @@ export class Nonces {
     return nonce;
   }
 
+  /**
+   * Marks the nonce of a message as read, before anything else is done with the message. Nothing is
+   * written: `use` and `spender` do that after the signature is verified.
+   *
+   * @throws {Problem} `acme_bad_nonce` as `readable`, and if this process has read the nonce before
+   */
+  reserve(text: string | undefined): void {
+    const { id } = this.readable(text);
+    if (this.#read.get(id) !== undefined) throw refuse("acme_bad_nonce");
+    this.#read.set(id, true);
+  }
+
   /** What takes it in a unit of somebody else's. Refuses as `readable` does. */
   spender(text: string | undefined): Spend {
     const { id, expiresAt } = this.readable(text);
@@ -57,3 +72,6 @@ export class Nonces {
     await this.#deps.store.atomically(this.spender(text));
   }
 }
+
+/** Takes about 10 MB. A fresh nonce costs an attacker less than replacing an entry. */
+const noncesCached = 50_000;

@@ -36,6 +36,14 @@ export type Revoking =
   | { readonly by: "account"; readonly account: AccountRecord }
   | { readonly by: "key"; readonly key: AccountKey };
 
+/** Properties of a request that do not decide the right to revoke. */
+export interface RevocationDetails {
+  readonly reasonCode: unknown;
+  readonly context: Whence;
+  /** Called when the right to revoke has been verified. */
+  readonly authorize: () => void;
+}
+
 /** Revokes what accounts and holders of keys ask for. */
 export class Revocations {
   readonly #deps: RevocationDeps;
@@ -54,8 +62,7 @@ export class Revocations {
     directory: Directory,
     who: Revoking,
     der: Uint8Array,
-    reasonCode: unknown,
-    whence: Whence,
+    { reasonCode, context, authorize }: RevocationDetails,
   ): Promise<void> {
     const { store, directories, inventory, revoker } = this.#deps;
     const certificate = read(der);
@@ -65,10 +72,11 @@ export class Revocations {
     if (!(await this.#mayRevoke(who, certificate, record))) {
       throw refuse("acme_unauthorized", { reason: "the certificate is not yours to revoke" });
     }
+    authorize();
     const reason = reasonOf(reasonCode);
     const ca = await store.read.cas.byId(record.caId);
     if (ca === undefined) throw refuse("acme_not_found");
-    const origin = acmeOrigin(subjectOf(who), whence);
+    const origin = acmeOrigin(subjectOf(who), context);
     const obtained = await store.read.acme.obtained(record);
     const { status } = await revoker.revoke(
       {

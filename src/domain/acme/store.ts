@@ -152,6 +152,13 @@ export interface DueChallenge {
   readonly host: string;
 }
 
+/** Client that has started a challenge; not stored. */
+export interface ChallengeSource {
+  readonly tenant: string;
+  /** Address of the client, or the /64 of an IPv6 address. */
+  readonly block: string;
+}
+
 export interface DueFilter {
   readonly at: Instant;
   /** Those whose challenges are passed over, because as many as may are being worked on. */
@@ -224,7 +231,13 @@ export interface AcmeReads {
   ): Promise<Page<EabRecord>>;
   /** How many accounts that are valid were bound with it. */
   boundAccounts(eab: string): Promise<number>;
+  /** When the newest idle account but `count` became idle; undefined when there are fewer. */
+  idleSinceBeyond(count: number): Promise<Instant | undefined>;
   order(id: string): Promise<OrderRecord | undefined>;
+  /** Returns the status of each order that is stored, in any order. */
+  orderStates(
+    ids: readonly string[],
+  ): Promise<readonly Pick<OrderRecord, "id" | "status" | "expiresAt">[]>;
   orders(filter: OrderFilter, limit: number, after?: PageKey): Promise<Page<OrderRecord>>;
   authorization(id: string): Promise<AuthorizationRecord | undefined>;
   challenge(
@@ -346,6 +359,20 @@ export interface AcmeWrites {
    * pending orders invalid (CHA-1).
    */
   settleChallenge(id: string, attempt: number, result: AttemptResult): Promise<boolean>;
+  /**
+   * Deletes orders that ended by `at` without a certificate, and authorizations without an order
+   * that ended by then. Returns the number of deleted rows, with those of challenges.
+   */
+  discardExpired(ids: readonly string[], at: Instant): Promise<number>;
+  /**
+   * Deletes the oldest orders of a status beyond the newest `count`, whether they have ended or
+   * not; returns the number of deleted rows. Bounded by `limit` orders.
+   */
+  discardBeyond(
+    status: "pending" | "ready" | "invalid",
+    count: number,
+    limit: number,
+  ): Promise<number>;
   /**
    * Deletes orders whose end, and that of their certificate, lies before `before`, with the
    * authorizations nobody names any more; gives how many rows went. Bounded by `limit` orders.

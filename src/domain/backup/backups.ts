@@ -3,7 +3,14 @@
  * (BAK-1, BAK-2).
  */
 
-import { archiveName, type Manifest, type Protection, type Vouched } from "#core/backup/archive.ts";
+import {
+  ArchiveUnfit,
+  archiveName,
+  type Manifest,
+  type Protection,
+  type Vouched,
+} from "#core/backup/archive.ts";
+import { type SignedRecord, encodeSignedRecord } from "#core/backup/record.ts";
 import { createHash } from "#core/crypto.ts";
 import { fitsCommitment, parseEnvelope } from "#core/envelope.ts";
 import { Problem, refuse } from "#core/problems.ts";
@@ -47,6 +54,8 @@ export interface BackupRecord {
   readonly instance_id: string;
   readonly version: string;
   readonly schema_version: number;
+  /** By the ledger key, over `encodeSignedRecord`; absent in records of earlier releases. */
+  readonly signature?: Vouched | undefined;
 }
 
 /** An archive under way. */
@@ -246,7 +255,8 @@ export class Backups {
     const { store, clock } = this.#deps;
     const { created_at, audit, instance_id, version, schema_version } = manifest;
     const of = { created_at, seq: audit.seq, instance_id, version, schema_version };
-    const record: BackupRecord = { ...archive, ...of };
+    const unsigned: BackupRecord = { ...archive, ...of };
+    const record = { ...unsigned, signature: await this.#signRecord(unsigned) };
     const { artifact, recipients, sha256 } = archive;
     const now = clock.now();
     await store.atomically(async (tx) => {
@@ -306,6 +316,12 @@ export class Backups {
     }
   }
 
+  /** Returns undefined for an instance without a ledger key. */
+  async #signRecord(record: SignedRecord): Promise<Vouched | undefined> {
+    if ((await ledgerKey(this.#deps.store)) === undefined) return undefined;
+    return await this.#vouched(encodeSignedRecord(record));
+  }
+
   async #vouched(octets: Uint8Array): Promise<Vouched> {
     const { store, keys } = this.#deps;
     const value = await signDocument(this.#deps, octets);
@@ -316,7 +332,10 @@ export class Backups {
   }
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Problem ? error.code : "internal");
+function reasonOf(error: unknown): string {
+  if (error instanceof ArchiveUnfit) return "unproven";
+  return error instanceof Problem ? error.code : "internal";
+}
 
 const scheduledName = "backup_scheduled_last";
 /** Under which the instance keeps the last one that was made, a `BackupRecord` in JSON. */

@@ -3,6 +3,7 @@
  * used (CAA-1 to CAA-9).
  */
 
+import { formatDetailList } from "#core/audit/actions.ts";
 import type { CaaContent } from "#core/dns/records.ts";
 import {
   type CaaFacts,
@@ -57,7 +58,10 @@ export class CaaGate {
     return {
       status: refuses ? "fail" : "warn",
       findings: refusals.map(({ name, verdict }) => findingOf(name, verdict, refuses)),
-      event: { names: listed(refusals.map(({ name }) => name.text)), verdict: verdictOf(refusals) },
+      event: {
+        names: formatDetailList(refusals.map(({ name }) => name.text)),
+        verdict: verdictOf(refusals),
+      },
     };
   }
 
@@ -128,12 +132,7 @@ function verdictOf(refusals: readonly Refusal[]): string {
   const reasons = new Set(refusals.map(({ verdict }) => verdict.reason));
   const iodef = new Set(refusals.flatMap(({ verdict }) => verdict.iodef));
   const contacts = [...iodef].map((contact) => contact.slice(0, contactMax));
-  return [[...reasons].join(","), ...contacts.slice(0, listedMax)].join(" iodef ");
-}
-
-function listed(names: readonly string[]): string {
-  const more = names.length > listedMax ? [`+${names.length - listedMax}`] : [];
-  return [...names.slice(0, listedMax), ...more].join(",");
+  return [[...reasons].join(","), ...contacts.slice(0, contactsMax)].join(" iodef ");
 }
 
 const sentences: Readonly<Record<CaaReason, string>> = {
@@ -157,6 +156,6 @@ const clauses: Readonly<Record<CaaReason, string>> = {
  */
 const gateSecondsMax = 60;
 const parallelMax = 8;
-/** Names and contacts in one event. */
-const listedMax = 10;
-const contactMax = 200;
+/** Contacts in one event, and characters of each: the owner of a refused name chooses both. */
+const contactsMax = 3;
+const contactMax = 100;

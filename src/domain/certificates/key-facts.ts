@@ -5,6 +5,7 @@
 
 import type { TenantId } from "#core/ids.ts";
 import { isPrime } from "#core/crypto.ts";
+import { FairSlots } from "#core/fair-slots.ts";
 import { type KeyFacts, mayBePrime } from "#core/policy/key-quality.ts";
 import type { Plan } from "#core/policy/plan.ts";
 import type { Profile } from "#core/policy/profile.ts";
@@ -56,9 +57,26 @@ export async function keyFactsOf(deps: KeyFactsDeps, request: KeyRequest): Promi
   const { publicKey } = plan;
   return {
     ...found,
-    prime: mayBePrime(publicKey) && (await isPrime(publicKey.modulus)),
+    prime: mayBePrime(publicKey) && (await testPrime(publicKey, tenant)),
     weak: isListedWeak(publicKey, deps.weakKeys()),
     // CAs, responders and the listener are certified with exactly these keys.
     own: kind === "leaf" && found.own,
   };
 }
+
+/**
+ * Tests the modulus off the serving thread. Only a few tests run at a time, round robin by tenant,
+ * because the threads of the runtime also read files and verify signatures (AC-8).
+ */
+function testPrime(
+  { modulus, bits }: { readonly modulus: bigint; readonly bits: number },
+  tenant: TenantId,
+): Promise<boolean> {
+  const slots = bits <= quickBitsMax ? quickTests : slowTests;
+  return slots.run({ home: tenant, name: "" }, () => isPrime(modulus));
+}
+
+/** A test takes 3 ms for 2048 bits, 15 ms for 4096, and 120 ms for 8192. */
+const quickBitsMax = 4096;
+const quickTests = new FairSlots({ active: 4, waiting: 1024 });
+const slowTests = new FairSlots({ active: 1, waiting: 256 });

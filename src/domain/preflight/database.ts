@@ -23,8 +23,9 @@ export type SchemaLook =
 /** It answers, and soon. */
 export async function databaseAnswers({ store, diagnosis }: DatabasePremises): Promise<Finding> {
   if ("fault" in diagnosis) return closed(diagnosis);
+  const { pingMs, unusable } = diagnosis.open;
+  if (unusable !== undefined) return failed(unusable);
   if ("open" in store) await store.open.ping();
-  const { pingMs } = diagnosis.open;
   const told = `The database answered within ${pingMs.toFixed(1)} ms.`;
   return pingMs > pingMsMax ? warned(told) : passed(told);
 }

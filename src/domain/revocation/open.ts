@@ -13,6 +13,7 @@ import type { Store } from "#domain/store.ts";
 import { Adoption } from "./adoption.ts";
 import { BulkRevocation } from "./bulk.ts";
 import { CrlPublisher } from "./crl.ts";
+import { CrlCopies, type CrlFiles } from "./crl-copies.ts";
 import { Ocsp } from "./ocsp.ts";
 import { OcspSigning } from "./ocsp-signing.ts";
 import { Presigner } from "./presign.ts";
@@ -41,6 +42,8 @@ export interface RevocationDeps {
   readonly publicProfile: (profile: string) => boolean;
   readonly signCertificate: ResponderDeps["signCertificate"];
   readonly stillMay: StillMay;
+  /** Files for copies of CRLs; undefined where the database is a file of this host. */
+  readonly crlFiles: CrlFiles | undefined;
   /** Asks for the deltas or bases that are due, now; where no schedule runs it may do nothing. */
   readonly wake: (kind: CrlKind) => void;
   /** Told what failed in the background and will be tried again. */
@@ -59,6 +62,7 @@ export interface Revocation {
   readonly adoption: Adoption;
   readonly scopes: CrlScopes;
   readonly publisher: CrlPublisher;
+  readonly crlCopies: CrlCopies;
   readonly refresh: CrlRefresh;
   readonly responders: Responders;
   readonly ocsp: Ocsp;
@@ -118,6 +122,7 @@ export function openRevocation(config: RevocationSections, deps: RevocationDeps)
     onAsked: (ca, serial) => presigner.asked(ca, serial),
     onFault: (error) => onFailure("ocsp", error),
   });
-  const lists = { scopes, publisher, refresh };
+  const crlCopies = new CrlCopies({ store, clock, publisher, scopes, files: deps.crlFiles });
+  const lists = { scopes, publisher, crlCopies, refresh };
   return { revoker, bulk, crlImport, adoption, ...lists, responders, ocsp, presigner };
 }

@@ -221,7 +221,8 @@ export class Presigner {
     tally: Tally,
   ): Promise<void> {
     if (page.length === 0) return;
-    const signer = await this.#deps.responders.signer(issuer, sequence);
+    const stamp = await this.#deps.store.read.revocations.stamp();
+    const signer = await this.#deps.responders.signer(issuer, stamp);
     // Half a period: whoever sweeps again, or goes on after a crash, signs nothing twice.
     const now = this.#deps.clock.now();
     const young = addSeconds(now, -30 * this.#deps.config.presign.refresh_minutes);

@@ -183,7 +183,7 @@ export class Responders {
       const { cas, revocations } = this.#deps.store.read;
       const ca = await cas.byId(id);
       if (ca === undefined || ca.internal || !this.#deps.config.ocsp.delegated) return;
-      await this.signer(issuerOf(ca), await revocations.sequence());
+      await this.signer(issuerOf(ca), await revocations.stamp());
     } catch (error) {
       // Where it rests, what kept it from being made has been told.
       if (!this.#rests(id)) this.#deps.onFailure(id, error);

@@ -212,10 +212,15 @@ export interface RevocationReads {
    */
   view<T>(read: (view: RevocationView) => Promise<T>): Promise<T>;
   /**
-   * The store-wide revocation sequence now; what OCSP caches are checked against. At once where
-   * this process is the only one that writes, so that an answer from memory waits for nothing.
+   * The store-wide revocation sequence now. At once where this process is the only one that writes,
+   * so that an answer from memory waits for nothing.
    */
   sequence(): number | Promise<number>;
+  /**
+   * Returns a number that differs after a revocation, and after another database server has taken
+   * over, which may count alike. It is for equality only; synchronous like `sequence`.
+   */
+  stamp(): number | Promise<number>;
   /** The sequence number of the last put or remove under this CA, 0 when there was none. */
   lastChange(ca: CaId): Promise<number>;
   /** The published CRL of a kind with the highest number, expired or not. */

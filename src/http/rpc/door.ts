@@ -4,6 +4,7 @@
  */
 
 import { assert, Problem, refuse } from "#core/problems.ts";
+import { refuseShortage } from "#core/shortage.ts";
 import type { Message, ProtoSchema } from "#core/protobuf/schema.ts";
 import type { Origin } from "#domain/actor.ts";
 import { givenValues } from "#domain/access/given-values.ts";
@@ -113,8 +114,10 @@ export class RpcDoor {
       if (open !== undefined) return await this.#open(visit, unary, open);
       return await this.#call(visit, unary);
     } catch (thrown) {
-      if (!(thrown instanceof Problem)) visit.fault(thrown);
-      const refusal = protocol.refusal(rpcErrorOf(thrown));
+      const isRefusal = thrown instanceof Problem;
+      if (!isRefusal) visit.fault(thrown);
+      const shortage = isRefusal ? undefined : refuseShortage(thrown);
+      const refusal = protocol.refusal(rpcErrorOf(shortage ?? thrown));
       if (thrown instanceof Problem && leavesOctets(thrown.code)) {
         refusal.headers.set("connection", "close");
       }

@@ -5,6 +5,7 @@
 
 import { readAccountKey } from "#core/acme/account-keys.ts";
 import { parseInnerJws, payloadObject, type AcmeJws } from "#core/acme/jws.ts";
+import { addressKey } from "#core/address-key.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import type { Accounts, NewAccount } from "#domain/acme/accounts.ts";
@@ -41,7 +42,7 @@ import {
   type DoorDeps,
   type OfAccount,
   type OfKey,
-  type Signed,
+  type RevocationMessage,
   type Spending,
 } from "./request.ts";
 
@@ -213,9 +214,9 @@ function newOrder({ orders }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.4.1. */
 function newAuthz(deps: AcmeHandlerDeps) {
-  return async ({ directory, account: of, jws }: OfAccount): Promise<Response> => {
+  return async ({ directory, account: of, jws, origin }: OfAccount): Promise<Response> => {
     const { identifier } = payloadObject(jws);
-    const made = await deps.orders.authorize(directory, of, identifier);
+    const made = await deps.orders.authorize(origin, directory, of, identifier);
     const shown = authorizationJson(directory, made, factsOf(deps), deps.clock.now());
     return answered(shown, { status: 201, location: directory.url(`/authz/${made.id}`) });
   };
@@ -278,7 +279,7 @@ function challenge(deps: AcmeHandlerDeps) {
 /** Has the proof looked for; false where that is under way or decided already. */
 async function begin(
   { validation, clock, store }: AcmeHandlerDeps,
-  { account: of, jws, spend }: OfAccount & Spending,
+  { account: of, jws, spend, origin }: OfAccount & Spending,
   { expiresAt, identifier }: AuthorizationRecord,
   challengeId: string,
 ): Promise<boolean> {
@@ -288,7 +289,8 @@ async function begin(
   }
   const tenant = await store.read.tenants.named(of.tenant);
   if (tenant?.status !== "active") throw refuse("tenant_suspended");
-  const due = { id: challengeId, account: of.id, host: identifier.value };
+  const source = { tenant: of.tenant, block: addressKey(origin.ip) };
+  const due = { id: challengeId, account: of.id, host: identifier.value, source };
   return await validation.begin(due, spend);
 }
 
@@ -311,8 +313,13 @@ function certificate({ downloads }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.6. */
 function revoke({ revocations }: AcmeHandlerDeps) {
-  return async (asked: Signed & { readonly by: OfAccount | OfKey }): Promise<Response> => {
-    const { directory, jws, whence, by } = asked;
+  return async ({
+    directory,
+    jws,
+    whence: context,
+    by,
+    authorize,
+  }: RevocationMessage): Promise<Response> => {
     const members = payloadObject(jws);
     const der = octetsOf(members.certificate);
     if (der === undefined)
@@ -321,7 +328,11 @@ function revoke({ revocations }: AcmeHandlerDeps) {
       "account" in by
         ? ({ by: "account", account: by.account } as const)
         : ({ by: "key", key: by.key } as const);
-    await revocations.revoke(directory, who, der, members.reason, whence);
+    await revocations.revoke(directory, who, der, {
+      reasonCode: members.reason,
+      context,
+      authorize,
+    });
     return new Response(null, { status: 200 });
   };
 }

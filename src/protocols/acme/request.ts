@@ -23,6 +23,11 @@ export interface DoorDeps {
   readonly admitDirectory: (directory: Directory) => Promise<void>;
   /** The same of an account that has signed: nobody uses up what is another's. */
   readonly admitAccount: (account: string) => void;
+  /**
+   * Counts an attempt of the address, or refuses `rate_limited`. The returned function takes the
+   * count back.
+   */
+  readonly attempt: (ip: string) => () => void;
 }
 
 /** A request below a directory. */
@@ -54,6 +59,13 @@ export interface Spending {
 /** Signed by the key it brings with it. */
 export interface OfKey extends Signed {
   readonly key: AccountKey;
+}
+
+/** Request to revoke a certificate. */
+export interface RevocationMessage extends Signed {
+  readonly by: OfAccount | OfKey;
+  /** Called when the right to revoke has been verified; the request then counts for nothing. */
+  readonly authorize: () => void;
 }
 
 /** The ways into ACME; each turns what answers a request into a handler. */
@@ -128,17 +140,19 @@ export class Door {
     });
   }
 
-  /** For revocations, by either; nobody who asks often is kept from them (P-7). */
-  revocation(
-    answer: (asked: Signed & { readonly by: OfAccount | OfKey }) => Promise<Response>,
-  ): PublicHandler {
+  /**
+   * Handles revocations, signed by an account or a key. They count only for their address, and only
+   * until the right to revoke has been verified (P-7).
+   */
+  revocation(answer: (request: RevocationMessage) => Promise<Response>): PublicHandler {
     return this.#signed(async (signed) => {
+      const authorize = this.#deps.attempt(signed.whence.ip);
       const by =
         signed.jws.kid === undefined
           ? await this.#ofKey(signed)
           : await this.#ofAccount(signed, uncounted);
       await this.#takeNonce(signed);
-      return await answer({ ...signed, by });
+      return await answer({ ...signed, by, authorize });
     }, uncounted);
   }
 
@@ -176,12 +190,13 @@ export class Door {
       throw refuse("unsupported_media_type", { expected: "application/jose+json" });
     }
     const jws = parseJws(await readBytes(request, octetsMax));
+    const nonces = await this.#deps.nonces();
+    // AC-8: the nonce is used up now, also by a message that is refused.
+    nonces.reserve(jws.nonce);
     // RFC 8555 §6.4: what was signed for another address is not for this one.
     if (jws.url !== addressOf(asked)) {
       throw refuse("acme_unauthorized", { reason: "the url is not where the request came" });
     }
-    const nonces = await this.#deps.nonces();
-    nonces.readable(jws.nonce);
     if (counting === counted) await this.#deps.admitDirectory(directory);
     return { ...asked, jws };
   }

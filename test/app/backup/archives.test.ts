@@ -382,6 +382,7 @@ function archived(
     configuration: "data_dir: /x\n",
     version: "0.1.0",
     createdAt: "2026-11-23T12:00:00Z",
+    mustVerify: false,
     hsmTokens: [],
   };
   const host = {

@@ -41,6 +41,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function world(backup: Partial<Config["backup"]> = {}) {
   const [store, clock] = [createMemoryStore(), testClock()];
+  const logs: Readonly<Record<string, unknown>>[] = [];
   await store.atomically((tx) => tx.instance.setValue("instance_id", id));
   const state = {
     broken: false,
@@ -71,7 +72,7 @@ async function world(backup: Partial<Config["backup"]> = {}) {
     new ScheduledBackups({
       store,
       clock,
-      log: { write: () => {} },
+      log: { write: (_level, _message, fields = {}) => void logs.push(fields) },
       backups,
       config: () => ({ backup: settings }) as Config,
       configured: async () => ({ recipients: ["age1x"] }),
@@ -80,7 +81,7 @@ async function world(backup: Partial<Config["backup"]> = {}) {
         state.drills += 1;
       },
     });
-  return { store, clock, state, backups, replica, make, scheduled: make() };
+  return { store, clock, state, logs, backups, replica, make, scheduled: make() };
 }
 
 const there = () => readdirSync(archives).sort();
@@ -126,6 +127,47 @@ test("older ones go when a newer one is there; what is somebody else's stays", a
   const own = ages().filter((name) => !foreign.includes(name));
   expect(own.length).toBe(2);
   expect(there()).toEqual(expect.arrayContaining(foreign));
+});
+
+/** Names and sidecars that claim to be the newest archives of the instance. */
+const junk = Array.from({ length: 7 }, (_, at) => {
+  const artifact = `pkid-${id}-2099010${at + 1}T000000Z.tar.age`;
+  const claims = { artifact, instance_id: id, created_at: "2099-01-01T00:00:00Z", seq: 1e9 };
+  return { artifact, sidecar: JSON.stringify({ ...claims, sha256: sha256Hex(Buffer.from("x")) }) };
+});
+
+test("BAK-4: junk files with later names and sidecars displace no archive of a directory", async () => {
+  const { scheduled, clock, logs } = await world();
+  mkdirSync(archives, { mode: 0o700 });
+  for (const { artifact, sidecar } of junk) {
+    writeFileSync(join(archives, artifact), "x");
+    writeFileSync(join(archives, `${artifact}.manifest.json`), sidecar);
+  }
+  const archived: string[] = [];
+  for (let n = 0; n < 4; n++) {
+    archived.push(await scheduled.run(by));
+    clock.advance(24 * hour);
+  }
+  const names = junk.map(({ artifact }) => artifact);
+  expect(ages()).toEqual([...archived.slice(2), ...names].sort());
+  expect(logs.at(-1)).toMatchObject({ target: "dir", count: 7, files: names.toReversed() });
+});
+
+test("BAK-4: an archive that was replaced is not counted and not deleted, and the newest stays", async () => {
+  const { scheduled, clock } = await world({ retention: { keep: 1, max_age_days: 0 } });
+  const first = await scheduled.run(by);
+  clock.advance(24 * hour);
+  writeFileSync(join(archives, first), "replaced");
+  const second = await scheduled.run(by);
+  expect(ages()).toEqual([first, second]);
+  clock.advance(24 * hour);
+  const third = await scheduled.run(by);
+  expect(ages()).toEqual([first, third]);
+  // A restored instance has no events of them.
+  const other = await world({ retention: { keep: 1, max_age_days: 0 } });
+  other.clock.advance(72 * hour);
+  const fourth = await other.scheduled.run(by);
+  expect(ages()).toEqual([first, third, fourth]);
 });
 
 test("with max_age_days older ones stay until they are so old", async () => {
@@ -255,6 +297,16 @@ test("an S3-compatible store takes archives in parts, lists them, and lets the o
     }
     const listed = (await bucket.list(id)).map(({ artifact }) => artifact);
     expect(listed).toEqual(made.slice(1).toReversed());
+    for (const { artifact, sidecar } of junk) {
+      const object = { type: "", etag: '"junk"' };
+      s3.objects.set(`backups/${artifact}`, { ...object, octets: Buffer.from("x") });
+      const claims = { ...object, octets: Buffer.from(sidecar) };
+      s3.objects.set(`backups/${artifact}.manifest.json`, claims);
+    }
+    made.push(await scheduled.run(by));
+    const left = (await bucket.list(id)).map(({ artifact }) => artifact);
+    const names = junk.map(({ artifact }) => artifact);
+    expect(left).toEqual([...made.slice(2), ...names].sort().reverse());
     const octets = await Array.fromAsync(bucket.pieces(made[2] ?? ""));
     expect(Buffer.concat(octets).toString()).toStartWith("archive of ");
     expect(await bucket.list("another")).toEqual([]);
@@ -262,6 +314,29 @@ test("an S3-compatible store takes archives in parts, lists them, and lets the o
     const over = bucket.write(made[2] ?? "", inOnePiece("other"), async () => ({}));
     await expect(over).rejects.toThrow("is in the store; an archive is never written over.");
     expect(s3.objects.get(`backups/${made[2]}`)).toEqual(before);
+  } finally {
+    await s3.stop();
+  }
+});
+
+test("the next backup aborts the upload that a killed process left in the bucket, and no other", async () => {
+  const s3 = startS3();
+  const { accessKeyId, secretAccessKey, bucket, region } = s3Credentials;
+  const options = { endpoint: s3.endpoint, bucket, region, prefix: "backups" };
+  const target = { ...options, force_path_style: true, concurrency: 1 };
+  const open = async () => ({ accessKeyId, secretAccessKey, sessionToken: undefined });
+  try {
+    const { scheduled, state } = await world();
+    const others = ["backups/pkid-other-20260101T000000Z.tar.age", "backups/report.pdf"];
+    const abandoned = `backups/pkid-${id}-20260101T000000Z.tar.age`;
+    for (const key of [abandoned, ...others]) s3.startUpload(key);
+    // A replica may still be sending it.
+    state.places = [new ArchiveBucket(target, open)];
+    await scheduled.run(by);
+    expect([...s3.uploads.keys()]).toEqual([abandoned, ...others]);
+    state.places = [new ArchiveBucket(target, open, undefined, 0)];
+    await scheduled.run(by);
+    expect([...s3.uploads.keys()]).toEqual(others);
   } finally {
     await s3.stop();
   }

@@ -3,7 +3,8 @@
 import { expect, test } from "bun:test";
 import { checkPrimeSync, createPublicKey } from "node:crypto";
 
-import { hasSmallFactor, isPerfectPower, primesBelow } from "#core/policy/key-factors.ts";
+import { hasSmallFactor, primesBelow } from "#core/policy/key-factors.ts";
+import { isPerfectPower } from "#core/policy/key-powers.ts";
 import { checkKey, type KeyFacts, keyRules, strictKeyChecks } from "#core/policy/key-quality.ts";
 import { looksLikeRoca } from "#core/policy/key-primes.ts";
 import { parsePublicKey, type PublicKey } from "#core/x509/public-keys.ts";

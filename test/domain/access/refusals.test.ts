@@ -7,6 +7,7 @@ import { askJson, openPipeline, stubOf } from "#test/support/worlds/asking.ts";
 import { beforeEach, expect, test } from "bun:test";
 
 import type { Principal } from "#core/access/principal.ts";
+import { formatDetailList } from "#core/audit/actions.ts";
 import { tenantId } from "#core/ids.ts";
 import type { Perform } from "#domain/access/perform.ts";
 import { FailedLogins } from "#domain/access/failed-logins.ts";
@@ -123,4 +124,56 @@ test("no event of whatever kind keeps a long text, but for who acted", async () 
     256, 256, 256,
   ]);
   expect(event?.detail).toBe(`names="${"ü".repeat(4095)}…"`);
+});
+
+test("refusals of ACME accounts at one address are two events a minute, with however many accounts", async () => {
+  for (let at = 0; at < 200; at++) await recordAccount(`acme:${at}`, "192.0.2.1");
+  expect(store.listEvents()).toHaveLength(1);
+  await refusals.fold(true);
+  expect(store.listEvents().at(-1)?.detail).toBe("profile=server reasons=caa count=199");
+});
+
+test("refusals of ACME accounts at thousands of addresses are a bounded number of events", async () => {
+  for (let at = 0; at < 3000; at++) {
+    await recordAccount(`acme:${at}`, `10.0.${at >> 8}.${at & 255}`);
+  }
+  await refusals.fold(true);
+  expect(store.listEvents()).toHaveLength(102);
+  expect(store.listEvents().at(-1)?.detail).toEndWith("count=2899");
+});
+
+/** Records that a gate has refused a certificate of an ACME account. */
+const recordAccount = (actor: string, ip: string) =>
+  refusals.record({
+    action: "cert.issue",
+    result: "denied",
+    actor,
+    ip,
+    detail: { profile: "server", reasons: "caa" },
+  });
+
+test("names in an event are cut to 512 characters and the number of the others", () => {
+  const names = Array.from({ length: 100 }, (_, at) => `dns:host-${at}.example.com`);
+  const text = formatDetailList(names);
+  expect(text).toStartWith("dns:host-0.example.com,dns:host-1.example.com,");
+  expect(text).toEndWith(",+79");
+  expect(text.length).toBeLessThan(520);
+  expect(formatDetailList(names.slice(0, 2))).toBe(names.slice(0, 2).join(","));
+  expect(formatDetailList(["x".repeat(600)])).toBe(`${"x".repeat(511)}…`);
+  expect(formatDetailList([])).toBe("");
+});
+
+test("strings from an identity provider are cut in the event of a failed login", async () => {
+  const failures = new FailedLogins({ store, clock, windowsMax: 100 });
+  const long = "d".repeat(5000);
+  await failures.record({
+    method: "oidc",
+    reason: "idp_error",
+    error: long,
+    description: long,
+    loginName: "",
+    ip: "192.0.2.1",
+    requestId: "r",
+  });
+  expect(store.listEvents().at(-1)?.detail.length).toBeLessThan(330);
 });

@@ -550,6 +550,7 @@ function reopened(
     counts: { add: () => {} },
     clockAhead: () => false,
     clockBelieved: () => true,
+    crlFiles: undefined,
     wake: () => {},
     signCertificate: async () => {},
     onFailure: (_what, error) => onFailure(error),

@@ -5,9 +5,15 @@
 
 import { beforeEach, expect, test } from "bun:test";
 
+import { integer, octetString, oid, sequence, time } from "#core/asn1/der.ts";
 import { parseSerial, type Serial } from "#core/ids.ts";
 import { addSeconds } from "#core/time.ts";
+import { assembleSigned } from "#core/x509/certificate.ts";
+import { encodeTbsCertList } from "#core/x509/crl.ts";
+import { crlNumber } from "#core/x509/extensions.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { issuerOf } from "#domain/revocation/issuers.ts";
+import { ticketFor } from "#test/support/keys/signing.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 let small: SmallCa;
@@ -139,4 +145,45 @@ test("entries later than now are taken as of now", async () => {
   small.clock.advance(-3600);
   await importing(der);
   expect((await entry("6"))?.revokedAt).toBe(addSeconds(small.clock.at, 0));
+});
+
+/** Returns a list of the CA whose entries have an extension of `bytes` bytes each. */
+async function signLongList(count: number, bytes: number): Promise<Uint8Array> {
+  const { ca, clock, keys } = small;
+  const extension = sequence(oid("2.999.1"), octetString(new Uint8Array(bytes)));
+  const encodeEntry = (serial: number) =>
+    sequence(integer(serial), time(clock.at), sequence(extension));
+  const tbs = encodeTbsCertList({
+    signature: "ecdsa-sha256",
+    issuer: issuerOf(ca).subject.der,
+    thisUpdate: clock.at,
+    nextUpdate: clock.at,
+    entries: Array.from({ length: count }, (_, at) => encodeEntry(at + 1)),
+    extensions: [crlNumber(1)],
+  });
+  const handle = { ref: ca.key, keyType: ca.keyType, spki: ca.spki, deviceSerial: "" };
+  const signature = await keys.sign(ticketFor(handle, "ecdsa-sha256", tbs), tbs);
+  return assembleSigned(tbs, "ecdsa-sha256", signature);
+}
+
+test("a list of long entries is read in parts by its length, not by the number of entries", async () => {
+  const list = await signLongList(200, 60_000);
+  let ticks = 0;
+  const count = () => {
+    ticks += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  expect(await importing(list)).toEqual({ imported: 200, alreadyRevoked: 0 });
+  clearImmediate(timer);
+  // The list is read twice, and at most two entries in one tick of the event loop.
+  expect(ticks).toBeGreaterThanOrEqual(200);
+});
+
+test("an entry whose extensions are longer than 64 KiB is refused before anything changes", async () => {
+  const before = small.store.countRows("events");
+  expect(await refusalOf(importing(await signLongList(2, 66_000)))).toContain(
+    "the extensions take more than 65536 octets",
+  );
+  expect(small.store.countRows("events")).toBe(before);
 });

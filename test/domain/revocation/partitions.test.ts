@@ -185,6 +185,7 @@ async function restart(world: World, shards: number): Promise<void> {
       counts: { add: () => {} },
       clockAhead: () => false,
       clockBelieved: () => true,
+      crlFiles: undefined,
       onFailure: (_what, error) => failures.push(error),
     },
   );

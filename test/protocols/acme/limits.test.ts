@@ -112,6 +112,36 @@ describe("P-7: a rate", () => {
     expect(refusalOf(revoking)).toBe("400 malformed");
   });
 
+  test("a revocation counts for its address until the right to revoke has been verified", async () => {
+    const strict = await AcmeWorld.start({
+      config: {
+        rate_limit: {
+          enabled: true,
+          global: { rate: 0 },
+          per_ip: { rate: 0.01, burst: revocationsMax },
+          per_account: { rate: 0 },
+          concurrency: { enabled: false },
+        },
+      },
+    });
+    try {
+      const client = await strict.client();
+      const { leaf } = await client.obtain([strict.name()], strict.show);
+      expect((await client.revoke(leaf.der)).status).toBe(200);
+      for (let time = 0; time < revocationsMax + 1; time++) {
+        expect(refusalOf(await client.revoke(leaf.der))).toBe("400 alreadyRevoked");
+      }
+      const refusals: string[] = [];
+      for (let time = 0; time < revocationsMax + 1; time++) {
+        refusals.push(refusalOf(await client.revoke(Buffer.from("no certificate"))));
+      }
+      expect(refusals[0]).toBe("400 malformed");
+      expect(refusals.at(-1)).toBe("429 rateLimited");
+    } finally {
+      await strict.stop();
+    }
+  }, 30_000);
+
   test("of an account is not used up by who cannot sign for it", async () => {
     const victim = await world.client();
     const attacker = victim.with(newKey());
@@ -123,3 +153,6 @@ describe("P-7: a rate", () => {
     expect((await victim.post(victim.kid ?? "", undefined)).status).toBe(200);
   });
 });
+
+/** More requests than an account and one certificate take. */
+const revocationsMax = 40;

@@ -10,6 +10,7 @@ import {
   type Sending,
 } from "#test/support/acme/client.ts";
 import { algorithms, authenticated, encoded, keyOf, newKey } from "#test/support/acme/keys.ts";
+import { closePrimesKey } from "#test/support/acme/weak-keys.ts";
 import { AcmeWorld } from "#test/support/acme/world.ts";
 
 let world: AcmeWorld;
@@ -131,6 +132,16 @@ describe("AC-3: refuses as account key", () => {
     expect(await make(key, { ...key.jwk, x })).toBe("400 badPublicKey");
   });
 
+  test("AC-8: primes that are close together, after its signature was verified", async () => {
+    const key = closePrimesKey();
+    expect(await make(key)).toBe("400 badPublicKey");
+    expect(refusalOf(await (await world.client()).changeKey(key))).toBe("400 badPublicKey");
+    const unsigned = await world.stranger(key);
+    const message = (one: object) => ({ ...one, signature: "A".repeat(342) });
+    const response = await unsigned.post(unsigned.directory.newAccount, {}, { message });
+    expect(refusalOf(response)).toBe("403 unauthorized");
+  });
+
   test("a shared key", async () => {
     expect(await make(newKey(), { kty: "oct", k: "AAAA" })).toBe("400 malformed");
   });
@@ -219,10 +230,17 @@ describe("AC-4: a nonce", () => {
     expect(refusalOf(await read({ nonce }))).toBe("400 badNonce");
   });
 
-  test("is not used up by a message that its account did not sign", async () => {
-    const nonce = await client.nonce();
-    expect(refusalOf(await read({ nonce, key: newKey() }))).toBe("403 unauthorized");
-    expect((await read({ nonce })).status).toBe(200);
+  test("AC-8: a nonce is used up by every message that is refused", async () => {
+    const url = (header: object) => ({ ...header, url: `${world.base}/elsewhere` });
+    for (const [wrong, refusal] of [
+      [{ key: newKey() }, "403 unauthorized"],
+      [{ message: (one: object) => ({ ...one, signature: "A".repeat(86) }) }, "403 unauthorized"],
+      [{ header: url }, "403 unauthorized"],
+    ] as const) {
+      const nonce = await client.nonce();
+      expect(refusalOf(await read({ ...wrong, nonce }))).toBe(refusal);
+      expect(refusalOf(await read({ nonce }))).toBe("400 badNonce");
+    }
   });
 
   test("comes with HEAD and GET, without content", async () => {

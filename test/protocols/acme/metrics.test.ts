@@ -16,7 +16,7 @@ afterAll(() => world.stop());
 
 /** The series of ACME that are not 0. */
 async function measured(): Promise<Readonly<Record<string, number>>> {
-  const text = await (await world.instance.fetch("/metrics")).text();
+  const text = await world.instance.metrics();
   const series = text.matchAll(/^(pki_acme_\S+) (\S+)$/gm);
   return Object.fromEntries(
     [...series].map(([, name = "", value]) => [name, Number(value)]).filter(([, n]) => n !== 0),

@@ -167,15 +167,16 @@ export async function signIn(page: Page, name = "root", password = rootPassword)
 }
 
 /**
- * Checks with axe-core that the page has no violation of WCAG 2.2 AA. The light theme gets every
- * rule, the dark one the rules on colors, since no other rule depends on the theme.
+ * Checks with axe-core that the page, or a part of it, has no violation of WCAG 2.2 AA. The light
+ * theme gets every rule. The dark one gets the rules on colors, as no other rule depends on the
+ * theme.
  */
-export async function expectAccessible(page: Page): Promise<void> {
+export async function expectAccessible(page: Page, part = "html"): Promise<void> {
   const hasAxe = await page.evaluate("typeof axe !== 'undefined'");
   if (!hasAxe) await page.evaluate(axeSource());
   for (const [theme, run] of axeRuns) {
     await page.emulateMedia({ colorScheme: theme });
-    const found = await page.evaluate(run);
+    const found = await page.evaluate(`${run}(${JSON.stringify(part)})`);
     expect({ theme, found }).toEqual({ theme, found: [] });
   }
 }
@@ -234,11 +235,11 @@ const settled = (tree: string): string =>
 const axeSource = (): string =>
   readFileSync(join(import.meta.dir, "../../../node_modules/axe-core/axe.min.js"), "utf8");
 
-const axeRun = (runOnly: readonly string[]): string => `axe.run(document, {
+const axeRun = (runOnly: readonly string[]): string => `((part) => axe.run(part, {
   runOnly: ${JSON.stringify(runOnly)},
   resultTypes: ["violations"],
 }).then(({ violations }) => violations.map(({ id, nodes }) =>
-  [id, ...nodes.slice(0, 5).map(({ target, failureSummary }) => target.join(" ") + ": " + failureSummary)]))`;
+  [id, ...nodes.slice(0, 5).map(({ target, failureSummary }) => target.join(" ") + ": " + failureSummary)])))`;
 
 const axeRuns = [
   ["light", axeRun(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])],

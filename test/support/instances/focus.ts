@@ -66,7 +66,7 @@ export async function expectDialog(
   );
   expect({ at: page.url(), opened }).toEqual({ at: page.url(), opened: true });
   await quiet();
-  await expectAccessible(page);
+  await expectAccessible(page, "dialog[open]");
   await expectTrap(page);
   await page.keyboard.press("Escape");
   if (endedBy !== undefined) {

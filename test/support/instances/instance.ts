@@ -33,6 +33,8 @@ export interface InstanceOptions {
   readonly publicUrl?: string;
   /** The program to run, for who compares two; the usual one without it. */
   readonly binary?: string;
+  /** Limit of open files, soft and hard; that of this process without it. */
+  readonly openFilesMax?: number;
   /** Open sockets it is started with, by the name of the listener they are for. */
   readonly sockets?: Readonly<Record<string, Pick<HeldSocket, "file">>>;
 }
@@ -48,6 +50,8 @@ const answers = new AnswersWatch();
 globalThis.fetch = answers.watching(globalThis.fetch);
 
 export class Instance {
+  private metricsAt = Number.NEGATIVE_INFINITY;
+
   private constructor(
     readonly home: string,
     private readonly child: Bun.Subprocess<"ignore", "pipe", number>,
@@ -72,7 +76,10 @@ export class Instance {
     const program = options.binary ?? binary;
     const started = performance.now();
     const sockets = Object.entries(options.sockets ?? {});
-    const line = [program, "serve", "--config", configFile];
+    const serving = [program, "serve", "--config", configFile];
+    const { openFilesMax } = options;
+    const limit = ["sh", "-c", `ulimit -n ${openFilesMax}; exec "$@"`, "limited"];
+    const line = openFilesMax === undefined ? serving : [...limit, ...serving];
     const names = sockets.map(([name]) => name);
     const log = openSync(logFile, "w", 0o600);
     linkLogForRunner(logFile);
@@ -125,6 +132,14 @@ export class Instance {
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const tls = this.url.startsWith("https:") ? { tls: { ca: this.servingCa() } } : {};
     return fetch(`${this.url}${path}`, { ...init, ...tls });
+  }
+
+  /** Returns the current metrics: the server reuses its response for a second. */
+  async metrics(): Promise<string> {
+    await Bun.sleep(Math.max(0, this.metricsAt + 1100 - performance.now()));
+    const response = await this.fetch("/metrics");
+    this.metricsAt = performance.now();
+    return await response.text();
   }
 
   servingCa(): string {

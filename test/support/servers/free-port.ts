@@ -1,14 +1,26 @@
-/** A port nobody listens on, for whoever must be told one before it starts. */
+/** A free port for a program that takes its port as an argument. */
 
 import { createServer } from "node:net";
 
-/** The kernel is asked for one, which is then given back. */
-export function freePort(): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const probe = createServer().listen(0, "127.0.0.1", () => {
-    const address = probe.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    probe.close(() => resolve(port));
-  });
+/**
+ * Returns a port of the loopback address that no socket uses. The port is outside the range from
+ * which the kernel assigns ports, so that no other connection takes it before the program starts.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = lowestPort + Math.floor(Math.random() * portCount);
+    if (await canListen(port)) return port;
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = createServer();
+  probe.once("error", () => resolve(false));
+  probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   return promise;
 }
+
+const lowestPort = 20_000;
+/** Linux assigns ports from 32,768 on. */
+const portCount = 12_000;

@@ -67,7 +67,8 @@ async function prepareCluster(shared: string): Promise<string> {
   return join(prepared, "cluster");
 }
 
-const initializeCluster = (cluster: string, asServer: readonly string[]): void =>
+/** Creates an empty cluster. */
+export const initializeCluster = (cluster: string, asServer: readonly string[]): void =>
   run([...asServer, program("initdb"), "-D", cluster, "-U", "pkid", "-A", "trust", "-E", "UTF8"]);
 
 /** Starts a server on the cluster in the folder; `stop` removes the folder if `isOwned`. */
@@ -148,13 +149,17 @@ async function migrate(dsn: string): Promise<void> {
   await store.close();
 }
 
-function startServer(asServer: readonly string[], cluster: string, folder: string, port: number) {
+/** Starts a server on a cluster, without waiting for it. */
+export function startServer(
+  asServer: readonly string[],
+  cluster: string,
+  folder: string,
+  port: number,
+) {
   const settings = {
     listen_addresses: "127.0.0.1",
     port,
     unix_socket_directories: folder,
-    fsync: "on",
-    synchronous_commit: "on",
     max_connections: 60,
     shared_buffers: "32MB",
   };
@@ -165,7 +170,7 @@ function startServer(asServer: readonly string[], cluster: string, folder: strin
 }
 
 /** Stops a server without a checkpoint and waits until it has removed its shared memory. */
-function stopImmediately(asServer: readonly string[], cluster: string): void {
+export function stopImmediately(asServer: readonly string[], cluster: string): void {
   const how = ["stop", "-D", cluster, "-m", "immediate", "-t", "10"];
   Bun.spawnSync([...asServer, program("pg_ctl"), ...how], { cwd: "/", stdout: "ignore" });
 }
@@ -184,13 +189,14 @@ function signalAll(postmaster: number, signal: "SIGSTOP" | "SIGCONT"): void {
 }
 
 /** PostgreSQL refuses to run as root; the account its package makes lends its name then. */
-function serverIdentity(folder: string): readonly string[] {
+export function serverIdentity(folder: string): readonly string[] {
   if (process.getuid?.() !== 0) return [];
   run(["chown", "postgres", folder]);
   return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"];
 }
 
-function program(name: string): string {
+/** Returns the path of a program of the newest version. */
+export function program(name: string): string {
   const versions = "/usr/lib/postgresql";
   const newest = readdirOf(versions).sort((a, b) => Number(b) - Number(a))[0];
   const found = newest === undefined ? Bun.which(name) : join(versions, newest, "bin", name);
@@ -206,12 +212,14 @@ function readdirOf(folder: string): string[] {
   }
 }
 
-function run(command: readonly string[]): void {
+/** Runs a command; throws with its error output. */
+export function run(command: readonly string[]): void {
   const { exitCode, stderr } = Bun.spawnSync([...command], { cwd: "/", stdout: "ignore" });
   if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
 }
 
-async function answering(dsn: string): Promise<void> {
+/** Waits until a server accepts connections. */
+export async function answering(dsn: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const connection = new SQL({ url: dsn, max: 1, connectionTimeout: 2 });
     try {

@@ -19,6 +19,8 @@ export interface S3Server {
   readonly served: string[];
   /** Uploads that were begun and neither completed nor aborted: their parts are kept. */
   readonly uploads: ReadonlyMap<string, unknown>;
+  /** Starts an upload that is never completed. */
+  startUpload(key: string): void;
   /** Decides on a request before it is served: a status to fail with, or undefined to go on. */
   before: (method: string, key: string) => number | undefined | Promise<number | undefined>;
   stop(): Promise<void>;
@@ -35,6 +37,7 @@ export const s3Credentials = {
 export function startS3(): S3Server {
   const objects = new Map<string, S3Object>();
   const uploads = new Map<string, Map<number, Buffer>>();
+  const keys = new Map<string, string>();
   const served: string[] = [];
   const handle = async (request: Request): Promise<Response> => {
     const url = new URL(request.url);
@@ -50,9 +53,12 @@ export function startS3(): S3Server {
     if (request.method === "POST" && url.searchParams.has("uploads")) {
       const id = crypto.randomUUID();
       uploads.set(id, new Map());
+      keys.set(id, key);
       const names = `<Bucket>${bucket}</Bucket><Key>${key}</Key><UploadId>${id}</UploadId>`;
       return xml(`<InitiateMultipartUploadResult>${names}</InitiateMultipartUploadResult>`);
     }
+    const response = serveUploads(request, url, { uploads, keys });
+    if (response !== undefined) return response;
     if (request.method === "GET" && url.searchParams.get("list-type") === "2") {
       return xml(listing(objects.keys(), url.searchParams));
     }
@@ -77,10 +83,35 @@ export function startS3(): S3Server {
     objects,
     served,
     uploads,
+    startUpload: (key) => {
+      keys.set(key, key);
+      uploads.set(key, new Map());
+    },
     before: () => undefined,
     stop: () => listener.stop(true),
   };
   return server;
+}
+
+/** Serves the list of uploads and the end of one; undefined for any other request. */
+function serveUploads(
+  request: Request,
+  { searchParams }: URL,
+  { uploads, keys }: { uploads: Map<string, unknown>; keys: ReadonlyMap<string, string> },
+): Response | undefined {
+  const id = searchParams.get("uploadId");
+  if (request.method === "DELETE" && id !== null) {
+    uploads.delete(id);
+    return new Response(null, { status: 204 });
+  }
+  if (request.method !== "GET" || !searchParams.has("uploads")) return undefined;
+  const prefix = searchParams.get("prefix") ?? "";
+  const listed = [...uploads.keys()].filter((one) => keys.get(one)?.startsWith(prefix));
+  const started = `<Initiated>${new Date(Date.now() - 60_000).toISOString()}</Initiated>`;
+  const rows = listed.map(
+    (one) => `<Upload><Key>${keys.get(one)}</Key><UploadId>${one}</UploadId>${started}</Upload>`,
+  );
+  return xml(`<ListMultipartUploadsResult>${rows.join("")}</ListMultipartUploadsResult>`);
 }
 
 function serveObject(

@@ -19,6 +19,7 @@ import { NothingWritten } from "#domain/store.ts";
 export class MemoryEngine implements Engine {
   readonly dialect = "sqlite";
   readonly rowsVersion = undefined;
+  readonly clockOffsetMs = undefined;
   readonly leaseTroubles = { shared: 0, lost: 0 };
   readonly stopped = false;
   readonly reader: Connection;
@@ -112,6 +113,10 @@ export class MemoryEngine implements Engine {
   async rollback(): Promise<void> {
     if (this.database.inTransaction) this.#compile("rollback").run();
     this.#end();
+  }
+
+  revocationStamp(): number | Promise<number> {
+    return this.revocationSequence();
   }
 
   revocationSequence(): number | Promise<number> {

@@ -160,7 +160,13 @@ const revokerOf = (store: Store, clock: TestClock, random: Random) =>
   new Revoker({ store, clock, random, holdPermitted: () => true, changed: () => {} });
 
 const watchOf = (store: Store, clock: TestClock) =>
-  new ClockWatch({ store, clock, stopwatch: clock.stopwatch, onPause: () => {} });
+  new ClockWatch({
+    store,
+    clock,
+    stopwatch: clock.stopwatch,
+    onPause: () => {},
+    onSkew: () => {},
+  });
 
 /** A network without name servers. */
 const silentResolver: Resolver = {

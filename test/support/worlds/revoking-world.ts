@@ -44,6 +44,7 @@ export function revokingWorld(options: RevokingOptions = {}) {
     counts: { add: () => {} },
     clockAhead: () => false,
     clockBelieved: () => true,
+    crlFiles: undefined,
     signCertificate: (request) => certifyResponder(world, request),
     onFailure: (_what, error) => failures.push(error),
   });

@@ -106,6 +106,7 @@ export async function smallCaOn<S extends Store>(
       counts: { add: () => {} },
       clockAhead: () => leapt.ahead,
       clockBelieved: () => leapt.believed,
+      crlFiles: undefined,
       wake: (kind) => woken.kinds.push(kind),
       onFailure: (_what, error) => failures.push(error),
     });

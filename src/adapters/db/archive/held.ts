@@ -8,8 +8,10 @@ import { appliedMigrations } from "#adapters/db/engine/migrations.ts";
 import { lastOrdinal, tablesOf } from "#adapters/db/move/move.ts";
 import type { Carried } from "#adapters/db/move/rows.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
+import { findViolation } from "#adapters/db/proofs/prove.ts";
 import { storedHeads } from "#adapters/db/stores/audit.ts";
 import type { SealedValue } from "#domain/envelopes/store.ts";
+import type { Random } from "#domain/ports.ts";
 import { crlMember, type ExpectedKey, formatName, type Manifest } from "#core/backup/archive.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { columnLine, type Lines, tableLines } from "./rows.ts";
@@ -31,6 +33,12 @@ export interface Held {
   readonly tables: readonly HeldTable[];
   /** What a manifest says of it. */
   manifest(of: ManifestFacts): Promise<Manifest>;
+  /**
+   * Checks the fast part of the records that a restore verifies.
+   *
+   * @returns a message if the moment could not be restored
+   */
+  findViolation(random: Pick<Random, "bytes">): Promise<string | undefined>;
   /** The newest version of the KEK; 0 for none. */
   newestKek(): Promise<number>;
   /** Every value that is sealed. */
@@ -45,7 +53,9 @@ export async function openArchived(options: StoreOptions): Promise<{
   hold(): Promise<Held>;
   close(): Promise<void>;
 }> {
-  const engine = await openForReading(options);
+  // A standby may lack what the primary has acknowledged, and an archive must not.
+  const isRemote = options.driver === "postgres";
+  const engine = await openForReading(isRemote ? { ...options, acceptsReadOnly: false } : options);
   return {
     hold: async () => {
       const { connection, release } = await heldView(engine);
@@ -57,6 +67,7 @@ export async function openArchived(options: StoreOptions): Promise<{
           lines: () => tableLines(connection, table),
         })),
         manifest: (of) => manifestOf(connection, of, tables),
+        findViolation: (random) => findViolation(connection, random),
         newestKek: () => newestKek(connection),
         sealed: async () => {
           const rows = await connection.db.select().from(connection.t.sealedValues);

@@ -11,7 +11,7 @@ import { instant } from "#core/time.ts";
 import type { StoreOptions } from "#adapters/db/open.ts";
 import { rowRules } from "#adapters/db/tables/row-rules.ts";
 
-import { isDamage, StoreUnfit } from "./faults.ts";
+import { isDamage, StoreUnfit, UnusableServerError } from "./faults.ts";
 import type { PostgresOptions } from "./postgres.ts";
 import type { SqliteOptions } from "./sqlite.ts";
 
@@ -45,6 +45,7 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
       askedAt: instant(Date.now()),
       replicaLagSeconds: undefined,
       isReplicatedAsynchronously: false,
+      unusable: undefined,
       // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
       settings: [
         { name: "journal_mode", value: journal, durable: journal === "wal" },
@@ -120,6 +121,8 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
       const value = String(row?.[name]);
       return { name, value, durable: value !== "off" };
     });
+    const readOnly = row?.read_only === "on" ? "read_only" : undefined;
+    const reason = row?.standby === true ? "standby" : readOnly;
     const lag = row?.lag === null || row?.lag === undefined ? undefined : Number(row.lag);
     return {
       engine: "postgres",
@@ -128,6 +131,7 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
       time: instant(Number(row?.time)),
       replicaLagSeconds: lag,
       isReplicatedAsynchronously: isAsynchronous(row),
+      unusable: reason && new UnusableServerError(reason).message,
       pingMs,
       askedAt,
       bytes: Number(row?.bytes ?? 0),
@@ -150,7 +154,7 @@ export async function withPostgres<T>(
   const { Link, usualPatience } = await import("./postgres-link.ts");
   const patience = given ?? usualPatience;
   const deadlineMs = longestMs ?? patience.statementMs;
-  const link = await Link.open({ dsn, patience }).catch((error) => {
+  const link = await Link.open({ dsn, patience, onReadOnly: () => {} }).catch((error) => {
     throw unreachable("The database does not answer.", error);
   });
   try {
@@ -216,6 +220,7 @@ const rules: readonly { readonly sentence: string; readonly sql: string }[] = [
 const postgresLook = `select current_setting('server_version') as version, current_setting('fsync') as fsync,
   current_setting('synchronous_commit') as synchronous_commit, current_setting('full_page_writes') as full_page_writes,
   extract(epoch from clock_timestamp()) * 1000 as time, pg_database_size(current_database()) as bytes,
+  pg_is_in_recovery() as standby, current_setting('transaction_read_only') as read_only,
   (select max(extract(epoch from replay_lag)) from pg_stat_replication) as lag,
   current_setting('synchronous_standby_names') as synchronous_standby_names,
   (select count(*) from pg_stat_replication)

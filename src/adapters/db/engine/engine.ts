@@ -62,11 +62,15 @@ export interface Engine {
    * committed.
    */
   revocationSequence(): number | Promise<number>;
+  /** Returns the sequence, or a number that also differs between database servers. */
+  revocationStamp(): number | Promise<number>;
   /**
    * Gives the version of the rows that are remembered as last committed by anyone; undefined where
    * nobody else can have committed.
    */
   readonly rowsVersion: (() => Promise<number>) | undefined;
+  /** Clock of the database minus clock of this host, in milliseconds, if they may differ. */
+  readonly clockOffsetMs: number | undefined;
   /**
    * Calls back when another process may have appended events, up to `seq` when it is known; never
    * on SQLite.

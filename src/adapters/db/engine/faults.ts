@@ -13,15 +13,19 @@ import { NothingWritten } from "#domain/store.ts";
 export class StoreUnfit extends Error {
   override readonly name = "StoreUnfit";
   readonly reason: UnfitReason;
+  /** Name of the table whose copy differs; undefined for any other reason. */
+  readonly table: string | undefined;
 
-  constructor(reason: UnfitReason, sentence: string) {
+  constructor(reason: UnfitReason, sentence: string, table?: string) {
     super(sentence);
     this.reason = reason;
+    this.table = table;
   }
 }
 
 export type UnfitReason =
   | "unreachable"
+  | "unusable_server"
   | "unsafe_settings"
   | "schema_newer"
   | "schema_altered"
@@ -34,13 +38,37 @@ export type UnfitReason =
   | "moved"
   | "not_empty";
 
+/** Returns the error of a start for a server that must not be used; other errors as they are. */
+export function toStartError(error: unknown): unknown {
+  const root = rootCause(error);
+  if (!(root instanceof UnusableServerError)) return error;
+  return new StoreUnfit("unusable_server", root.message);
+}
+
+/** Reason why connections to a PostgreSQL server are closed, or not used for writes. */
+export type ServerReason = keyof typeof serverMessages;
+
+/** Error of a server that must not be used. Its message is for clients and contains no address. */
+export class UnusableServerError extends Error {
+  override readonly name = "UnusableServerError";
+  readonly code = "PKID_UNUSABLE_SERVER";
+  readonly reason: ServerReason;
+
+  constructor(reason: ServerReason) {
+    super(serverMessages[reason]);
+    this.reason = reason;
+  }
+}
+
 /**
  * The refusal for a database that does not serve now; the driver's error stays its cause, for the
  * log only.
  */
 export function storageUnavailable(cause: unknown, sentence?: string): Problem {
-  const problem = refuse("storage_unavailable", { retry_after: 2 }, sentence);
-  problem.cause = rootCause(cause);
+  const root = rootCause(cause);
+  const message = root instanceof UnusableServerError ? root.message : sentence;
+  const problem = refuse("storage_unavailable", { retry_after: 2 }, message);
+  problem.cause = root;
   return problem;
 }
 
@@ -137,6 +165,18 @@ export const isLocked = (error: unknown): boolean =>
 export const isFull = (error: unknown): boolean =>
   codes(rootCause(error)).code.startsWith("SQLITE_FULL");
 
+/** Returns true if PostgreSQL refused a write because the transaction or server is read-only. */
+export const isReadOnlyServer = (error: unknown): boolean =>
+  codes(rootCause(error)).errno === "25006";
+
+/** Returns true if PostgreSQL refused a connection only because it has too many of them. */
+export const hasTooManyConnections = (error: unknown): boolean =>
+  codes(rootCause(error)).errno === "53300";
+
+/** Returns true if the role may not call a function, or the service does not have it. */
+export const isUnsupported = (error: unknown): boolean =>
+  /^(42501|42883|0A000)$/.test(codes(rootCause(error)).errno);
+
 /** True when a table does not exist, on PostgreSQL. */
 export const isMissingTable = (error: unknown): boolean =>
   codes(rootCause(error)).errno === "42P01";
@@ -165,6 +205,15 @@ function codes(error: unknown): { readonly code: string; readonly errno: string 
   return { code, errno: "errno" in error ? String(error.errno) : "" };
 }
 
+const serverMessages = {
+  standby: "The database server is a standby and accepts no writes.",
+  read_only: "The database server is read-only (`default_transaction_read_only` is on).",
+  other_server: "The database address leads to more than one server.",
+  unsafe_settings: "The database server runs with `fsync` or `synchronous_commit` off.",
+  transaction_pooling:
+    "The database is behind a pooler in transaction mode; session mode is required.",
+};
+
 const unreadable = "The database cannot be read.";
 const damaged = "The database is damaged: a page of it cannot be read.";
 
@@ -182,6 +231,7 @@ const faultCodes = [
   "SQLITE_NOTADB",
   "SQLITE_ABORT_ROLLBACK",
   "ERR_POSTGRES_",
+  "PKID_UNUSABLE_SERVER",
   "ECONNREFUSED",
   "ECONNRESET",
   "EPIPE",

@@ -3,6 +3,7 @@
 import type { StoreOptions } from "#adapters/db/open.ts";
 
 import type { Engine } from "./engine.ts";
+import { toStartError } from "./faults.ts";
 import { openSqlite } from "./sqlite.ts";
 
 /** `owner` is this process's number among the stores. Throws what the store would throw. */
@@ -15,13 +16,13 @@ export async function openEngine(options: StoreOptions, owner: number): Promise<
     return engine;
   } catch (error) {
     await engine.close();
-    throw error;
+    throw toStartError(error);
   }
 }
 
-/** One that changes nothing, beside whichever process the database belongs to. */
+/** Opens an engine that only reads, also on a standby unless the options forbid it. */
 export async function openForReading(options: StoreOptions): Promise<Engine> {
   if (options.driver === "sqlite") return openSqlite({ ...options, readOnly: true });
   const { PostgresEngine } = await import("./postgres.ts");
-  return new PostgresEngine(options, 1, () => {});
+  return new PostgresEngine({ acceptsReadOnly: true, ...options }, 1, () => {});
 }

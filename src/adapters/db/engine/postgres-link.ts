@@ -5,7 +5,15 @@
 
 import { type ReservedSQL, SQL } from "bun";
 
-import { unreachableDatabase } from "./faults.ts";
+import { assert } from "#core/problems.ts";
+
+import { isReadOnlyServer, isUnsupported, unreachableDatabase } from "./faults.ts";
+import {
+  parseServerState,
+  serverColumns,
+  basicServerColumns,
+  type ServerState,
+} from "./postgres-server.ts";
 
 /**
  * How long this side waits, in milliseconds, before it takes a connection or the whole database for
@@ -31,8 +39,8 @@ export interface Patience {
 export interface LinkOptions {
   readonly dsn: string;
   readonly patience: Patience;
-  /** Called before the link is returned; an error closes the link. */
-  readonly inspect?: (link: Link) => Promise<void> | undefined;
+  /** Called if the server refuses a write because it is read-only. */
+  readonly onReadOnly: () => void;
 }
 
 /** An open connection, used by one caller at a time. A transaction on it never outlives it. */
@@ -40,13 +48,18 @@ export class Link {
   readonly #pool: SQL;
   readonly #connection: ReservedSQL;
   readonly #patience: Patience;
+  readonly #onReadOnly: () => void;
   readonly #state: { broken: boolean };
+  #columns = serverColumns;
+  #server: ServerState | undefined;
+  /** Clock of the server minus clock of this host when the connection was opened. */
+  clockOffsetMs = 0;
   readonly openedAt = performance.now();
   /** When it was last given back. */
   idleSince = this.openedAt;
 
   /** Connects; throws the driver's error when there is no answer within `connectMs`. */
-  static async open({ dsn, patience, inspect }: LinkOptions): Promise<Link> {
+  static async open({ dsn, patience, onReadOnly }: LinkOptions): Promise<Link> {
     const state = { broken: false };
     const pool = new SQL({
       url: dsn,
@@ -54,7 +67,6 @@ export class Link {
       connectionTimeout: patience.connectMs / 1000,
       idleTimeout: 0,
       maxLifetime: 0,
-      connection: serverSettings,
       onclose: () => {
         state.broken = true;
       },
@@ -62,8 +74,8 @@ export class Link {
     try {
       // Reserved, because the driver would go on over a new connection in the middle of a
       // transaction.
-      const link = new Link(pool, await pool.reserve(), patience, state);
-      await inspect?.(link);
+      const link = new Link(pool, await pool.reserve(), { patience, onReadOnly }, state);
+      await link.#start();
       return link;
     } catch (error) {
       endAtOnce(pool);
@@ -74,13 +86,39 @@ export class Link {
   private constructor(
     pool: SQL,
     connection: ReservedSQL,
-    patience: Patience,
+    { patience, onReadOnly }: Omit<LinkOptions, "dsn">,
     state: { broken: boolean },
   ) {
     this.#pool = pool;
     this.#connection = connection;
     this.#patience = patience;
+    this.#onReadOnly = onReadOnly;
     this.#state = state;
+  }
+
+  /** State of the server when the connection was opened. */
+  get server(): ServerState {
+    assert(this.#server !== undefined, "a connection is lent after it has started");
+    return this.#server;
+  }
+
+  /** Returns the present state of the server, outside a transaction. */
+  async readServer(timeoutMs: number): Promise<ServerState> {
+    const [row] = await this.#query(`select ${this.#columns}`, timeoutMs);
+    return parseServerState(row);
+  }
+
+  /**
+   * Ends the server process of the connection if a pooler had kept it from an earlier client, so
+   * that the pooler connects again. Returns true if it was ended.
+   */
+  async endPooledSession(): Promise<boolean> {
+    try {
+      await this.#query(endPooled, this.#patience.connectMs);
+      return false;
+    } catch (error) {
+      return isEndedByAdministrator(error);
+    }
   }
 
   /** True once nothing more can be asked over it. */
@@ -119,10 +157,34 @@ export class Link {
       },
       (error) => {
         clearTimeout(timer);
+        if (isReadOnlyServer(error)) this.#onReadOnly();
         reject(error);
       },
     );
     return promise;
+  }
+
+  /**
+   * Applies the limits of the server and reads its state. The limits are not startup parameters,
+   * because PgBouncer refuses parameters that it does not track.
+   */
+  async #start(): Promise<void> {
+    const settings = Object.entries(serverSettings).map(
+      ([name, value]) => `set_config('${name}', '${value}', false)`,
+    );
+    const query = (): Promise<Rows> =>
+      this.#query(`select ${settings.join(", ")}, ${this.#columns}`, this.#patience.connectMs);
+    const [row, sentAt] = await timeQuery(query).catch((error) => {
+      if (!isUnsupported(error)) throw error;
+      this.#columns = basicServerColumns;
+      return timeQuery(query);
+    });
+    this.#server = parseServerState(row);
+    this.clockOffsetMs = this.#server.clockMs - sentAt;
+  }
+
+  #query(text: string, timeoutMs: number): Promise<Rows> {
+    return this.ask((sql) => sql.unsafe(text).values(), timeoutMs);
   }
 
   /** Ends the connection without a word to the server; what is under way rejects at once. */
@@ -131,6 +193,21 @@ export class Link {
     endAtOnce(this.#pool);
   }
 }
+
+type Rows = readonly (readonly unknown[])[];
+
+/** Returns the first row, and the time of this host at half of the round trip. */
+async function timeQuery(
+  query: () => Promise<Rows>,
+): Promise<readonly [readonly unknown[] | undefined, number]> {
+  const sentAt = Date.now();
+  const [row] = await query();
+  return [row, (sentAt + Date.now()) / 2];
+}
+
+/** SQLSTATE admin_shutdown. */
+const isEndedByAdministrator = (error: unknown): boolean =>
+  error instanceof SQL.PostgresError && error.errno === "57P01";
 
 function endAtOnce(pool: SQL): void {
   // Closing what is broken already may fail; it is gone either way.
@@ -148,12 +225,14 @@ const serverSettings = {
   tcp_keepalives_count: 3,
 };
 const secondLookMs = 50;
+const endPooled = `select pg_terminate_backend(pid) from pg_stat_activity
+  where pid = pg_backend_pid() and backend_start < statement_timestamp() - interval '2 seconds'`;
 
 /** Refused well within 15 s whatever hangs, and back within 5 s of the path. */
 export const usualPatience: Patience = {
   connectMs: 3000,
   statementMs: 12_000,
-  beatEveryMs: 2000,
+  beatEveryMs: 1000,
   beatMs: 5000,
   leaseMs: 60_000,
 };

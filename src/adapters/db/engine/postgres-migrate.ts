@@ -3,7 +3,7 @@
  * older one (V-28).
  */
 
-import { isMissingTable, StoreUnfit } from "./faults.ts";
+import { isMissingTable, StoreUnfit, toStartError } from "./faults.ts";
 import {
   appliedMigrations,
   applyMigrations,
@@ -62,7 +62,8 @@ async function connectOrRefuse(engine: PostgresEngine): Promise<void> {
   try {
     await engine.connect();
   } catch (error) {
-    if (error instanceof StoreUnfit) throw error;
+    const startError = toStartError(error);
+    if (startError instanceof StoreUnfit) throw startError;
     // The driver's error can name the address but never the password.
     const unreachable = new StoreUnfit("unreachable", "The database does not answer.");
     unreachable.cause = error;

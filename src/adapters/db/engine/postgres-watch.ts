@@ -20,6 +20,9 @@ export class Watch {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #away = false;
   #stopped = false;
+  #isStarted = false;
+  #isBeating = false;
+  #failures = 0;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -30,7 +33,21 @@ export class Watch {
     return this.#away;
   }
 
+  /** Reports an error that another connection has met, as if a beat had met it. */
+  fail(error: unknown): void {
+    if (this.#stopped) return;
+    this.#failures += 1;
+    if (this.#away) return;
+    this.#away = true;
+    this.#options.lost(error);
+    // A beat in progress starts the next one when it ends.
+    if (!this.#isStarted || this.#isBeating) return;
+    clearTimeout(this.#timer);
+    this.#next(Math.min(this.#options.everyMs, awayMs));
+  }
+
   start(): void {
+    this.#isStarted = true;
     this.#next(this.#options.everyMs);
   }
 
@@ -47,14 +64,22 @@ export class Watch {
 
   async #ask(): Promise<void> {
     const { beat, everyMs, lost, found } = this.#options;
+    const failures = this.#failures;
+    this.#isBeating = true;
     try {
       await beat();
+      this.#isBeating = false;
       if (this.#stopped) return;
+      if (this.#failures !== failures) {
+        this.#next(Math.min(everyMs, awayMs));
+        return;
+      }
       const back = this.#away;
       this.#away = false;
       if (back) found();
       this.#next(everyMs);
     } catch (error) {
+      this.#isBeating = false;
       if (this.#stopped) return;
       const before = this.#away;
       this.#away = true;

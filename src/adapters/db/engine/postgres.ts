@@ -15,10 +15,20 @@ import { saysNotCommitted, StoreUnfit, unreachableDatabase } from "./faults.ts";
 import type { Heads } from "./journal.ts";
 import { presenceClass } from "./owners.ts";
 import { LeaseWatch } from "./lease-watch.ts";
-import { Link, type LinkOptions, type Patience, usualPatience } from "./postgres-link.ts";
+import { type Link, type Patience, usualPatience } from "./postgres-link.ts";
 import { Links } from "./postgres-links.ts";
 import { connectionOverPostgres } from "./postgres-connection.ts";
-import { Watch } from "./postgres-watch.ts";
+import { ServerGuard } from "./postgres-guard.ts";
+import { NotificationListener } from "./postgres-listener.ts";
+import {
+  endPredecessor,
+  lockHeads,
+  parseHeads,
+  type PostgresRows,
+  readVersions,
+  readViewServer,
+  writerSettings,
+} from "./postgres-statements.ts";
 import { repeated } from "./repeated.ts";
 import type { Connection } from "./connection.ts";
 
@@ -39,6 +49,8 @@ export interface PostgresOptions extends PostgresLimits {
   readonly patience?: Patience;
   /** Called with every new connection before its use; an error closes the connection. */
   readonly inspect?: (connection: Connection) => Promise<void>;
+  /** True for commands that only read, which may do so on a standby. */
+  readonly acceptsReadOnly?: boolean;
 }
 
 /**
@@ -51,7 +63,7 @@ export class PostgresEngine implements Engine {
   readonly stopped = false;
   readonly reader: Connection;
   readonly writer: Connection;
-  readonly #options: LinkOptions;
+  readonly #patience: Patience;
   readonly #owner: number;
   readonly #onFault: (sentence: string, error: unknown) => void;
   readonly #reading: Links;
@@ -61,10 +73,9 @@ export class PostgresEngine implements Engine {
    */
   readonly #leases: Links;
   readonly #leaseWatch = new LeaseWatch();
-  readonly #watch: Watch;
+  readonly #guard: ServerGuard;
+  readonly #listener: NotificationListener;
   #writing: Link | undefined;
-  #beating: Link | undefined;
-  #listening: SQL | undefined;
   #wake: (seq?: number) => void = () => {};
   #closed = false;
   #begun: Readonly<Heads> | undefined;
@@ -82,13 +93,33 @@ export class PostgresEngine implements Engine {
     onFault: (sentence: string, error: unknown) => void,
   ) {
     const patience = options.patience ?? usualPatience;
-    const inspect = (link: Link) =>
-      options.inspect?.(connectionOverPostgres((send) => link.ask(send)));
-    this.#options = { dsn: options.dsn, patience, inspect };
+    const { dsn, acceptsReadOnly = false } = options;
+    this.#patience = patience;
+    this.#guard = new ServerGuard({
+      dsn,
+      timeouts: patience,
+      acceptsReadOnly,
+      inspect: (link) => options.inspect?.(connectionOverPostgres((send) => link.ask(send))),
+      onLost: () => this.#lose(),
+      onFound: () => void this.#hear(),
+      onBeat: (eventSeq) => this.#maintain(eventSeq),
+      onError: onFault,
+    });
+    this.#listener = new NotificationListener({
+      dsn,
+      channel,
+      connectMs: patience.connectMs,
+      timeoutMs: patience.statementMs,
+      notify: async (payload) =>
+        await this.reader.run("select pg_notify($1, $2)", [channel, payload]),
+      receive: (payload) => this.#receive(payload),
+      onSubscribed: () => this.#wake(),
+      onLost: (error) => this.#reportDeaf(error),
+    });
     this.#owner = owner;
     this.#onFault = onFault;
     const links = {
-      open: () => this.#open(),
+      open: () => this.#guard.open(),
       lifetimeMs: options.conn_max_lifetime_seconds * 1000,
       idleMs: options.conn_max_idle_time_seconds * 1000,
     };
@@ -98,13 +129,7 @@ export class PostgresEngine implements Engine {
       waitMs: patience.statementMs,
     });
     this.#leases = new Links({ ...links, max: leasesMax, waitMs: 2 * patience.leaseMs });
-    this.#watch = new Watch({
-      beat: () => this.#beat(),
-      everyMs: patience.beatEveryMs,
-      lost: (error) => this.#lost(error),
-      found: () => this.#found(),
-    });
-    this.reader = connectionOverPostgres((send) => this.#reading.use((link) => link.ask(send)));
+    this.reader = connectionOverPostgres((send) => this.#read((link) => link.ask(send)));
     this.writer = connectionOverPostgres((send) => this.#write(send));
   }
 
@@ -115,10 +140,11 @@ export class PostgresEngine implements Engine {
   async connect(): Promise<void> {
     if (this.#writing?.broken === false) return;
     this.#writing = undefined;
-    const link = await this.#open();
+    const link = await this.#guard.open();
     try {
+      await this.#guard.checkPooling(link);
+      assertDurable(link);
       await link.ask((sql) => sql.unsafe(writerSettings));
-      await assertDurable(link);
       await link.ask((sql) => sql.unsafe(endPredecessor, [presenceClass, this.#owner]));
       // Shared, so that a connection the network lost does not keep its successor out.
       await link.ask((sql) =>
@@ -144,9 +170,10 @@ export class PostgresEngine implements Engine {
   }
 
   async view<T>(read: (connection: Connection) => Promise<T>): Promise<T> {
-    return await this.#reading.use(async (link) => {
+    return await this.#read(async (link) => {
       try {
         await link.ask((sql) => sql.unsafe("begin isolation level repeatable read read only"));
+        await this.#checkView(link);
         return await read(connectionOverPostgres((send) => link.ask(send)));
       } finally {
         await endedOrGivenUp(link, "rollback");
@@ -156,6 +183,7 @@ export class PostgresEngine implements Engine {
 
   async exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
     return await this.#leases.use(async (link) => {
+      this.#guard.assertSharedServer(link);
       let began = false;
       try {
         began = await this.#leased(link, name);
@@ -170,6 +198,10 @@ export class PostgresEngine implements Engine {
     });
   }
 
+  get clockOffsetMs(): number | undefined {
+    return this.#guard.clockOffsetMs;
+  }
+
   get leaseTroubles(): LeaseTroubles {
     return this.#leaseWatch.troubles;
   }
@@ -179,7 +211,7 @@ export class PostgresEngine implements Engine {
    * ends, however it ends, leaves it to the next in line.
    */
   async #leased(link: Link, name: string): Promise<boolean> {
-    const { leaseMs, statementMs } = this.#options.patience;
+    const { leaseMs, statementMs } = this.#patience;
     const limits = `set lock_timeout = ${leaseMs}; set statement_timeout = 0`;
     await link.ask((sql) => sql.unsafe(limits));
     const lock = "select pg_advisory_lock($1::int, hashtext($2))";
@@ -207,14 +239,16 @@ export class PostgresEngine implements Engine {
   }
 
   async begin(foresee: () => Promise<void> = async () => {}): Promise<Readonly<Heads>> {
+    this.#guard.assertSafe();
     await this.connect();
     // A server that vanishes without a word would hold the queue for as long as TCP hopes.
     this.#watchdog = setTimeout(() => this.#drop(), batchMilliseconds);
     this.#sendAhead((sql) => sql`begin isolation level read committed`);
     // Each statement sees what was committed before it began: those behind the lock, everything.
-    const locked = this.#write((sql) => lockedHeads(sql).values().execute());
+    const locked = this.#write((sql) => lockHeads(sql).values().execute());
     const [rows] = await Promise.all([locked, foresee()]);
-    this.#begun = headsOf(rows[0]);
+    const heads = parseHeads(rows[0]);
+    this.#begun = { ...heads, rowsVersion: this.#countVersion(heads.rowsVersion) };
     return this.#begun;
   }
 
@@ -274,13 +308,17 @@ export class PostgresEngine implements Engine {
     return (await this.#moving()).revocationSequence;
   }
 
+  async revocationStamp(): Promise<number> {
+    return (await this.#moving()).revocationStamp;
+  }
+
   /**
    * Also starts the watch, whose every question tells the last event, so that a lost notification
    * is made good.
    */
   async listen(wake: (seq?: number) => void): Promise<void> {
     this.#wake = wake;
-    this.#watch.start();
+    this.#guard.start();
     await this.#hear();
   }
 
@@ -289,10 +327,11 @@ export class PostgresEngine implements Engine {
     const late = () => reject(new StoreUnfit("unreachable", "The database does not answer."));
     const timer = setTimeout(late, pingMilliseconds);
     try {
-      await Promise.race([this.reader.row("select 1", []), promise]);
+      await Promise.race([this.#moving(), promise]);
     } finally {
       clearTimeout(timer);
     }
+    this.#guard.assertSafe();
   }
 
   /** What it remembers is the server's. */
@@ -300,23 +339,50 @@ export class PostgresEngine implements Engine {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#watch.stop();
+    this.#guard.stop();
     this.#drop();
-    this.#beating?.giveUp();
-    this.#unsubscribe();
+    this.#listener.close();
     this.#reading.close();
     this.#leases.close();
   }
 
+  /**
+   * Reads the versions of cached rows and, in the same statement, whether the server takes writes:
+   * only then are they the newest.
+   */
   async #readMoving() {
-    const row = await this.reader.row(movingParts, [1]);
+    const row = await this.#read(async (link) => {
+      const rows: PostgresRows = await link.ask((sql) => sql.unsafe(readVersions, [1]).values());
+      const [, , readOnly, backend] = rows[0] ?? [];
+      this.#guard.readmit(link, { isReadOnly: readOnly !== "off", backend: String(backend) });
+      return rows[0];
+    });
     assert(row !== undefined, "there is one head row");
-    return { revocationSequence: Number(row[0]), rowsVersion: Number(row[1]) };
+    const [revocationSequence = 0, version = 0] = row.map(Number);
+    return {
+      revocationSequence,
+      revocationStamp: this.#countVersion(revocationSequence),
+      rowsVersion: this.#countVersion(version),
+    };
   }
 
-  /** A connection, unless it is known that there is none to be had. */
-  #open(): Promise<Link> {
-    return this.#watch.away ? Promise.reject(unreachableDatabase()) : Link.open(this.#options);
+  /** A view is read-only on any server; its default is not. */
+  async #checkView(link: Link): Promise<void> {
+    const rows: PostgresRows = await link.ask((sql) => sql.unsafe(readViewServer).values());
+    const [readOnly, standby] = rows[0] ?? [];
+    this.#guard.readmit(link, { isReadOnly: readOnly !== "off", isStandby: standby !== "false" });
+  }
+
+  /** Adds the server to a version: two servers may count alike and differ in their rows. */
+  #countVersion(version: number): number {
+    return this.#guard.epoch * versionsPerServer + version;
+  }
+
+  #read<T>(work: (link: Link) => Promise<T>): Promise<T> {
+    return this.#reading.use(async (link) => {
+      this.#guard.assertSharedServer(link);
+      return await work(link);
+    });
   }
 
   #write<T>(send: (sql: SQL) => PromiseLike<T>): Promise<T> {
@@ -353,70 +419,38 @@ export class PostgresEngine implements Engine {
     link?.giveUp();
   }
 
-  async #beat(): Promise<void> {
-    const beating =
-      this.#beating?.broken === false ? this.#beating : await Link.open(this.#options);
-    this.#beating = beating;
-    if (this.#closed) beating.giveUp();
-    const rows: readonly (readonly unknown[])[] = await beating.ask(
-      (sql) => sql.unsafe("select event_seq from heads where id = 1").values(),
-      this.#options.patience.beatMs,
-    );
+  #maintain(eventSeq: number): void {
+    this.#wake(eventSeq);
     this.#reading.sweep();
     this.#leases.sweep();
-    this.#wake(Number(rows[0]?.[0]));
+    if (this.#listener.isDue) void this.#hear();
   }
 
-  /** Whatever is under way over a path that is dead would wait for as long as TCP hopes. */
-  #lost(error: unknown): void {
-    this.#beating?.giveUp();
+  #lose(): void {
     this.#drop();
     this.#reading.giveUp();
     this.#leases.giveUp();
-    this.#unsubscribe();
-    this.#onFault("the database does not answer", error);
-  }
-
-  #found(): void {
-    void this.#hear();
+    this.#listener.close();
   }
 
   /** Has events told, or else only asked for; never throws. */
   async #hear(): Promise<void> {
     try {
-      await this.#subscribe();
+      await this.#listener.open();
     } catch (error) {
-      if (!this.#closed) this.#onFault("the database tells no events; they are asked for", error);
+      this.#reportDeaf(error);
     }
   }
 
-  async #subscribe(): Promise<void> {
-    const { dsn, patience } = this.#options;
-    const connectionTimeout = patience.connectMs / 1000;
-    const listening = new SQL({ url: dsn, max: 1, connectionTimeout, idleTimeout: 0 });
-    this.#listening = listening;
-    const woken = (payload: string) => {
-      // While this store's batch holds the head row no other appends: its own events are told
-      // when the commit is answered, and need not be read.
-      const own = this.#begun !== undefined && Number(payload) > this.#begun.eventSeq;
-      if (!own) this.#wake(Number(payload));
-    };
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(unreachableDatabase()), patience.statementMs);
-    try {
-      await Promise.race([listening.listen(channel, woken, () => this.#wake()), late]);
-    } catch (error) {
-      if (this.#listening === listening) this.#unsubscribe();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
+  #reportDeaf(error: unknown): void {
+    if (!this.#closed) this.#onFault("the database tells no events; they are asked for", error);
   }
 
-  #unsubscribe(): void {
-    // Closing what is broken already may fail; it is gone either way.
-    this.#listening?.close({ timeout: 0 }).catch(() => {});
-    this.#listening = undefined;
+  #receive(payload: string): void {
+    // While this store's batch holds the head row no other appends: its own events are told when
+    // the commit is answered, and need not be read.
+    const own = this.#begun !== undefined && Number(payload) > this.#begun.eventSeq;
+    if (!own) this.#wake(Number(payload));
   }
 }
 
@@ -438,27 +472,10 @@ async function endedOrGivenUp(link: Link, text: string): Promise<boolean> {
 }
 
 /** V-6: a commit that is acknowledged must survive a crash of the server. */
-async function assertDurable(link: Link): Promise<void> {
-  for (const setting of ["fsync", "synchronous_commit"]) {
-    const [row] = await link.ask((sql) => sql.unsafe(`show ${setting}`));
-    if (row?.[setting] === "off") {
-      throw new StoreUnfit("unsafe_settings", `PostgreSQL runs with ${setting} off.`);
-    }
-  }
-}
-
-function headsOf(row: unknown): Readonly<Heads> {
-  assert(Array.isArray(row), "there is one head row");
-  const [eventSeq, eventHash, ledgerNumber, ledgerHash, revocationSequence, rowsVersion] =
-    row.map(String);
-  return {
-    eventSeq: Number(eventSeq),
-    eventHash: eventHash ?? "",
-    ledgerNumber: Number(ledgerNumber),
-    ledgerHash: ledgerHash ?? "",
-    revocationSequence: Number(revocationSequence),
-    rowsVersion: Number(rowsVersion),
-  };
+function assertDurable({ server }: Link): void {
+  const [setting] = server.unsafeSettings;
+  if (setting === undefined) return;
+  throw new StoreUnfit("unsafe_settings", `PostgreSQL runs with ${setting} off.`);
 }
 
 const waitedTooLong = (error: unknown): boolean =>
@@ -479,21 +496,5 @@ const unhurriedMilliseconds = 3_600_000;
 const pingMilliseconds = 3000;
 /** After which a question that everybody waits for is asked over another connection too. */
 const silenceMilliseconds = 250;
-const lockedHeads = (sql: SQL) =>
-  sql`select event_seq, event_hash, ledger_number, ledger_hash, revocation_sequence, rows_version from heads where id = 1 for update`;
-/** What answers from memory are held against, in one question for all of them. */
-const movingParts = "select revocation_sequence, rows_version from heads where id = $1";
-/**
- * A writing connection of this store that was given up may still hold the head row, or a commit
- * that is on its way; once it is ended neither happens any more.
- */
-const endPredecessor = `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objsubid = 2
-  and database = (select oid from pg_database where datname = current_database())
-  and classid::bigint = $1 and objid::bigint = $2 and pid <> pg_backend_pid()`;
-/**
- * A replica that stalls or is cut off must not keep the head row from all others. And what units
- * look up by a key is planned once, when the table may have been empty: not by reading all of it.
- * What can only be read whole seems endlessly dear then, and would be compiled first, for seconds.
- */
-const writerSettings = `set lock_timeout = 10000; set idle_in_transaction_session_timeout = 5000;
-  set enable_seqscan = off; set jit = off`;
+/** First version that is counted for the next server. */
+const versionsPerServer = 2 ** 32;

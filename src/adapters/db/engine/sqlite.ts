@@ -77,6 +77,7 @@ export function openSqlite(
 export class SqliteEngine implements Engine {
   readonly dialect = "sqlite";
   readonly rowsVersion = undefined;
+  readonly clockOffsetMs = undefined;
   readonly reader: Connection;
   readonly writer: Connection;
   /** Of everything that is read on this thread, and of the access log. */
@@ -94,6 +95,8 @@ export class SqliteEngine implements Engine {
   readonly #reserve: Reserve;
   readonly #checkpoints: Checkpoints;
   #displaced: string | undefined;
+  /** True once the database file has all commits from before its log was removed. */
+  #isRescued = false;
   /** When the files were last seen, by their names. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** As committed last; what the file must hold. */
@@ -247,6 +250,10 @@ export class SqliteEngine implements Engine {
   revocationSequence(): number | Promise<number> {
     if (this.#files !== undefined && this.#heads) return this.#heads.revocationSequence;
     return storedHeads(this.reader).then((stored) => stored.revocationSequence);
+  }
+
+  revocationStamp(): number | Promise<number> {
+    return this.revocationSequence();
   }
 
   async listen(): Promise<void> {}
@@ -406,7 +413,25 @@ export class SqliteEngine implements Engine {
       this.#displaced = gone;
       this.#onFault("the database was taken away beneath the server; nothing is written", fault);
     }
+    this.#rescueLog();
     return fault;
+  }
+
+  /**
+   * Copies the removed log into the database file while this process still has it open: a crash
+   * would lose everything acknowledged since the last checkpoint. Repeated until it succeeds, since
+   * a transaction or a view may prevent it.
+   */
+  #rescueLog(): void {
+    const isReady = this.#write?.database.inTransaction === false && !this.stopped;
+    if (this.#isRescued || !isReady || this.#files?.foldable() !== true) return;
+    attempt(() => {
+      const [, pages, copied] = this.#writing().compiled("pragma wal_checkpoint").values()[0] ?? [];
+      this.#isRescued = pages === copied;
+    });
+    if (this.#isRescued) {
+      this.#onFault("the removed log was copied into the database file; restart pkid", undefined);
+    }
   }
 }
 

@@ -13,7 +13,15 @@ import { ownerNumber, type StoreOptions } from "#adapters/db/open.ts";
 import type { Random } from "#domain/ports.ts";
 
 import { begunAt, markOf, refuseUnfinished, wasMoved } from "./marks.ts";
-import { compareStores, copyStore, handOver, type Moved, tableRows } from "./move.ts";
+import {
+  clearCopy,
+  compareStores,
+  copyStore,
+  handOver,
+  isChain,
+  type Moved,
+  tableRows,
+} from "./move.ts";
 
 export interface MoveRequest {
   readonly from: StoreOptions;
@@ -56,11 +64,23 @@ export async function moveDatabase(request: MoveRequest): Promise<MoveResult> {
     return await intoNew(to, random, {
       fresh: begun === undefined,
       copy: (target) => copyStore(one, target, underway),
+      isStale: async (error) => begun !== undefined && (await isStale(source, error)),
+      clear: (target) => clearCopy(target, underway),
       handOver: (target, moved) => handOver(one, target, moved, underway),
     });
   } finally {
     await source.close();
   }
+}
+
+/**
+ * True if a command changed a row of the source since the copy started. False for the chains, whose
+ * rows never change, and once the source is marked.
+ */
+async function isStale({ reader }: Engine, error: unknown): Promise<boolean> {
+  const table = error instanceof StoreUnfit ? error.table : undefined;
+  if (table === undefined || isChain(table)) return false;
+  return (await markOf(reader, "moved")) === undefined;
 }
 
 /** Beside whichever process has the copy open. */
@@ -137,17 +157,25 @@ async function unfinishedMark(to: StoreOptions): Promise<string | undefined> {
 interface Steps {
   readonly fresh: boolean;
   readonly copy: (target: Engine) => Promise<Moved>;
+  /** True if the copy failed because it must begin again. */
+  readonly isStale: (error: unknown) => Promise<boolean>;
+  /** Deletes the rows of a PostgreSQL copy. */
+  readonly clear: (target: Engine) => Promise<void>;
   readonly handOver: (target: Engine, moved: Moved) => Promise<void>;
 }
 
 async function intoNew(to: StoreOptions, random: Random, steps: Steps): Promise<Moved> {
-  if (to.driver === "sqlite") return await intoNewFile(to, steps);
+  if (to.driver === "sqlite") return await copyToFile(to, steps);
   const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");
   const { migratePostgres } = await import("#adapters/db/engine/postgres-migrate.ts");
   const engine = new PostgresEngine(to, ownerNumber(random.bytes(4)), () => {});
   try {
     await migratePostgres(engine, true, () => fillHeads(engine.writer));
-    const moved = await steps.copy(engine);
+    const moved = await steps.copy(engine).catch(async (error) => {
+      if (!(await steps.isStale(error))) throw error;
+      await steps.clear(engine);
+      return await steps.copy(engine);
+    });
     await steps.handOver(engine, moved);
     return moved;
   } finally {
@@ -155,7 +183,17 @@ async function intoNew(to: StoreOptions, random: Random, steps: Steps): Promise<
   }
 }
 
-async function intoNewFile(to: SqliteOptions, { fresh, copy, handOver: handedOver }: Steps) {
+async function copyToFile(to: SqliteOptions, steps: Steps): Promise<Moved> {
+  try {
+    return await copyToFileOnce(to, steps);
+  } catch (error) {
+    if (!(await steps.isStale(error))) throw error;
+    removeFile(to);
+    return await copyToFileOnce(to, { ...steps, fresh: true });
+  }
+}
+
+async function copyToFileOnce(to: SqliteOptions, { fresh, copy, handOver: handedOver }: Steps) {
   const engine = openSqlite(to);
   let moved: Moved | undefined;
   try {
@@ -165,10 +203,12 @@ async function intoNewFile(to: SqliteOptions, { fresh, copy, handOver: handedOve
     return moved;
   } finally {
     await engine.close();
-    if (moved === undefined && fresh) {
-      for (const suffix of ownFiles) rmSync(`${to.path}${suffix}`, { force: true });
-    }
+    if (moved === undefined && fresh) removeFile(to);
   }
+}
+
+function removeFile({ path }: SqliteOptions): void {
+  for (const suffix of ownFiles) rmSync(`${path}${suffix}`, { force: true });
 }
 
 const ownFiles = ["", "-wal", "-shm", "-holder", "-reserve"] as const;

@@ -2,7 +2,7 @@
  * Moves a whole store into an empty database of either kind, and proves that nothing was lost.
  */
 
-import { eq } from "drizzle-orm";
+import { eq, getTableName } from "drizzle-orm";
 
 import { type AuditEvent, genesis, violation } from "#core/audit/chain.ts";
 import { type LedgerEntry, ledgerHash } from "#core/audit/ledger.ts";
@@ -64,7 +64,9 @@ export async function copyStore(
   await written(to, (writer) => setMark(writer, "unfinished", unfinishedText(marked)));
   const { tables, heads } = await from.view(async (source) => {
     const moved: MovedTable[] = [];
-    for (const one of tablesOf(source)) moved.push(await copied(source, to, one, batch));
+    for (const one of chainsFirst(tablesOf(source))) {
+      moved.push(await copied(source, to, one, batch));
+    }
     return { tables: moved, heads: await storedHeads(source) };
   });
   // Last: what is written before it moves nothing in it.
@@ -73,6 +75,20 @@ export async function copyStore(
   await foldedWhole(to);
   await provenChains(to.reader, heads);
   return { tables, heads };
+}
+
+/**
+ * Deletes the rows of an unfinished PostgreSQL copy whose source has changed. It stays marked as
+ * unfinished.
+ */
+export async function clearCopy(to: Engine, { marked }: Underway): Promise<void> {
+  const { certificateCounts, dayCounts, revocationCounts, tenantCounts } = to.reader.t;
+  const counters = [certificateCounts, dayCounts, revocationCounts, tenantCounts];
+  const all = [...tablesOf(to.reader).map(({ name }) => name), ...counters.map(getTableName)];
+  await written(to, async (writer) => {
+    await writer.run(`truncate table ${all.map((name) => `"${name}"`).join(", ")}`, []);
+    await setMark(writer, "unfinished", unfinishedText(marked));
+  });
 }
 
 /**
@@ -98,7 +114,7 @@ export async function compareStores(from: Engine, to: Engine): Promise<Moved> {
   return await from.view(async (source) => {
     const heads = await storedHeads(source);
     const tables: MovedTable[] = [];
-    for (const one of tablesOf(source)) {
+    for (const one of chainsFirst(tablesOf(source))) {
       const there = counterpart(to, one);
       const since = (row: Row) => one.name === "events" && Number(row.seq) > heads.eventSeq;
       const [was, is] = [await summed(source, one), await summed(to.reader, there, since)];
@@ -112,7 +128,7 @@ export async function compareStores(from: Engine, to: Engine): Promise<Moved> {
 /** How many rows each table has that would be moved. */
 export async function tableRows(source: Connection): Promise<readonly MovedTable[]> {
   const found: MovedTable[] = [];
-  for (const one of tablesOf(source)) {
+  for (const one of chainsFirst(tablesOf(source))) {
     found.push({ table: one.name, rows: await rowsIn(source, one) });
   }
   return found;
@@ -133,6 +149,13 @@ export function tablesOf({ dialect, t }: Connection): readonly Carried[] {
   return tables.map((table) => carried({ dialect }, table, ownColumns));
 }
 
+/** A copy whose chains differ is another history, so that is found before any other difference. */
+const chainsFirst = (tables: readonly Carried[]): readonly Carried[] =>
+  tables.toSorted((a, b) => Number(isChain(b.name)) - Number(isChain(a.name)));
+
+/** True for the tables of the audit chain and of the sign ledger, whose rows never change. */
+export const isChain = (table: string): boolean => table === "events" || table === "ledger";
+
 async function copied(
   source: Connection,
   to: Engine,
@@ -140,12 +163,15 @@ async function copied(
   batch: number,
 ): Promise<MovedTable> {
   const there = counterpart(to, from);
-  const present = await rowsIn(to.reader, there);
+  const earlier = await summed(to.reader, there);
   const sum = new Sum();
   for await (const page of pages(source, from, batch)) {
     const rows = page.filter((row) => !isMark(from.name, row));
-    const missing = rows.slice(Math.max(0, present - sum.rows));
-    if (missing.length > 0) await written(to, (writer) => insertRows(writer, there, missing));
+    const present = rows.splice(0, Math.max(0, earlier.rows - sum.rows));
+    for (const row of present) sum.add(row, from);
+    // Before the first row is added, the copy must equal as many rows of the source.
+    if (present.length > 0 && sum.rows === earlier.rows) same(from, sum, earlier);
+    if (rows.length > 0) await written(to, (writer) => insertRows(writer, there, rows));
     for (const row of rows) sum.add(row, from);
   }
   return same(from, sum, await summed(to.reader, there));
@@ -176,6 +202,7 @@ function same({ name: table }: Carried, was: Sum, is: Sum): MovedTable {
   throw new StoreUnfit(
     "copy_failed",
     `The copy of ${table} is not what was copied: ${is.rows} of ${was.rows} rows were read back, or one of them differs.`,
+    table,
   );
 }
 

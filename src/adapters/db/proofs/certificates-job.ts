@@ -37,7 +37,7 @@ async function foundIn(
   const advanced = collecting((more) => {
     rows += more;
   });
-  const look = await newLook({ connection, from, salt, verified, advanced });
+  const look = await newLook({ connection, from, salt, verified, advanced, fast: false });
   await proveCertificates(look);
   return {
     proofs: Object.values(look.proofs).map(({ findings }) => findings),

@@ -186,7 +186,7 @@ interface Read {
 
 /** Has every signature it carries, native and alternative, held against the keys of its CA. */
 function verified(
-  { proofs, authorities, keys }: Look,
+  { proofs, authorities, keys, fast }: Look,
   { name, caId }: { readonly name: string; readonly caId: string },
   { parsed, artefact, signed }: Read,
 ): readonly Pending[] {
@@ -203,6 +203,7 @@ function verified(
   if (issuer?.alternative !== undefined && artefact.signatures.length < 2) {
     signatures.violated(`${name} lacks the alternative signature of its hybrid CA.`);
   }
+  if (fast) return [];
   return artefact.signatures.flatMap((signature, at) => {
     const candidates = candidatesAt(issuers, at);
     const text = signed[at] ?? "";

@@ -25,17 +25,19 @@ export interface Look {
   readonly newSet: () => KeySet;
   /** Tells that so many rows were looked at. */
   readonly advanced: (rows: number) => void;
+  /** True to skip the signatures of certificates. */
+  readonly fast: boolean;
 }
 
 /** One with nothing found yet; `verified` are signatures that need not be verified again. */
 export async function newLook(
-  given: Pick<Look, "connection" | "from" | "advanced"> & {
+  given: Pick<Look, "connection" | "from" | "advanced" | "fast"> & {
     /** Of the run; sets of one run can be put together. */
     readonly salt: Uint8Array;
     readonly verified: KeySetParts | undefined;
   },
 ): Promise<Look> {
-  const { connection, from, advanced, salt, verified } = given;
+  const { connection, from, advanced, fast, salt, verified } = given;
   const newSet = () => new KeySet(salt);
   return {
     connection,
@@ -48,6 +50,7 @@ export async function newLook(
     pruned: newSet(),
     newSet,
     advanced,
+    fast,
   };
 }
 

@@ -20,7 +20,7 @@ export async function openForProof(options: StoreOptions): Promise<Engine> {
   const { PostgresEngine } = await import("#adapters/db/engine/postgres.ts");
   const { usualPatience } = await import("#adapters/db/engine/postgres-link.ts");
   const patience = { ...usualPatience, statementMs: statementMsMax };
-  return new PostgresEngine({ ...options, patience }, 1, () => {});
+  return new PostgresEngine({ ...options, patience, acceptsReadOnly: true }, 1, () => {});
 }
 
 /** Some statements read a whole table. */

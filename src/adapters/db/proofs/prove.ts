@@ -47,6 +47,8 @@ export interface ProofRequest {
   readonly verified?: KeySetParts | undefined;
   /** A SQLite file that nobody changes, and the main module: other threads may look at it too. */
   readonly aside?: { readonly path: string; readonly workerUrl: string } | undefined;
+  /** True to skip the signatures of certificates, which take most of the time. */
+  readonly fast?: boolean;
   readonly random: Pick<Random, "bytes">;
   /** Told now and then how many rows were looked at, of about how many. */
   readonly onProgress?: (rows: number, of: number) => void;
@@ -66,6 +68,23 @@ export async function prove(engine: Pick<Engine, "view">, request: ProofRequest)
   return await engine.view((connection) => proveView(connection, request));
 }
 
+/**
+ * Checks every state, revocation and list in the snapshot of a connection, and the newest events
+ * with their certificates. It skips the signatures of certificates.
+ *
+ * @returns one message for the first check that fails; undefined if a restore accepts the snapshot
+ */
+export async function findViolation(
+  connection: Connection,
+  random: ProofRequest["random"],
+): Promise<string | undefined> {
+  const { eventSeq } = await storedHeads(connection);
+  const since = Math.max(0, eventSeq - fastEventsMax);
+  const { results } = await proveView(connection, { since, fresh: true, fast: true, random });
+  const failed = results.find(({ violations }) => violations > 0);
+  return failed && `${failed.says}: ${failed.first[0] ?? ""}`;
+}
+
 async function proveView(connection: Connection, request: ProofRequest): Promise<Proven> {
   const from = await beginning(connection, request.since);
   if (typeof from === "string") throw new Error(from);
@@ -77,7 +96,14 @@ async function proveView(connection: Connection, request: ProofRequest): Promise
   // What another thread looks at is not verified here.
   const verified = aside === undefined ? request.verified : undefined;
   const advanced = counting(await rowsToLookAt(connection, heads, from), request.onProgress);
-  const look = await newLook({ connection, from, salt, verified, advanced });
+  const look = await newLook({
+    connection,
+    from,
+    salt,
+    verified,
+    advanced,
+    fast: request.fast ?? false,
+  });
   await proveStates(look, request.fresh ?? false);
   if (aside === undefined) await proveCertificates(look);
   await proveSerials(look);
@@ -187,3 +213,6 @@ function counting(of: number, tell: ProofRequest["onProgress"]): (rows: number) 
     tell?.(Math.min(rows, of), of);
   });
 }
+
+/** Events that a fast check reads. */
+const fastEventsMax = 200_000;

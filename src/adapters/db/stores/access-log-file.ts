@@ -15,12 +15,14 @@ import { fileIdentity, makePrivate } from "#adapters/db/engine/sqlite-files.ts";
 import { whenUnlocked } from "#adapters/db/engine/lock-wait.ts";
 
 import { type Pack, pressed } from "./access-log-packs.ts";
+import { enableVacuum, type SpaceLimits, trimAccessLog } from "./access-log-space.ts";
 
 export interface AccessLogFileOptions {
   readonly path: string;
   readonly busyTimeoutMs: number;
   /** Folds the log of the file into it now and then; only where that holds nobody up. */
   readonly folds: boolean;
+  readonly space?: SpaceLimits | undefined;
 }
 
 /**
@@ -53,15 +55,25 @@ export class AccessLogFile {
     return connectionOverSqlite(() => this.#connection(), share, open);
   }
 
-  /** Commits a pack under the numbers that come next. */
-  insert({ rows, oldest, newest, text }: Pack): void {
+  /**
+   * Deletes some of the oldest rows if the file is too large, and commits a pack under the numbers
+   * that come next.
+   *
+   * @returns number of deleted rows
+   */
+  insert({ rows, oldest, newest, text }: Pack): number {
     const octets = pressed(text);
-    this.#mending(({ database, compiled }) => {
+    const { path, space = {} } = this.#options;
+    let trimCount = 0;
+    this.#mending((open) => {
+      const { database, compiled } = open;
+      trimCount += trimAccessLog(open, path, space);
       database.transaction(() => {
         compiled(insertPack).run(rows, oldest, newest, octets);
         compiled(takeNumbers).run(rows);
       })();
     });
+    return trimCount;
   }
 
   /**
@@ -150,7 +162,9 @@ function define(database: Database): void {
   const made = database.query<[number], []>(
     "select count(*) from sqlite_schema where name glob 'access_*'",
   );
-  if (made.values()[0]?.[0] === madeCount) return;
+  const count = made.values()[0]?.[0];
+  if (count === madeCount) return;
+  if (count === 0) enableVacuum({ database });
   database
     .transaction(() => {
       for (const statement of definition) database.run(statement);

@@ -18,7 +18,8 @@ export function runAccessLogJob({ accessLog }: AccessLogJob): void {
       return;
     }
     try {
-      file.insert(rows);
+      const trimCount = file.insert(rows);
+      if (trimCount > 0) parentPort?.postMessage({ trimCount } satisfies AccessLogNote);
       parentPort?.postMessage("");
     } catch (error) {
       // The main thread counts the loss; the next rows are tried again.

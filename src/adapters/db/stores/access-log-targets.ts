@@ -12,6 +12,8 @@ import { packOf } from "./access-log-packs.ts";
 import { packsAndRows } from "./access-log-pack-reads.ts";
 import { accessLogReads, singleRows } from "./access-log-reads.ts";
 import { AccessLogThread } from "./access-log-thread.ts";
+import { RowLimit } from "./access-log-row-limit.ts";
+import type { SpaceLimits } from "./access-log-space.ts";
 import { whenUnlocked } from "#adapters/db/engine/lock-wait.ts";
 
 /** The table beside all others; `run` makes a unit of what writes. */
@@ -20,9 +22,15 @@ export function tableTarget(
   run: <T>(unit: () => Promise<T>) => Promise<T>,
 ): AccessLogTarget {
   const insert = bulkInserter(writer, writer.t.accessLog);
+  const limit = new RowLimit(writer);
   return {
     reads: accessLogReads([singleRows(reader)], Number.MAX_SAFE_INTEGER),
-    insert: (rows) => run(() => insert(rows)),
+    insert: (rows) =>
+      run(async () => {
+        await insert(rows);
+        await limit.trim(rows);
+      }),
+    trimCount: () => limit.trimCount,
     prune: (before, most) =>
       run(async () => (await writer.run(pruneOldest, [before, most])) === most),
     rest: async () => {},
@@ -37,6 +45,7 @@ export interface FileTargetOptions {
   readonly workerUrl: string | undefined;
   /** True while the disk has no room for what can be lost. */
   readonly scarce: () => boolean;
+  readonly space?: SpaceLimits;
   readonly share: TurnShare;
   readonly onFault: (sentence: string, error: unknown) => void;
 }
@@ -50,14 +59,20 @@ export function fileTarget({
   busyTimeoutMs,
   workerUrl,
   scarce,
+  space = {},
   share,
   onFault,
 }: FileTargetOptions): AccessLogTarget {
   // Locks are waited for in the turns of this thread, and in the other one inside SQLite.
-  const here = { path, busyTimeoutMs: 0, folds: workerUrl === undefined };
+  const here = { path, busyTimeoutMs: 0, folds: workerUrl === undefined, space };
   const file = new AccessLogFile(here, onFault);
-  const job = { accessLog: { path, busyTimeoutMs } };
-  const thread = workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job, onFault);
+  const job = { accessLog: { path, busyTimeoutMs, space } };
+  let trimCount = 0;
+  const onTrim = (rows: number) => {
+    trimCount += rows;
+  };
+  const thread =
+    workerUrl === undefined ? undefined : new AccessLogThread(workerUrl, job, onFault, onTrim);
   let unfolded = 0;
   const byThread = async (rows: readonly AccessLogRow[]): Promise<boolean> => {
     if (thread === undefined || (rows.length < batchRows && unfolded < unfoldedMax)) return false;
@@ -76,9 +91,10 @@ export function fileTarget({
       if (scarce()) throw new Error("the disk is nearly full");
       if (await byThread(rows)) return;
       const pack = packOf(rows);
-      await whenUnlocked(() => file.insert(pack), busyTimeoutMs);
+      onTrim(await whenUnlocked(() => file.insert(pack), busyTimeoutMs));
       unfolded += rows.length;
     },
+    trimCount: () => trimCount,
     prune: (before, most) => whenUnlocked(() => file.prune(before, most), busyTimeoutMs),
     rest: async () => thread?.close(),
     close: async () => {

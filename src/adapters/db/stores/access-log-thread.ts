@@ -14,6 +14,7 @@ export class AccessLogThread {
   readonly #workerUrl: string;
   readonly #job: AccessLogJob;
   readonly #onFault: (sentence: string, error: unknown) => void;
+  readonly #onTrim: (rows: number) => void;
   #worker: Worker | undefined;
   #waiting: { readonly done: () => void; readonly failed: (error: Error) => void } | undefined;
 
@@ -25,10 +26,12 @@ export class AccessLogThread {
     workerUrl: string,
     job: AccessLogJob,
     onFault: (sentence: string, error: unknown) => void,
+    onTrim: (rows: number) => void,
   ) {
     this.#workerUrl = workerUrl;
     this.#job = job;
     this.#onFault = onFault;
+    this.#onTrim = onTrim;
   }
 
   /** Resolves when the rows are committed; rejects with the reason why they are not. */
@@ -59,6 +62,7 @@ export class AccessLogThread {
     const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
     worker.on("message", (said: string | AccessLogNote) => {
       if (typeof said === "string") this.#answered(said === "" ? undefined : said);
+      else if ("trimCount" in said) this.#onTrim(said.trimCount);
       else this.#onFault(said.sentence, new Error(said.error));
     });
     worker.on("error", (error) => this.#answered(String(error)));

@@ -16,6 +16,8 @@ export interface AccessLogTarget {
    * written together go together.
    */
   prune(before: Instant, most: number): Promise<boolean>;
+  /** Returns the rows that were deleted for lack of space since the start. */
+  readonly trimCount?: () => number;
   /** Ends what only many rows need; what is written next starts it anew. */
   rest(): Promise<void>;
   close(): Promise<void>;
@@ -29,6 +31,7 @@ export class AccessLog {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #writing: Promise<void> = Promise.resolve();
   #busy = false;
+  #earlierTrims = 0;
   dropped = 0;
 
   constructor(deps: {
@@ -54,6 +57,14 @@ export class AccessLog {
    */
   async prune(before: Instant): Promise<void> {
     while (await this.#target.prune(before, pruneBatch)) await breath();
+  }
+
+  /** Returns the rows that were deleted for lack of space since the last call. */
+  takeTrimCount(): number {
+    const now = this.#target.trimCount?.() ?? 0;
+    const rows = now - this.#earlierTrims;
+    this.#earlierTrims = now;
+    return rows;
   }
 
   /** Nobody asks for anything just now. */

@@ -138,6 +138,7 @@ export function assembleStore(deps: StoreDeps) {
     schemaVersion: deps.schemaVersion,
     exclusively: (name, work) => guarded(() => engine.exclusively(name, work))(),
     leaseTroubles: () => engine.leaseTroubles,
+    databaseClockOffsetMs: () => engine.clockOffsetMs,
     atomically: (work, foreseen) => queue.run(() => work(unit), foreseen),
     rollback: () => guard.rollback,
     acceptRollback: createAcceptance(deps, { queue, writer, memo, tx: unit }),
@@ -147,6 +148,7 @@ export function assembleStore(deps: StoreDeps) {
     onOwnEvents: (listener) => own.subscribe(listener),
     logAccess: (row: AccessLogRow) => accessLog.add(row),
     pruneAccessLog: (before) => accessLog.prune(before),
+    takeAccessLogTrims: () => accessLog.takeTrimCount(),
     droppedAccessRows: () => accessLog.dropped,
     rest: () => {
       engine.rest();
@@ -224,9 +226,10 @@ function versionsOf({ rowsVersion }: Engine, journal: Journal): Versions {
 }
 
 function readsOf(deps: StoreDeps, memo: Memo, accessLog: AccessLogTarget): Reads {
-  const { engine, owner } = deps;
+  const { engine, guard, owner } = deps;
   const { reader } = engine;
-  const sequence = sequenceOf(deps);
+  const sequence = sequenceOf(() => engine.revocationSequence(), guard);
+  const stamp = sequenceOf(() => engine.revocationStamp(), guard);
   return {
     cas: guardedMethods(rememberedCas(memo, caReads(reader))),
     certificates: guardedMethods(certificateReads(reader)),
@@ -236,6 +239,7 @@ function readsOf(deps: StoreDeps, memo: Memo, accessLog: AccessLogTarget): Reads
       // The sequence stays as it is: a promise around a number would delay every answer from
       // memory.
       sequence,
+      stamp,
     },
     retention: guardedMethods(retentionReads(reader)),
     expiry: guardedMethods(expiryReads(reader)),
@@ -293,16 +297,18 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
  * Returns the sequence that the engine reads. Refuses `storage_unavailable` if it cannot be read,
  * and during a rollback: then a revoked certificate could seem good.
  */
-function sequenceOf({ engine, guard }: StoreDeps): Reads["revocations"]["sequence"] {
+function sequenceOf(
+  read: Reads["revocations"]["sequence"],
+  guard: RollbackGuard,
+): Reads["revocations"]["sequence"] {
   const current = async (reading: Promise<number>) => {
-    const { revocationSequence } = guard.mark;
     const sequence = await reading;
-    if (sequence < revocationSequence) await guard.check(engine.reader);
+    // A new connection is compared before it is used, so a rollback is detected before this line.
     guard.refuseWhileRolledBack();
     return sequence;
   };
   return () => {
-    const sequence = engine.revocationSequence();
+    const sequence = read();
     if (typeof sequence === "number") {
       const { rollback } = guard;
       return rollback === undefined ? sequence : Promise.reject(rollbackRefusal(rollback));

@@ -125,6 +125,19 @@ test("a log that is taken away ends writing, is told once, and is folded in when
   await issue(again, certificate());
 });
 
+test("a removed log is copied into the database file when that is noticed, so that a crash loses nothing", async () => {
+  const { database, store, row, ...noticed } = await stored();
+  rmSync(`${database.target}-wal`);
+  await expect(store.ping()).rejects.toThrow();
+  // The disk as a SIGKILL of this process would leave it.
+  copyFileSync(database.target, `${database.target}.crashed`);
+  const crashed = new Database(`${database.target}.crashed`, { readonly: true });
+  const found = crashed.query("select serial from certificates").values();
+  crashed.close();
+  expect(found.flat()).toContain(row.serial);
+  expect(noticed.faults.filter((message) => message.includes("copied into"))).toHaveLength(1);
+});
+
 test("a log that another program has begun anew is not written over", async () => {
   const { database, store } = await stored();
   const files = ["", "-wal", "-shm"].map((end) => `${database.target}${end}`);

@@ -115,6 +115,26 @@ test("a copy that holds what the source no longer does is not gone on with", asy
   await (await from.open()).close();
 });
 
+test("a copy that was cut short is finished although a command changed its source since then", async () => {
+  const from = await fullStore();
+  for (const to of [await emptyPostgresDatabase(server), sqliteDatabase()]) {
+    await moved(from, to, { again: true, at: to.target });
+    await to.tamper("delete from passkeys");
+    await to.tamper(
+      `insert into instance values ('unfinished_move', 'at ${to.target} from sqlite')`,
+    );
+    // The move was killed before it marked the source.
+    await from.tamper("delete from instance where name = 'moved'");
+    const store = await from.open();
+    await store.atomically((tx) => tx.instance.setValue("crl_shards", to.target));
+    await store.close();
+    const whole = await moved(from, to, { resume: true, at: to.target });
+    expect((await moved(from, to, { only: "compare" })).tables).toEqual(whole.tables);
+    await (await to.open()).close();
+    expect(await refusal(from.open())).toContain("was moved at");
+  }
+});
+
 test("a copy that was in service is compared up to where it was made, and what differs is named", async () => {
   const from = await fullStore();
   const to = await emptyPostgresDatabase(server);
