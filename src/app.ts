@@ -7,7 +7,7 @@ import { storeAddress } from "#adapters/db/address.ts";
 import { Passwords } from "#adapters/passwords.ts";
 import { systemClock, systemRandom, systemStopwatch } from "#adapters/system.ts";
 import { Metrics } from "#adapters/telemetry/families.ts";
-import { claimPlace, openPlace } from "#app/founded.ts";
+import { claimPlaceInTime, openPlace } from "#app/founded.ts";
 import { countEnvelope, openInstanceKeys } from "#app/keys.ts";
 import { closeAll, type Closing } from "#app/closing.ts";
 import type { App, Ground } from "#app/composed.ts";
@@ -61,7 +61,7 @@ async function openGround(options: AppOptions, closing: Closing): Promise<Ground
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
   const address = await storeAddress(config, secrets, options.migrate);
-  const directory = claimPlace(options, address);
+  const directory = await claimPlaceInTime(options, address);
   closing.push(() => directory.release());
 
   // 2. The database, which must be of the same instance.

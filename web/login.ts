@@ -16,7 +16,13 @@ export type OpenedSession = Answers["auth.login_password"];
 export type LoginState =
   | { readonly kind: "unknown"; readonly refusal?: Refusal }
   | { readonly kind: "out" }
-  | { readonly kind: "in"; readonly caller: Caller; readonly credential: Credential }
+  | {
+      readonly kind: "in";
+      readonly caller: Caller;
+      readonly credential: Credential;
+      /** End of the session, in milliseconds; undefined for an API token. */
+      readonly endsAt?: number;
+    }
   | { readonly kind: "lost"; readonly caller: Caller; readonly credential: Credential };
 
 export interface Login {
@@ -44,39 +50,51 @@ export const lookForSession = (signal: AbortSignal = new AbortController().signa
  */
 export function useLogin(confirm: (operation: string) => Promise<boolean>, first: Look): Login {
   const [state, setState] = useState<LoginState>({ kind: "unknown" });
-  const [endsAt, setEndsAt] = useState<number>();
   const [kept, setKept] = useState<Refusal>();
-  const lost = useCallback(() => {
-    setEndsAt(undefined);
-    setState((was) => (was.kind === "in" ? { ...was, kind: "lost" } : was));
-  }, []);
   const opened = useCallback(
     ({ user, csrf_token, expires_at }: OpenedSession) => {
-      const credential = { kind: "session", csrfToken: csrf_token, onEnd: lost, confirm } as const;
-      setEndsAt(Date.parse(expires_at));
-      setState({ kind: "in", caller: user, credential });
+      const credential: Credential = {
+        kind: "session",
+        csrfToken: csrf_token,
+        onEnd: () => setState(endLogin(credential)),
+        confirm,
+      };
+      setState({ kind: "in", caller: user, credential, endsAt: Date.parse(expires_at) });
     },
-    [lost, confirm],
+    [confirm],
   );
   const unknown = useCallback((refusal: Refusal) => setState({ kind: "unknown", refusal }), []);
   const out = useCallback(() => setState({ kind: "out" }), []);
   const askAgain = useFirstLook({ opened, out, unknown, isOver: state.kind !== "unknown", first });
   useEffect(() => {
-    if (endsAt === undefined) return;
-    const timer = setTimeout(lost, Math.min(endsAt - serverNow(), longestTimer));
+    if (state.kind !== "in" || state.endsAt === undefined) return;
+    const { credential, endsAt } = state;
+    const timer = setTimeout(credential.onEnd, Math.min(endsAt - serverNow(), longestTimer));
     return () => clearTimeout(timer);
-  }, [endsAt, lost]);
-  const apiTokenGiven = (token: string, caller: Caller) =>
-    setState({ kind: "in", caller, credential: { kind: "token", token, onEnd: lost } });
+  }, [state]);
+  const apiTokenGiven = (token: string, caller: Caller) => {
+    const onEnd = () => setState(endLogin(credential));
+    const credential: Credential = { kind: "token", token, onEnd };
+    setState({ kind: "in", caller, credential });
+  };
   const logOut = () =>
     void leave(state).then((refusal) => {
       setKept(refusal);
-      if (refusal !== undefined) return;
-      setEndsAt(undefined);
-      setState({ kind: "out" });
+      if (refusal === undefined) setState({ kind: "out" });
     });
   return { state, opened, apiTokenGiven, logOut, askAgain, kept, stay: () => setKept(undefined) };
 }
+
+/**
+ * Returns the change of state at the end of a credential. A refusal of an old credential may arrive
+ * after the next login and does not end that one.
+ */
+const endLogin =
+  (ended: Credential) =>
+  (state: LoginState): LoginState =>
+    state.kind === "in" && state.credential === ended
+      ? { kind: "lost", caller: state.caller, credential: ended }
+      : state;
 
 interface FirstLook {
   readonly opened: (session: OpenedSession) => void;

@@ -64,12 +64,18 @@ export function holderOf(path: string): number | undefined {
   }
 }
 
-function takeLock(path: string): () => void {
+/**
+ * Takes the lock of a file, creates the file if it is missing, and writes the process id to it. The
+ * returned function releases the lock.
+ *
+ * @throws {DirectoryUnfit} if another process has the lock
+ */
+export function takeLock(path: string): () => void {
   const flags = constants.O_RDWR | constants.O_CREAT | closeOnExec;
   const file = openSync(path, flags, 0o600);
   // The kernel drops this lock with the last descriptor, so a killed process never leaves it
   // behind.
-  if (flock(file, lockExclusive | lockNonBlocking) !== 0) {
+  if (!lockDescriptor(file)) {
     closeSync(file);
     const holder = holderOf(join(path, ".."));
     const whom = holder === undefined ? "" : ` (process ${holder})`;
@@ -80,6 +86,22 @@ function takeLock(path: string): () => void {
   writeSync(file, `${process.pid}\n`, 0);
   return () => closeSync(file);
 }
+
+/** Creates a file with mode 0600, and locks it until the returned descriptor is closed. */
+export function createLockedFile(path: string): number {
+  const flags = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | closeOnExec;
+  const file = openSync(path, flags, 0o600);
+  lockDescriptor(file);
+  return file;
+}
+
+/**
+ * Locks an open file until its last descriptor is closed.
+ *
+ * @returns false if another process has the lock, or if there are no locks
+ */
+export const lockDescriptor = (file: number): boolean =>
+  flock(file, lockExclusive | lockNonBlocking) === 0;
 
 function flock(file: number, operation: number): number {
   const library = dlopenFirst(libraries[process.platform === "darwin" ? "darwin" : "linux"]);

@@ -6,7 +6,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-import { type HeldDirectory, holdDirectory } from "#adapters/data-directory.ts";
+import {
+  DirectoryUnfit,
+  type HeldDirectory,
+  holdDirectory,
+  holderOf,
+} from "#adapters/data-directory.ts";
 import { HighWaterFile, highWaterPath } from "#adapters/db/history/high-water-file.ts";
 import { openStore, type StoreOptions } from "#adapters/db/open.ts";
 import { keysOnToken } from "#adapters/keys/token-keys.ts";
@@ -17,6 +22,7 @@ import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
 import { recordingEffects } from "#domain/approvals/effects.ts";
 import type { Store } from "#domain/store.ts";
+import { isListening } from "#http/unix-door.ts";
 import { PlaceIdentity } from "./identity.ts";
 import { keyPorts, privateDirectory } from "./keys.ts";
 import type { AppOptions } from "./options.ts";
@@ -43,6 +49,35 @@ export function claimPlace(
     throw error;
   }
 }
+
+/**
+ * Like `claimPlace`, but waits while a command holds the data directory. A server that responds on
+ * its admin socket is not waited for.
+ *
+ * @param options.claimTimeoutMs undefined for commands, which do not wait
+ */
+export async function claimPlaceInTime(
+  options: AppOptions,
+  address: StoreOptions,
+): Promise<HeldDirectory> {
+  const { config, log, claimTimeoutMs = 0 } = options;
+  const deadline = performance.now() + claimTimeoutMs;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return claimPlace(options, address);
+    } catch (error) {
+      const isLocked = error instanceof DirectoryUnfit && error.reason === "locked";
+      if (!isLocked || performance.now() >= deadline) throw error;
+      if (await isListening(config.server.admin_socket.path)) throw error;
+      if (attempt === 1) {
+        log.write("info", "waiting_for_data_directory", { process: holderOf(config.data_dir) });
+      }
+      await Bun.sleep(claimIntervalMs);
+    }
+  }
+}
+
+const claimIntervalMs = 100;
 
 /** Throws `NoInstance` for a SQLite database that is missing. */
 export function mustHaveDatabase(address: StoreOptions): void {

@@ -27,6 +27,10 @@ export interface AppOptions {
   readonly workerUrl?: string;
   /** How long keys that are away are waited for at the start (PRC-1); not at all without. */
   readonly keyPatienceMs?: number;
+  /**
+   * Milliseconds to wait for a command that holds the data directory; undefined does not wait.
+   */
+  readonly claimTimeoutMs?: number;
   /** True when pending PostgreSQL migrations may be applied. */
   readonly migrate?: boolean;
   /** Gives up the KEK for a new one: of a restore. */

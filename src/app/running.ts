@@ -115,6 +115,7 @@ class Server implements Running {
   #endWatch: (() => void) | undefined;
   #gate: ReturnType<typeof createConnectionGate>;
   #endGate: (() => void) | undefined;
+  #socketTimer: ReturnType<typeof setInterval> | undefined;
   /** The CAs clients are asked for certificates of, PEM each. */
   #authorities: readonly string[] | undefined;
 
@@ -227,6 +228,7 @@ class Server implements Running {
       this.#record("config.load", { digest: this.#deps.digest }),
     );
     this.#endWatch = this.#deps.watch.start();
+    this.#socketTimer = setInterval(() => void this.#restoreAdminSocket(), socketIntervalMs);
     this.#scheduler.start();
     // Lists made under another crl.shards or base_url do not wait for their turn (CRL-10, CRL-11).
     this.#scheduler.trigger("crl.renew");
@@ -280,6 +282,7 @@ class Server implements Running {
     const { log, parts, fourEyes, failedLogins, refusals } = this.#deps;
     const { shutdown_timeout_seconds, shutdown_delay_seconds } = this.#config.server;
     this.#endGate?.();
+    clearInterval(this.#socketTimer);
     await this.#listeners?.close(drainMs(shutdown_timeout_seconds), shutdown_delay_seconds * 1000);
     this.#endWatch?.();
     // What has not come to its end by now goes on at the next start.
@@ -314,6 +317,16 @@ class Server implements Running {
   async #recordSums(): Promise<void> {
     await this.#deps.refusals.fold();
     await this.#trims.record();
+  }
+
+  async #restoreAdminSocket(): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      const isRestored = await this.#listeners?.restoreAdminSocket();
+      if (isRestored === true) log.write("warn", "admin_socket_restored");
+    } catch (error) {
+      log.write("error", "admin_socket_lost", { error: describe(error) });
+    }
   }
 
   async #pruneAccessLog(): Promise<void> {
@@ -395,4 +408,5 @@ function after(seconds: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+const socketIntervalMs = 2000;
 const readText = (path: string): string => readFileSync(path, "utf8");

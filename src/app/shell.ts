@@ -169,6 +169,7 @@ async function serve(request: ServeRequest, workerUrl: string, log: ProcessLog):
     migrate: mayMigrate,
     // PRC-1: then it serves what needs no key, and is not ready.
     keyPatienceMs: 30_000,
+    claimTimeoutMs: 10_000,
     read,
   };
   const handed = handedOver(inheritedSockets(process.env), config.server);

@@ -3,6 +3,7 @@
  * admin socket.
  */
 
+import { existsSync } from "node:fs";
 import http from "node:http";
 
 import type { Arrival, FrontDoor } from "./front-door.ts";
@@ -44,7 +45,8 @@ export class Listeners {
   /** True when clients of main and public listener wait in sockets that outlive this process. */
   readonly #handed: boolean;
   readonly #public: OpenPort | undefined;
-  readonly #others: readonly Server[];
+  readonly #others: Server[];
+  readonly #adminSocket: string | undefined;
   readonly #unix: UnixListener | undefined;
   readonly addresses: Addresses;
 
@@ -70,7 +72,7 @@ export class Listeners {
       unix = await openUnix(front, options);
       const main = await openMain(front, options);
       const handed = (options.handed ?? options.publicHttp?.handed) !== undefined;
-      return new Listeners(front, main, { opened, unix, open, handed });
+      return new Listeners(front, main, { opened, unix, open, handed, adminSocket: admin });
     } catch (error) {
       await Promise.all([unix?.close(0), ...opened.map((server) => server.stop(true))]);
       throw error;
@@ -81,7 +83,8 @@ export class Listeners {
     front: FrontDoor,
     main: MainListener,
     others: {
-      readonly opened: readonly Server[];
+      readonly opened: Server[];
+      readonly adminSocket: string | undefined;
       readonly unix: UnixListener | undefined;
       readonly open: OpenPort | undefined;
       readonly handed: boolean;
@@ -90,6 +93,7 @@ export class Listeners {
     this.#front = front;
     this.#main = main;
     this.#others = others.opened;
+    this.#adminSocket = others.adminSocket;
     this.#unix = others.unix;
     this.#public = others.open;
     this.#handed = others.handed;
@@ -102,6 +106,21 @@ export class Listeners {
    */
   rotate(tls: TlsMaterial, clientAuthorities?: readonly string[]): void {
     this.#main.rotate(tls, clientAuthorities);
+  }
+
+  /**
+   * Opens the admin socket again if its file was removed. The server of the removed file ends after
+   * the requests that it has.
+   *
+   * @returns true if the socket was opened
+   */
+  async restoreAdminSocket(): Promise<boolean> {
+    const path = this.#adminSocket;
+    if (path === undefined || existsSync(path) || this.#front.traffic.leaving) return false;
+    // The first one that was opened is the admin socket. Its end must not remove the new file.
+    void this.#others[0]?.stop();
+    this.#others[0] = await openAdminSocket(this.#front, path);
+    return true;
   }
 
   /**

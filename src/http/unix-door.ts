@@ -36,11 +36,12 @@ export async function removeStaleSocket(path: string, name: string): Promise<voi
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
   if (!found.isSocket()) throw new Error(`the ${name}'s path is taken by another file`);
-  if (await answers(path)) throw new Error(`another server answers on the ${name}`);
+  if (await isListening(path)) throw new Error(`another server answers on the ${name}`);
   unlinkSync(path);
 }
 
-function answers(path: string): Promise<boolean> {
+/** Returns true if a server accepts connections on the Unix socket. */
+export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = connect(path);
     probe.once("connect", () => {

@@ -30,6 +30,7 @@ const patience: Patience = {
   statementMs: 4000,
   beatEveryMs: 200,
   beatMs: 1500,
+  unconfirmedMs: 5000,
   leaseMs: 60_000,
 };
 

@@ -24,13 +24,18 @@ const timeouts: Patience = {
   statementMs: 4000,
   beatEveryMs: 200,
   beatMs: 1500,
+  unconfirmedMs: 1000,
   leaseMs: 60_000,
 };
 
 beforeAll(async () => {
   pair = await startPostgresPair("pkid");
   path = await openMovingPath(pair.primary);
+  await pair.query(pair.primary, "create role ordinary login");
   store = await openByPort(path.port);
+  for (const objects of ["schema", "all tables in schema", "all sequences in schema"]) {
+    await pair.query(pair.primary, `grant all on ${objects} public to ordinary`, "pkid");
+  }
 });
 
 afterEach(async () => {
@@ -111,6 +116,29 @@ test("a store does not open on a standby or on a read-only server", async () => 
   await until(isServed);
 });
 
+test("a store remains available while its role has too many connections, but not without a login", async () => {
+  const ordinary = await openByPort(path.port, "ordinary");
+  const refuse = (text: string) => pair.query(pair.primary, `alter role ordinary ${text}`);
+  const ping = () =>
+    ordinary.ping().then(
+      () => true,
+      () => false,
+    );
+  const beats = "select 1 from pg_stat_activity where usename = 'ordinary' and query ~ 'event_seq'";
+  await until(async () => (await pair.query(pair.primary, beats)).length > 0);
+  const { length } = messages;
+  const count = () => messages.slice(length).length;
+  await refuse("connection limit 0");
+  await Bun.sleep(3 * timeouts.unconfirmedMs);
+  expect([await ping(), count()]).toEqual([true, 0]);
+  await refuse("connection limit -1 nologin");
+  await until(() => messages.slice(length).includes("the database does not answer"));
+  expect(await ping()).toBe(false);
+  await refuse("login");
+  await until(ping);
+  await ordinary.close();
+});
+
 for (const setting of ["fsync", "synchronous_commit"]) {
   test(`a store stops its writes and continues its reads while ${setting} is off`, async () => {
     const change = async (value: string) => {
@@ -143,11 +171,11 @@ for (const setting of ["fsync", "synchronous_commit"]) {
   });
 }
 
-const openByPort = (port: number) =>
+const openByPort = (port: number, role = "pkid") =>
   openStore(
     {
       driver: "postgres",
-      dsn: `postgres://pkid@127.0.0.1:${port}/pkid`,
+      dsn: `postgres://${role}@127.0.0.1:${port}/pkid`,
       ...postgresLimits,
       migrate: true,
       patience: timeouts,

@@ -34,8 +34,8 @@ test("a pipe gets a line at a time, a terminal one line that is drawn anew and w
     ),
   ).toBe("done");
   expect(pipe.written.length).toBeGreaterThan(1);
-  expect(new Set(pipe.written)).toEqual(new Set(["Working for 0 s.\n"]));
-  expect(new Set(terminal.written.slice(0, -1))).toEqual(new Set(["\rWorking for 0 s"]));
+  for (const line of pipe.written) expect(line).toMatch(/^Working for \d s\.\n$/);
+  for (const line of terminal.written.slice(0, -1)) expect(line).toMatch(/^\rWorking for \d s$/);
   expect(terminal.written.at(-1)).toBe("\r\u001b[K");
 });
 
@@ -82,10 +82,11 @@ test("on a real terminal the seconds are counted and gone with the answer; into 
     ran(["script", "-qec", `${line} --quiet`, "/dev/null"], { env }),
     ran(line.split(" "), { env }),
   ]);
-  expect([drawn.code, drawn.stdout]).toEqual([
-    0,
-    expect.stringContaining("\rWorking for 2 s\r\u001b[K"),
-  ]);
+  expect([drawn.code, drawn.stdout]).toEqual([0, expect.stringContaining(" s\r\u001b[K")]);
+  const seconds = [...drawn.stdout.matchAll(/\rWorking for (\d+) s/g)].map(([, n]) => Number(n));
+  // A busy machine may leave one out, or take longer than the response.
+  expect(seconds).toEqual(seconds.toSorted((one, other) => one - other));
+  expect(seconds.at(-1)).toBeGreaterThanOrEqual(2);
   expect(quiet.stdout).not.toContain("Working");
   expect([piped.code, piped.stderr]).toEqual([0, ""]);
 }, 20_000);

@@ -15,6 +15,7 @@ import { makeCas } from "#test/support/instances/issue-page.ts";
 import { issueFor, makeCaAt } from "#test/support/instances/listed-cas.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -68,7 +69,7 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     const row = page.getByRole("row", { name: /^Certificates of example-issuing/ });
     await row.getByRole("cell", { name: "1 valid" }).waitFor();
     await row.getByRole("cell", { name: "1 revoked for good, reason superseded" }).waitFor();
-    expect(await fact(page, "Why").textContent()).toBe("reason superseded");
+    await expectSoon(() => fact(page, "Why").textContent(), "reason superseded");
     await expectStateAccessible(page);
     await keepPicture(page, "approvals-difference");
     const dialog = page.getByRole("dialog");
@@ -76,11 +77,14 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     await dialog.getByText("You may be asked to confirm it with your passkey.").waitFor();
     await expectStateAccessible(page);
     const approve = dialog.getByRole("button", { name: /^Approve/ });
-    expect(await approve.isDisabled()).toBe(true);
+    await expectSoon(() => approve.isDisabled(), true);
     await dialog.getByText("You made it: somebody else must approve.").waitFor();
     await page.goto(`${world.origin}/console/approvals/${id}?dialog=retry`);
     await dialog.getByText("It is pending: only what has failed is executed again.").waitFor();
-    expect(await dialog.getByRole("button", { name: "Execute again" }).isDisabled()).toBe(true);
+    await expectSoon(
+      () => dialog.getByRole("button", { name: "Execute again" }).isDisabled(),
+      true,
+    );
     await decide(id, "reject");
     expect(complaints).toEqual([]);
     await close();
@@ -90,7 +94,10 @@ describe.skipIf(chromiumPath === undefined)("a request for approval", () => {
     const [rejected, approved] = [await bulk(), await rotation("turned")];
     const withdrawn = await rotation("not-turned");
     const { page, complaints, close } = await world.root(`/console/approvals/${rejected}`);
-    expect(await fact(page, "Lapses").textContent()).toContain("in 2 days");
+    await expectSoon(
+      () => fact(page, "Lapses").textContent(),
+      expect.stringContaining("in 2 days"),
+    );
     await decide(rejected, "reject");
     await fact(page, "Rejected").waitFor();
     await page.goto(`${world.origin}/console/approvals/${withdrawn}`);
@@ -181,7 +188,7 @@ describe.skipIf(chromiumPath === undefined)("the frame of the console", () => {
     await page.getByRole("status").filter({ hasText: "live" }).waitFor();
     const link = sideBar(page).getByRole("link", { name: /^Approvals/ });
     await page.getByRole("link", { name: "0 waiting for your approval" }).waitFor();
-    expect(await link.textContent()).toBe("Approvals");
+    await expectSoon(() => link.textContent(), "Approvals");
     const ids = [await bulk(), await rotation("counted")];
     const two = sideBar(page).getByRole("link", { name: "Approvals 2 pending", exact: true });
     await two.waitFor();

@@ -11,6 +11,8 @@ import {
   rootPassword,
 } from "#test/support/instances/console-world.ts";
 import { hostile } from "#test/support/instances/hostile.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
 /** Of the local administrator, who is another person than root. */
@@ -52,9 +54,8 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     await expectStateAccessible(page);
     await keepPicture(page, "approvals");
     const copy = panel.getByRole("button", { name: "copy fingerprint" });
-    expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /);
-    await copy.click();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^[0-9a-f]{64}$/);
+    await expectSoon(() => copy.textContent(), expect.stringMatching(/^[0-9a-f]{4} [0-9a-f]{4} /));
+    expect(await copyText(copy)).toMatch(/^[0-9a-f]{64}$/);
     await panel.getByRole("link", { name: "Approve" }).click();
     await page.getByLabel("Comment").fill("as agreed");
     // Nobody has passkeys here.
@@ -75,11 +76,11 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     const { page, complaints, close } = await world.root(`/console/approvals/${id}`);
     const approve = page.getByRole("button", { name: "Approve" });
     await approve.waitFor();
-    expect(await approve.isDisabled()).toBe(true);
+    await expectSoon(() => approve.isDisabled(), true);
     await page.getByText("You made it: somebody else must approve.").waitFor();
     await page.getByRole("link", { name: "Withdraw" }).click();
     const withdraw = page.getByRole("button", { name: "Withdraw the request" });
-    expect(await withdraw.isDisabled()).toBe(true);
+    await expectSoon(() => withdraw.isDisabled(), true);
     await page.getByLabel("Comment").fill("not needed");
     await withdraw.click();
     await page
@@ -118,10 +119,10 @@ describe.skipIf(chromiumPath === undefined)("approvals in the console", () => {
     const { page, complaints, close } = await world.root("/console/approvals?status=pending");
     const rows = page.getByRole("row").filter({ hasText: "told-root" });
     await rows.filter({ hasText: "Example One" }).waitFor();
-    expect(await rows.count()).toBe(2);
+    await expectSoon(() => rows.count(), 2);
     await page.getByRole("link", { name: "Mine" }).click();
     await rows.filter({ hasText: "Example One" }).waitFor({ state: "detached" });
-    expect(await rows.count()).toBe(1);
+    await expectSoon(() => rows.count(), 1);
     await page.getByText("not needed").waitFor();
     await expectStateAccessible(page);
     await page.getByRole("link", { name: "All", exact: true }).click();

@@ -5,6 +5,8 @@ import type { Page } from "playwright-core";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
 /** Of the local administrator, who is another person than root and reads requests. */
@@ -27,7 +29,7 @@ async function ask(page: Page, name: string): Promise<string> {
   await page.getByText("This takes two").waitFor();
   await page.getByRole("button", { name: "Make the token" }).click();
   await page.getByText("lead you to its secret").waitFor();
-  expect(await page.getByRole("button", { name: "Make the token" }).isDisabled()).toBe(true);
+  await expectSoon(() => page.getByRole("button", { name: "Make the token" }).isDisabled(), true);
   await page.getByRole("link", { name: "Open the request" }).click();
   await page.getByText("0 of 1 approvals").waitFor();
   return String(new URL(page.url()).pathname.split("/").pop());
@@ -38,8 +40,7 @@ const approve = (id: string) =>
 const show = (page: Page) => page.getByRole("button", { name: "Show the secret, once" });
 
 async function expectWorks(page: Page): Promise<void> {
-  await page.getByTitle("Copy secret").click();
-  const secret = String(await page.evaluate("navigator.clipboard.readText()"));
+  const secret = await copyText(page.getByTitle("Copy secret"));
   expect(secret).toMatch(/^pki_pat_/);
   const headers = { authorization: `Token ${secret}` };
   expect((await world.instance.fetch("/api/me", { headers })).status).toBe(200);

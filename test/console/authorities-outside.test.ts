@@ -12,6 +12,7 @@ import {
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let outside: OpensslCa;
@@ -88,11 +89,15 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     const checks = dialog(page).getByRole("region", { name: "Checks" });
     await checks.getByText("What was checked").waitFor();
     const failed = checks.getByRole("listitem").filter({ hasText: "failed" });
-    expect(await failed.allTextContents()).toEqual([
-      expect.stringContaining("Its key is the one that is held here."),
-      expect.stringContaining("It is not signed by itself."),
-    ]);
-    expect(await dialog(page).getByLabel("Certificate", { exact: true }).inputValue()).toBe(
+    await expectSoon(
+      () => failed.allTextContents(),
+      [
+        expect.stringContaining("Its key is the one that is held here."),
+        expect.stringContaining("It is not signed by itself."),
+      ],
+    );
+    await expectSoon(
+      () => dialog(page).getByLabel("Certificate", { exact: true }).inputValue(),
       outside.read("cacert.pem"),
     );
     await expectStateAccessible(page);
@@ -113,7 +118,10 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await dialog(page).getByText("Name and key stay.").waitFor();
     await dialog(page).getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("link", { name: "Certificate", exact: true }).click();
-    expect(await page.getByLabel("External chain in PEM").inputValue()).toContain("BEGIN CERT");
+    await expectSoon(
+      () => page.getByLabel("External chain in PEM").inputValue(),
+      expect.stringContaining("BEGIN CERT"),
+    );
     await page.getByRole("link", { name: "Rollover" }).click();
     await page.getByText("Its certificate is made elsewhere").waitFor();
     expect(complaints).toEqual([]);
@@ -139,7 +147,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     const field = dialog(page).getByLabel("Certificate of the subject", { exact: true });
     await field.fill("nonsense");
     await marked(page, field);
-    expect(await send.isDisabled()).toBe(true);
+    await expectSoon(() => send.isDisabled(), true);
     await field.fill(outside.read("cacert.pem"));
     await send.click();
     await dialog(page)
@@ -154,7 +162,10 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await send.click();
     const days = dialog(page).getByLabel("Valid for (days)");
     await marked(page, days);
-    expect(await request.inputValue()).toContain("BEGIN CERTIFICATE REQUEST");
+    await expectSoon(
+      () => request.inputValue(),
+      expect.stringContaining("BEGIN CERTIFICATE REQUEST"),
+    );
     await days.fill("365");
     await send.click();
     await dialog(page)
@@ -189,7 +200,7 @@ describe.skipIf(chromiumPath === undefined)("authorities and others in a browser
     await dialog(page).getByRole("link", { name: "Open wild" }).click();
     await page.getByRole("link", { name: "Certificate", exact: true }).click();
     await page.getByText("https://a.test/").waitFor();
-    expect(await page.locator("main").textContent()).toContain(statement);
+    await expectSoon(() => page.locator("main").textContent(), expect.stringContaining(statement));
     const issuer = await makeRoot("tamer");
     const name = '"><script>window.hit=1';
     const foreign = await OpensslCa.make({ cn: name });

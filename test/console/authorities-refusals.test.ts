@@ -10,6 +10,7 @@ import {
   expectTree,
 } from "#test/support/instances/console-world.ts";
 import { reasonOf } from "#test/support/instances/reasons.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let root: Made;
@@ -55,7 +56,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const { page, complaints, close } = await auditor("/console/authorities");
     await page.getByRole("link", { name: "strict-issuing" }).waitFor();
     const create = page.getByRole("button", { name: "Create a root" });
-    expect(await create.isDisabled()).toBe(true);
+    await expectSoon(() => create.isDisabled(), true);
     await page.getByText("Needs ca:manage", { exact: false }).first().waitFor();
     await expectStateAccessible(page);
     await page.getByRole("link", { name: "strict-issuing" }).click();
@@ -66,13 +67,13 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await page.getByText("Needs ca:manage on this CA.").first().waitFor();
     await expectTree(page, "authorities-auditor");
     await expectStateAccessible(page);
-    expect(await page.getByRole("button", { name: "Rotate the key" }).isDisabled()).toBe(true);
+    await expectSoon(() => page.getByRole("button", { name: "Rotate the key" }).isDisabled(), true);
     await close();
     const address = `/console/authorities/${issuing.id}?dialog=intermediate`;
     const again = await auditor(address);
     await dialog(again.page).getByText("Needs ca:manage on this CA.").waitFor();
     const send = dialog(again.page).getByRole("button", { name: "Issue the CA" });
-    expect(await send.isDisabled()).toBe(true);
+    await expectSoon(() => send.isDisabled(), true);
     expect([...complaints, ...again.complaints]).toEqual([]);
     await again.close();
   }, 60_000);
@@ -83,12 +84,12 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const create = dialog(page).getByRole("button", { name: "Create the root" });
     await create.click();
     await dialog(page).locator('[aria-invalid="true"]').first().waitFor();
-    expect(await invalid(dialog(page).getByLabel("Common name"))).toBe("true");
+    await expectSoon(() => invalid(dialog(page).getByLabel("Common name")), "true");
     await dialog(page).getByLabel("Common name").fill("Second");
     await create.click();
     await dialog(page).getByRole("alert").getByText("already_exists").waitFor();
-    expect(await invalid(dialog(page).getByLabel("Label"))).toBe("true");
-    expect(await dialog(page).getByLabel("Common name").inputValue()).toBe("Second");
+    await expectSoon(() => invalid(dialog(page).getByLabel("Label")), "true");
+    await expectSoon(() => dialog(page).getByLabel("Common name").inputValue(), "Second");
     await expectStateAccessible(page);
     await page.goto(`${world.origin}/console/authorities/${issuing.id}?dialog=intermediate`);
     await dialog(page).getByLabel("Label").fill("too-deep");
@@ -96,7 +97,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const issue = dialog(page).getByRole("button", { name: "Issue the CA" });
     await issue.click();
     await dialog(page).getByText("leaves no room for it.").first().waitFor();
-    expect(await invalid(dialog(page).getByLabel("CAs below it at most"))).toBe("true");
+    await expectSoon(() => invalid(dialog(page).getByLabel("CAs below it at most")), "true");
     await page.goto(`${world.origin}/console/authorities/${root.id}?dialog=intermediate`);
     await dialog(page).getByLabel("Label").fill("elsewhere");
     await dialog(page).getByLabel("Common name").fill("Elsewhere");
@@ -105,7 +106,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await domains.fill("other.test");
     await issue.click();
     await dialog(page).getByText("lies outside what the issuer permits").waitFor();
-    expect(await domains.inputValue()).toBe("other.test");
+    await expectSoon(() => domains.inputValue(), "other.test");
     await domains.fill("not a domain");
     await issue.click();
     await dialog(page).getByText("must be a domain").first().waitFor();
@@ -113,7 +114,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await domains.fill("example.test");
     await issue.click();
     await dialog(page).getByText("by the issuer's own life").first().waitFor();
-    expect(await invalid(dialog(page).getByLabel("Valid for (days)"))).toBe("true");
+    await expectSoon(() => invalid(dialog(page).getByLabel("Valid for (days)")), "true");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -125,18 +126,18 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const create = dialog(page).getByRole("button", { name: "Create the root" });
     const [label, name] = ["Label", "Common name"].map((word) => dialog(page).getByLabel(word));
     if (label === undefined || name === undefined) throw new Error("both are named");
-    expect(await invalid(label)).toBe("false");
+    await expectSoon(() => invalid(label), "false");
     await dialog(page).getByLabel("Organisation").fill("Example");
     await create.click();
     await dialog(page).getByText("Type a label.").waitFor();
-    expect(await reasonOf(name)).toBe("Type a common name.");
+    await expectSoon(() => reasonOf(name), "Type a common name.");
     expect(await label.evaluate((field) => field === document.activeElement)).toBe(true);
     await expectStateAccessible(page);
     await label.pressSequentially("told");
     await label.press("Enter");
     await dialog(page).getByText("Type a label.").waitFor({ state: "detached" });
     expect(await name.evaluate((field) => field === document.activeElement)).toBe(true);
-    expect(await dialog(page).getByLabel("Organisation").inputValue()).toBe("Example");
+    await expectSoon(() => dialog(page).getByLabel("Organisation").inputValue(), "Example");
     expect(sent.filter((one) => one.startsWith("POST"))).toEqual([]);
     await name.fill("Told");
     await create.click();
@@ -152,7 +153,7 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await dialog(page).getByRole("button", { name: "Give strict-issuing a new key" }).click();
     await dialog(page).getByText("must approve it.").waitFor();
     const send = dialog(page).getByRole("button", { name: "Give strict-issuing a new key" });
-    expect(await send.isDisabled()).toBe(true);
+    await expectSoon(() => send.isDisabled(), true);
     await expectStateAccessible(page);
     await dialog(page).getByRole("link", { name: "Open the request" }).click();
     await page.waitForURL(/\/console\/approvals\/apr_/);
@@ -172,9 +173,12 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     const { page, complaints, close } = await world.root(`/console/authorities/${id}`);
     await page.getByText("The tenant is suspended.").first().waitFor();
     const below = page.getByRole("button", { name: "Issue a CA below it" });
-    expect(await below.isDisabled()).toBe(true);
-    expect(await page.locator("main").textContent()).toContain("<img src=x");
-    expect(await page.locator("main").textContent()).toContain("[U+202E]");
+    await expectSoon(() => below.isDisabled(), true);
+    await expectSoon(
+      () => page.locator("main").textContent(),
+      expect.stringContaining("<img src=x"),
+    );
+    await expectSoon(() => page.locator("main").textContent(), expect.stringContaining("[U+202E]"));
     expect(await page.evaluate("window.hit")).toBeUndefined();
     expect(complaints).toEqual([]);
     await close();

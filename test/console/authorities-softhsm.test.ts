@@ -8,6 +8,7 @@ import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { newHome } from "#test/support/instances/instance.ts";
 import { createHsmToken, softHsmModule, type SoftHsmToken } from "#test/support/keys/soft-token.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 const usable = chromiumPath !== undefined && existsSync(softHsmModule);
 let hsmToken: SoftHsmToken;
@@ -76,12 +77,12 @@ describe.skipIf(!usable)("authorities with keys in a token", () => {
     await named(page, "late-root");
     await dialog(page).getByLabel("Algorithm").selectOption("pqc");
     await dialog(page).getByText("no token of today holds").waitFor();
-    expect(await dialog(page).getByLabel("Key type").inputValue()).toBe("ml-dsa-65");
+    await expectSoon(() => dialog(page).getByLabel("Key type").inputValue(), "ml-dsa-65");
     await created(page, "late-root");
     await page.getByText("ml-dsa-65 · software").waitFor();
     await page.getByRole("link", { name: "Issue a CA below it" }).click();
     const hybrid = dialog(page).getByRole("option", { name: /issuer has no second key/ });
-    expect(await hybrid.isDisabled()).toBe(true);
+    await expectSoon(() => hybrid.isDisabled(), true);
     await named(page, "twin-root");
     await dialog(page).getByLabel("Algorithm").selectOption("hybrid");
     await dialog(page).getByText("the second in software").waitFor();

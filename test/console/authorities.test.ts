@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 
-import { until } from "#test/support/until.ts";
+import { expectSoon, until } from "#test/support/until.ts";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import {
   ConsoleWorld,
@@ -62,8 +62,11 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await dialog(page).getByText("Policies", { exact: true }).first().click();
     await dialog(page).getByLabel("Policies", { exact: true }).fill("2.23.140.1.2.1");
     const preview = dialog(page).getByRole("region", { name: "Preview of the certificate" });
-    expect(await preview.textContent()).toContain("CN=Example Root,O=Example");
-    expect(await preview.textContent()).toContain("2.23.140.1.2.1");
+    await expectSoon(
+      () => preview.textContent(),
+      expect.stringContaining("CN=Example Root,O=Example"),
+    );
+    await expectSoon(() => preview.textContent(), expect.stringContaining("2.23.140.1.2.1"));
     await expectTree(page, "authorities-root", "dialog");
     await expectStateAccessible(page);
     await keepPicture(page, "authorities-root");
@@ -138,7 +141,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     const path = `/console/authorities/${issuing.id}`;
     const { page, complaints, close } = await world.root(path);
     await page.getByText("It has signed 1 certificate.").waitFor();
-    expect(await page.getByRole("button", { name: "Delete rolling" }).isDisabled()).toBe(true);
+    await expectSoon(() => page.getByRole("button", { name: "Delete rolling" }).isDisabled(), true);
     await tab(page, "Rollover").click();
     await page.getByRole("button", { name: "Retire the old key" }).waitFor();
     await page.getByText("No key of it is superseded.").waitFor();
@@ -151,7 +154,8 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await keepPicture(page, "authorities-rotate");
     // What cannot be undone is not sent by a key.
     await dialog(page).getByLabel("Label of the new one").press("Enter");
-    expect(await dialog(page).locator("button.danger").textContent()).toBe(
+    await expectSoon(
+      () => dialog(page).locator("button.danger").textContent(),
       "Give rolling a new key",
     );
     await dialog(page).getByRole("button", { name: "Give rolling a new key" }).click();
@@ -167,10 +171,10 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await page.getByRole("link", { name: "Retire rolling" }).click();
     await dialog(page).getByText("would lose the path").waitFor();
     const retire = dialog(page).getByRole("button", { name: "Retire rolling" });
-    expect(await retire.isDisabled()).toBe(true);
+    await expectSoon(() => retire.isDisabled(), true);
     await dialog(page).getByLabel("Retire it although 1 certificate would fail").check();
     await dialog(page).getByLabel("Type rolling to confirm").fill("rollin");
-    expect(await retire.isDisabled()).toBe(true);
+    await expectSoon(() => retire.isDisabled(), true);
     await dialog(page).getByLabel("Type rolling to confirm").fill("rolling");
     await expectTree(page, "authorities-retire", "dialog");
     await expectStateAccessible(page);
@@ -222,12 +226,13 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
       .getByLabel(/^Destroy its key too/)
       .check();
     const both = dialog(page).getByRole("button", { name: "Delete mistaken and its key" });
-    expect(await both.isDisabled()).toBe(true);
+    await expectSoon(() => both.isDisabled(), true);
     await dialog(page).getByLabel("Type mistaken to confirm").fill("mistaken");
     await expectTree(page, "authorities-delete", "dialog");
     await expectStateAccessible(page);
     await both.click();
-    await page.getByRole("heading", { name: "Authorities" }).waitFor();
+    // The page of the CA has this heading too.
+    await page.waitForURL((url) => url.pathname === "/console/authorities");
     expect((await world.instance.fetch(`/api/ca/${id}/certificate`)).status).toBe(404);
     expect(complaints).toEqual([]);
     await close();
@@ -256,7 +261,7 @@ describe.skipIf(chromiumPath === undefined)("the authorities in a browser", () =
     await page.getByLabel("Add a filter").selectOption("status");
     await page.getByLabel("State", { exact: true }).selectOption("retired");
     await page.getByText("No authority is as the filters say.").waitFor();
-    expect(page.url()).toContain("q=tall-&status=retired");
+    await expectSoon(() => page.url(), expect.stringContaining("q=tall-&status=retired"));
     await page.goBack();
     await rowOf("tall-branch").waitFor();
     await page.goto(`${world.origin}/console/authorities?q=nobody`);

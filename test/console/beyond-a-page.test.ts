@@ -13,6 +13,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { exportedBy, issueFor, type MadeCa, makeCaAt } from "#test/support/instances/listed-cas.ts";
 import { savedBy } from "#test/support/instances/issue-page.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let root: MadeCa;
@@ -80,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await keepPicture(page, "beyond-filter");
     await page.goto(`${world.origin}/console/certificates?ca=old-issuing`);
     await row(page, "deep.example.test").waitFor();
-    expect(await choice.locator("option:checked").textContent()).toBe("CA: old-issuing");
+    await expectSoon(() => choice.locator("option:checked").textContent(), "CA: old-issuing");
     await page.goto(`${world.origin}/console/certificates?ca=nobody`);
     await page.getByText("This address names no CA that you may see.").waitFor();
     await page.route(`**/api/ca/${old.id}`, (route) =>
@@ -128,7 +129,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await page.getByRole("button", { name: "Stop" }).click();
     held.resolve();
     await page.getByText(new RegExp(`0 found in 20\\d of ${all} CAs, the newest\\.`)).waitFor();
-    expect(new URL(page.url()).searchParams.get("looked")).toBe("200");
+    await expectSoon(() => new URL(page.url()).searchParams.get("looked"), "200");
     await page.unroute(certificates);
     await page.getByRole("button", { name: "Look in the others too" }).click();
     await page.getByText(`1 found in ${all} CAs.`).waitFor({ timeout: 40_000 });
@@ -198,7 +199,7 @@ describe.skipIf(chromiumPath === undefined)("more CAs than a page holds", () => 
     await dialog(page).getByLabel("Find a CA").fill("voucher");
     await dialog(page).getByText("1 found; they are in the choice.").waitFor();
     const itself = subject.locator("option", { hasText: "the issuer itself" });
-    expect(await itself.isDisabled()).toBe(true);
+    await expectSoon(() => itself.isDisabled(), true);
     await dialog(page).getByLabel("Find a CA").fill("old-root");
     await subject.locator("option", { hasText: "old-root (active" }).waitFor({ state: "attached" });
     await subject.selectOption(root.id);

@@ -12,7 +12,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { makeCas, sentBy } from "#test/support/instances/issue-page.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
-import { until } from "#test/support/until.ts";
+import { expectSoon, until } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -42,7 +42,7 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await page.getByRole("link", { name: "Block a key" }).first().click();
     const dialog = page.getByRole("dialog", { name: "Block a key" });
     const button = dialog.getByRole("button", { name: "Block the key" });
-    expect(await button.isDisabled()).toBe(true);
+    await expectSoon(() => button.isDisabled(), true);
     await expectTree(page, "operations-blocked-dialog", "dialog");
     await dialog.getByLabel("Key", { exact: true }).fill(csr);
     await dialog.getByLabel("Why").fill("Found in a repository");
@@ -117,8 +117,8 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     const button = page.getByRole("button", { name: "Block the key" });
     await button.click();
     await page.getByText("The file is neither PEM nor DER.").waitFor();
-    expect(await key.getAttribute("aria-invalid")).toBe("true");
-    expect(await key.inputValue()).toBe("no key at all");
+    await expectSoon(() => key.getAttribute("aria-invalid"), "true");
+    await expectSoon(() => key.inputValue(), "no key at all");
     // It reads as a certificate here, under a name that the server does not take.
     const { certificate } = await world.instance.admin<{ certificate: string }>(
       "GET",
@@ -127,7 +127,7 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await key.fill(certificate.replaceAll("CERTIFICATE", "X509 CERTIFICATE"));
     await button.click();
     await page.getByRole("alert").getByText("bad_certificate").waitFor();
-    expect(await page.getByLabel("Why").inputValue()).toBe("Because");
+    await expectSoon(() => page.getByLabel("Why").inputValue(), "Because");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -139,8 +139,8 @@ describe.skipIf(chromiumPath === undefined)("blocked keys in the console", () =>
     await row.getByRole("link").click();
     const reason = page.getByText("Needs ca:manage on the whole platform.");
     await reason.first().waitFor();
-    expect(await page.getByRole("button", { name: "Block a key" }).isDisabled()).toBe(true);
-    expect(await page.getByRole("button", { name: "Unblock" }).isDisabled()).toBe(true);
+    await expectSoon(() => page.getByRole("button", { name: "Block a key" }).isDisabled(), true);
+    await expectSoon(() => page.getByRole("button", { name: "Unblock" }).isDisabled(), true);
     const [{ public_key_fingerprint: key } = { public_key_fingerprint: "" }] = (await blocked())
       .items;
     const answer = await world.instance.fetch("/api/blocked-keys", {

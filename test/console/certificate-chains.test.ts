@@ -10,6 +10,7 @@ import { drawnPassphrase, savedBy } from "#test/support/instances/issue-page.ts"
 import { OpensslCa } from "#test/support/instances/openssl-ca.ts";
 import { openssl } from "#test/support/instances/relying-party.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 interface Made {
   readonly id: string;
@@ -121,7 +122,10 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     const { page, complaints, close } = await world.root(at);
     const top = panel(page).getByRole("listitem").last();
     await top.getByText("CN=External Root").waitFor();
-    expect(await top.textContent()).toContain("outside this instance · root");
+    await expectSoon(
+      () => top.textContent(),
+      expect.stringContaining("outside this instance · root"),
+    );
     await expectStateAccessible(page);
     const names = ["guest.example.test", "Example guest"];
     await expectChain(page, outside.read("cacert.pem"), names);
@@ -149,7 +153,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     const { page, complaints, close } = await world.bearer(token.secret, at);
     const above = panel(page).getByRole("listitem").filter({ hasText: "may read" });
     await above.getByText("CN=Example root").waitFor();
-    expect(await above.count()).toBe(2);
+    await expectSoon(() => above.count(), 2);
     const names = ["granted.example.test", "Example issuing", "Example policy"];
     await expectChain(page, root.certificate, names);
     await panel(page).getByRole("listitem").nth(1).getByRole("link").click();
@@ -172,7 +176,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     await panel(page).getByText("so no chain is given").waitFor();
     await panel(page).getByText("Whatever is above it could not be had.").waitFor();
     await panel(page).getByRole("alert").getByText("req-of-this").waitFor();
-    expect(await chainButton(page).isDisabled()).toBe(true);
+    await expectSoon(() => chainButton(page).isDisabled(), true);
     await expectStateAccessible(page);
     await page.goto(`${world.origin}/console/issue/result/${ca_id}/${serial}`);
     await page.getByText("so no chain is given").waitFor();
@@ -191,7 +195,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     await page.getByRole("button", { name: "Issue", exact: true }).click();
     await page.getByText("The key is in this tab alone").waitFor();
     const whole = page.getByRole("button", { name: "Certificate and chain, PEM" });
-    expect(await whole.isDisabled()).toBe(true);
+    await expectSoon(() => whole.isDisabled(), true);
     await page.getByText("in one file, without the whole chain").waitFor();
     const passphrase = await drawnPassphrase(page);
     const save = page.getByRole("button", { name: "Save key.example.test.p12" });
@@ -210,7 +214,7 @@ describe.skipIf(chromiumPath === undefined)("the chain of a certificate in a bro
     await page.getByRole("button", { name: "Try again" }).click();
     await notice.waitFor({ state: "detached" });
     await page.getByText("Private key, certificate and chain in one file").waitFor();
-    expect(await whole.isDisabled()).toBe(false);
+    await expectSoon(() => whole.isDisabled(), false);
     expect(await page.getByText("so no chain is given").count()).toBe(0);
     expect(complaints).toEqual([]);
     await close();

@@ -16,6 +16,8 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { reasonOf } from "#test/support/instances/reasons.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 interface Issued {
   readonly serial: string;
@@ -84,12 +86,15 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     const { serial } = await issue(["shop.example.test", "www.shop.example.test"]);
     const { page, complaints, close } = await world.root("/console/certificates");
     await row(page, "shop.example.test").waitFor();
-    expect(new URL(page.url()).searchParams.get("ca")).toBe(ca);
+    await expectSoon(() => new URL(page.url()).searchParams.get("ca"), ca);
     await expectTree(page, "certificates");
     await page.getByRole("link", { name: "shop.example.test" }).click();
     await panel(page).getByText("www.shop.example.test").waitFor();
     await panel(page).getByRole("button", { name: "copy certificate fingerprint" }).waitFor();
-    expect(page.url()).toContain(`/console/certificates/${ca}/${serial}?ca=${ca}`);
+    await expectSoon(
+      () => page.url(),
+      expect.stringContaining(`/console/certificates/${ca}/${serial}?ca=${ca}`),
+    );
     await expectTree(page, "certificates-panel", "aside");
     await keepPicture(page, "certificates");
     await panel(page).getByRole("link", { name: "Fields" }).click();
@@ -112,7 +117,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await panel(page).getByText("(keyCompromise)").waitFor();
     await row(page, "shop.example.test").getByText("revoked").waitFor();
     const again = panel(page).getByRole("button", { name: "Revoke" });
-    expect(await again.isDisabled()).toBe(true);
+    await expectSoon(() => again.isDisabled(), true);
     await panel(page).getByText("It is revoked already.").waitFor();
     await page.keyboard.press("Escape");
     await panel(page).waitFor({ state: "detached" });
@@ -141,7 +146,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await page.waitForURL((url) => !url.pathname.endsWith(serial));
     await panel(page).getByRole("link", { name: "Events" }).click();
     await panel(page).getByText("cert.renew").waitFor();
-    expect(await row(page, "mail.example.test").count()).toBe(2);
+    await expectSoon(() => row(page, "mail.example.test").count(), 2);
     await row(page, "replaced").waitFor();
     expect(complaints).toEqual([]);
     await close();
@@ -166,24 +171,27 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     await dialog(page).getByText("identity_mismatch").waitFor();
     await expectStateAccessible(page);
-    expect(await dialog(page).getByLabel("Request with a new key").inputValue()).toBe(other);
+    await expectSoon(() => dialog(page).getByLabel("Request with a new key").inputValue(), other);
     await dialog(page).getByLabel("Request with a new key").fill("no request");
     const withheld = dialog(page).getByRole("button", { name: "Renew" });
-    expect(await reasonOf(withheld)).toBe("Mend first what is marked.");
-    expect(await withheld.isDisabled()).toBe(true);
+    await expectSoon(() => reasonOf(withheld), "Mend first what is marked.");
+    await expectSoon(() => withheld.isDisabled(), true);
     await dialog(page).getByLabel("Request with a new key").fill("");
     await dialog(page).getByLabel("Days it is valid").fill("many");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     const days = dialog(page).getByLabel("Days it is valid");
     await dialog(page).locator('[aria-invalid="true"]').waitFor();
-    expect(await days.getAttribute("aria-invalid")).toBe("true");
-    expect(await days.inputValue()).toBe("many");
+    await expectSoon(() => days.getAttribute("aria-invalid"), "true");
+    await expectSoon(() => days.inputValue(), "many");
     await days.fill("30");
     await dialog(page).getByRole("button", { name: "Renew" }).click();
     await dialog(page).getByRole("link", { name: "Open the request" }).waitFor();
     const renew = dialog(page).getByRole("button", { name: "Renew" });
-    expect(await renew.isDisabled()).toBe(true);
-    expect(await reasonOf(renew)).toContain("One other person must approve it.");
+    await expectSoon(() => renew.isDisabled(), true);
+    await expectSoon(
+      () => reasonOf(renew),
+      expect.stringContaining("One other person must approve it."),
+    );
     await keepPicture(page, "certificates-renew");
     expect(complaints).toEqual([]);
     await close();
@@ -195,9 +203,9 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     const { page, complaints, close } = await lesser(at, ["approver"]);
     for (const name of ["Renew", "Suspend", "Revoke"]) {
       const button = panel(page).getByRole("button", { name });
-      expect(await button.isDisabled()).toBe(true);
+      await expectSoon(() => button.isDisabled(), true);
     }
-    expect(await panel(page).getByText("Needs issue on this CA.").count()).toBe(3);
+    await expectSoon(() => panel(page).getByText("Needs issue on this CA.").count(), 3);
     await panel(page).getByRole("link", { name: "Events" }).click();
     await panel(page).getByText("Needs audit:read on this CA.").waitFor();
     await expectStateAccessible(page);
@@ -269,7 +277,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     const { page, complaints, close } = await world.root(`/console/certificates/${ca}/${serial}`);
     await panel(page).getByRole("link", { name: "local:root", exact: true }).click();
     await page.waitForURL((url) => url.searchParams.get("requested_by") === "local:root");
-    expect(new URL(page.url()).searchParams.get("ca")).toBe(ca);
+    await expectSoon(() => new URL(page.url()).searchParams.get("ca"), ca);
     await row(page, "asked.example.test").waitFor();
     await page.getByText("--requested-by local:root").waitFor();
     await page.goto(`${world.origin}/console/certificates?ca=${ca}&requested_by=nobody`);
@@ -289,7 +297,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
       .toLowerCase()
       .replace(/.{4}(?=.)/g, "$& ");
     await panel(page).getByRole("button", { name: "copy certificate fingerprint" }).waitFor();
-    expect(await panel(page).textContent()).toContain(grouped);
+    await expectSoon(() => panel(page).textContent(), expect.stringContaining(grouped));
     const box = page.getByRole("searchbox");
     await box.fill(digest);
     await box.press("Enter");
@@ -304,14 +312,14 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await box.press("Enter");
     await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
     await row(page, "digest.example.test").waitFor();
-    expect(new URL(page.url()).searchParams.has("certificate_sha256")).toBe(false);
+    await expectSoon(() => new URL(page.url()).searchParams.has("certificate_sha256"), false);
     // Of a CA the certificate is in no inventory.
     const { certificate: its } = await world.instance.admin<Issued>("GET", `/api/ca/${root}`);
     await box.fill(new X509Certificate(its).fingerprint256);
     await box.press("Enter");
     await page.getByRole("heading", { name: "Certificate authorities" }).waitFor();
     await page.getByText("0 found in 2 CAs.").waitFor();
-    expect(new URL(page.url()).searchParams.has("certificate_sha256")).toBe(true);
+    await expectSoon(() => new URL(page.url()).searchParams.has("certificate_sha256"), true);
     await box.fill("ab".repeat(32));
     await box.press("Enter");
     await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
@@ -341,8 +349,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
       return String(getSelection());
     });
     expect(selected).toBe(whole);
-    await key.click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(whole);
+    expect(await copyText(key)).toBe(whole);
     await keepPicture(page, "certificates-groups");
     expect(complaints).toEqual([]);
     await close();
@@ -358,7 +365,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     await panel(page)
       .getByText(/^_443\._tcp\.tls\.example\.test\. IN TLSA 3 1 1/)
       .waitFor();
-    expect(await panel(page).getByRole("listitem").count()).toBe(12);
+    await expectSoon(() => panel(page).getByRole("listitem").count(), 12);
     await panel(page).getByLabel("Port").fill("25");
     await panel(page).getByLabel("Port").press("Enter");
     await panel(page)
@@ -374,8 +381,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
     const chain = readFileSync(await (await saving).path(), "utf8");
     expect(chain).toStartWith(certificate);
     expect(chain.match(/BEGIN/g)).toHaveLength(2);
-    await panel(page).getByTitle("Copy PEM").click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(certificate);
+    expect(await copyText(panel(page).getByTitle("Copy PEM"))).toBe(certificate);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -386,7 +392,7 @@ describe.skipIf(chromiumPath === undefined)("the certificates in a browser", () 
       `/console/certificates?ca=${ca}&q=many.example`,
     );
     await page.getByText("1–50 of 60").waitFor();
-    expect(await page.getByRole("row").count()).toBe(51);
+    await expectSoon(() => page.getByRole("row").count(), 51);
     expect(await page.evaluate("document.querySelectorAll('*').length")).toBeLessThan(1_500);
     await page.getByRole("button", { name: "Next" }).click();
     await page.getByText("51–60 of 60").waitFor();

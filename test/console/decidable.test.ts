@@ -9,6 +9,7 @@ import {
   expectStateAccessible,
   keepPicture,
 } from "#test/support/instances/console-world.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -94,11 +95,22 @@ describe.skipIf(chromiumPath === undefined)("what waits for a decision", () => {
     await page.getByText("1–50 of 105").waitFor();
     await expectStateAccessible(page);
     await keepPicture(page, "approvals-inbox");
-    for (const rows of ["51–100 of 105", "101–105 of 105"]) {
-      await page.getByRole("button", { name: "Next" }).click();
-      await page.getByText(rows).waitFor();
-    }
-    expect(await dataRows(page).count()).toBe(5);
+    const next = page.getByRole("button", { name: "Next" });
+    const late = Promise.withResolvers<void>();
+    await page.route(/\/api\/approvals\?.*cursor=/, async (route) => {
+      await late.promise;
+      await route.continue();
+    });
+    await next.click();
+    await page.waitForURL((url) => url.searchParams.get("page") === "2");
+    // A second click while the page is awaited leads no further, and the rows keep their numbers.
+    await next.click();
+    expect(await page.getByText("1–50 of 105").count()).toBe(1);
+    late.resolve();
+    await page.getByText("51–100 of 105").waitFor();
+    await next.click();
+    await page.getByText("101–105 of 105").waitFor();
+    await expectSoon(() => dataRows(page).count(), 5);
     expect(await page.getByText("not-for-root").count()).toBe(0);
     await dataRows(page).last().getByRole("link").click();
     const panel = page.getByRole("complementary");

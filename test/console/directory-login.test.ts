@@ -20,6 +20,7 @@ import {
   startSlapd,
   suffix,
 } from "#test/support/servers/slapd.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 const password = "correct horse battery staple";
 const possible = chromiumPath !== undefined && slapdPath !== undefined;
@@ -76,7 +77,7 @@ describe.skipIf(!possible)("the login page", () => {
     const { page } = await logIn("alice", "wrong");
     const alert = page.getByRole("alert");
     await alert.waitFor();
-    expect(await alert.textContent()).toContain("invalid_credentials");
+    await expectSoon(() => alert.textContent(), expect.stringContaining("invalid_credentials"));
     await page.context().close();
   }, 60_000);
 });

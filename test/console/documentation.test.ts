@@ -12,6 +12,8 @@ import {
   keepPicture,
 } from "#test/support/instances/console-world.ts";
 import { operationsIn } from "#web/pages/documentation/openapi.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
 
@@ -76,17 +78,19 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "POST it" }).click();
     const answer = page.locator("article pre").last();
     await answer.getByText('"name": "tried"').waitFor();
-    expect(await answer.textContent()).toContain('"secret": "••••••••••••"');
+    await expectSoon(
+      () => answer.textContent(),
+      expect.stringContaining('"secret": "••••••••••••"'),
+    );
     // Its beginning is no secret: it stands in every list.
     expect(/pki_pat_[\w-]{12}/.test(await page.content())).toBe(false);
-    await page.getByRole("button", { name: "copy secret" }).click();
-    const secret = String(await page.evaluate("navigator.clipboard.readText()"));
+    const secret = await copyText(page.getByRole("button", { name: "copy secret" }));
     expect(secret).toMatch(/^pki_pat_/);
     await expectStateAccessible(page);
     await keepPicture(page, "documentation-secret");
     const show = page.getByRole("button", { name: "Show what is secret" });
     await show.click();
-    expect(await answer.textContent()).toContain(`"secret": "${secret}"`);
+    await expectSoon(() => answer.textContent(), expect.stringContaining(`"secret": "${secret}"`));
     await show.click();
     expect(await page.content()).not.toContain(secret);
     await page.getByLabel("Body, JSON").fill("{}");
@@ -105,11 +109,17 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByRole("button", { name: "POST it" }).click();
     const answer = page.locator("article pre").last();
     await answer.getByText('"auditor"').waitFor();
-    expect(await answer.textContent()).toContain('"secret":"••••••••••••"');
+    await expectSoon(
+      () => answer.textContent(),
+      expect.stringContaining('"secret":"••••••••••••"'),
+    );
     expect(await page.content()).not.toContain(long.secret);
     await expectStateAccessible(page);
     await page.getByRole("button", { name: "Show what is secret" }).click();
-    expect(await answer.textContent()).toContain(`"secret":"${long.secret}"`);
+    await expectSoon(
+      () => answer.textContent(),
+      expect.stringContaining(`"secret":"${long.secret}"`),
+    );
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -12,6 +12,7 @@ import {
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { enrol } from "#test/support/instances/places.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let base: string;
@@ -111,12 +112,12 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     const pager = panel.getByRole("navigation", { name: "Pages of the proofs" });
     const proved = (name: string) => panel.getByRole("listitem").filter({ hasText: name });
     await pager.getByText(`1–50 of ${count}`).waitFor();
-    expect(await proved(".example.com").count()).toBe(50);
+    await expectSoon(() => proved(".example.com").count(), 50);
     await expectStateAccessible(page);
     await pager.getByRole("button", { name: "Next" }).click();
     await pager.getByText(`51–60 of ${count}`).waitFor();
     await proved("n159.example.com").waitFor();
-    expect(await proved(".example.com").count()).toBe(10);
+    await expectSoon(() => proved(".example.com").count(), 10);
     await keepPicture(page, "enrolment-proofs");
     await page.reload();
     await proved("n159.example.com").getByRole("link", { name: "End" }).click();
@@ -125,7 +126,7 @@ describe.skipIf(chromiumPath === undefined)("enrolment in the console", () => {
     await pager.getByText(`51–59 of ${count - 1}`).waitFor();
     // The list beside it is at its first page, and leads to panels at theirs.
     const row = page.getByRole("row").getByRole("link", { name: account });
-    expect(await row.getAttribute("href")).toBe(at);
+    await expectSoon(() => row.getAttribute("href"), at);
     await pager.getByRole("button", { name: "Back" }).click();
     await pager.getByText(`1–50 of ${count - 1}`).waitFor();
     await proved("n100.example.com").waitFor();

@@ -13,6 +13,8 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { hashOf } from "#web/pages/events/canonical.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
 
@@ -77,12 +79,12 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     await page.getByLabel("Add a filter").selectOption("action");
     await page.getByLabel("What", { exact: true }).selectOption("ca.init_root");
     await page.getByText("What: ca.init_root").waitFor();
-    expect(new URL(page.url()).search).toBe("?action=ca.init_root");
+    await expectSoon(() => new URL(page.url()).search, "?action=ca.init_root");
     await page.getByRole("link", { name: "Remove What" }).click();
     await page.getByRole("link", { name: "2", exact: true }).click();
     const panel = page.getByRole("complementary");
     await panel.getByText("● valid").waitFor();
-    expect(await panel.getByText("● linked").count()).toBe(2);
+    await expectSoon(() => panel.getByText("● linked").count(), 2);
     await expectStateAccessible(page);
     await keepPicture(page, "events-event");
     await page.keyboard.press("Escape");
@@ -109,7 +111,7 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     await page.getByText("No event is as the filters say.").waitFor();
     await page.getByRole("link", { name: "Show all", exact: true }).click();
     await page.getByRole("cell", { name: "ca.init_root" }).first().waitFor();
-    expect(new URL(page.url()).search).toBe("");
+    await expectSoon(() => new URL(page.url()).search, "");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -123,9 +125,8 @@ describe.skipIf(chromiumPath === undefined)("events in the console", () => {
     if (event === undefined) throw new Error("no event names a serial");
     const { page, complaints, close } = await world.root(`/console/events/${event.seq}`);
     const copy = page.getByRole("complementary").getByRole("button", { name: /copy serial/ });
-    expect(await copy.textContent()).toMatch(/^[0-9a-f]{4} [0-9a-f]{4} /i);
-    await copy.click();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(event.serial);
+    await expectSoon(() => copy.textContent(), expect.stringMatching(/^[0-9a-f]{4} [0-9a-f]{4} /i));
+    expect(await copyText(copy)).toBe(event.serial);
     const title = await page.getByRole("complementary").getByRole("heading").first().textContent();
     expect(await page.title()).toBe(`${title} · Events · pkid`);
     await page.keyboard.press("Escape");

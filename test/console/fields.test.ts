@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld } from "#test/support/instances/console-world.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -32,7 +33,7 @@ describe.skipIf(chromiumPath === undefined)("the fields of the console", () => {
     const said = await alert.textContent();
     expect(said).toContain("A member has a wrong type or value.");
     expect(said).not.toContain("match");
-    expect(await dialog.getByText("Must match ^y$.", { exact: true }).count()).toBe(1);
+    await expectSoon(() => dialog.getByText("Must match ^y$.", { exact: true }).count(), 1);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -50,7 +51,7 @@ describe.skipIf(chromiumPath === undefined)("the fields of the console", () => {
     await kinds.selectOption("actor");
     await page.getByRole("button", { name: "No filter by Who" }).click();
     await kinds.waitFor();
-    expect(await page.locator("aside.panel").count()).toBe(1);
+    await expectSoon(() => page.locator("aside.panel").count(), 1);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

@@ -7,6 +7,7 @@ import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -61,14 +62,14 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await search.fill("bet");
     await search.press("Enter");
     await dialog(page).getByText("2 found; they are in the choice.").waitFor();
-    expect(await chosen(page.getByLabel("Where"))).toBe("alpha");
+    await expectSoon(() => chosen(page.getByLabel("Where")), "alpha");
     await search.fill("beta");
     await search.press("Enter");
     await dialog(page).getByText("1 found; it is chosen.").waitFor();
     await expectStateAccessible(page);
     await search.press("Enter");
-    expect(await chosen(page.getByLabel("Where"))).toBe("beta");
-    expect(await focused(search)).toBe(true);
+    await expectSoon(() => chosen(page.getByLabel("Where")), "beta");
+    await expectSoon(() => focused(search), true);
     await quiet();
     expect(await listed("/api/tokens")).toEqual([]);
     // The button alone sends it.
@@ -94,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await search.press("Enter");
     await dialog(page).getByText("0 found; they are in the choice.").waitFor();
     await quiet();
-    expect(await chosen(dialog(page).getByLabel("Tenant", { exact: true }))).toBe("c3");
+    await expectSoon(() => chosen(dialog(page).getByLabel("Tenant", { exact: true })), "c3");
     expect((await listed("/api/ca")).map(({ label }) => label)).not.toContain("by-mistake");
     expect(complaints).toEqual([]);
     await close();
@@ -114,19 +115,19 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await page.getByText("1 found; it is chosen.").waitFor();
     await search.press("Enter");
     await quiet();
-    expect(new URL(page.url()).pathname).toBe("/console/issue");
+    await expectSoon(() => new URL(page.url()).pathname, "/console/issue");
     expect(await listed(`/api/ca/${ca}/certificates`)).toEqual([]);
     // What is taken away again leaves the focus where it is.
     await search.fill("");
     await page.getByText("The newest 500 can be chosen; others are found by name.").waitFor();
     await quiet();
-    expect(await focused(search)).toBe(true);
+    await expectSoon(() => focused(search), true);
     await page.goto(`${world.origin}/console/revoke`);
     await search.fill("example-iss");
     await page.getByText("1 found; they are in the choice.").waitFor();
     await search.press("Enter");
     await page.getByText("1 found; it is chosen.").waitFor();
-    expect(await chosen(page.getByLabel("Certificate authority"))).toBe("example-issuing");
+    await expectSoon(() => chosen(page.getByLabel("Certificate authority")), "example-issuing");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -146,7 +147,7 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await ofCas.press("Enter");
     cas.resolve();
     await page.getByText("1 found; they are in the choice.").waitFor();
-    expect(await chosen(page.getByLabel("Certificate authority"))).toBe("Choose a CA…");
+    await expectSoon(() => chosen(page.getByLabel("Certificate authority")), "Choose a CA…");
     await page.goto(`${world.origin}/console/people/tokens?dialog=new`);
     const ofTenants = dialog(page).getByRole("searchbox", { name: "Find a tenant" });
     await ofTenants.fill("bet");
@@ -172,13 +173,13 @@ describe.skipIf(chromiumPath === undefined)("a search beside a choice in the con
     await ofCas.fill("example-iss");
     await page.getByRole("status").getByText("Too much to do.").waitFor();
     await ofCas.press("Enter");
-    expect(await chosen(page.getByLabel("Certificate authority"))).toBe("Choose a CA…");
+    await expectSoon(() => chosen(page.getByLabel("Certificate authority")), "Choose a CA…");
     await page.goto(`${world.origin}/console/people/tokens?dialog=new`);
     const ofTenants = dialog(page).getByRole("searchbox", { name: "Find a tenant" });
     await ofTenants.fill("beta");
     await dialog(page).getByRole("status").getByText("Too much to do.").waitFor();
     await ofTenants.press("Enter");
-    expect(await chosen(page.getByLabel("Where"))).toBe("Choose a tenant…");
+    await expectSoon(() => chosen(page.getByLabel("Where")), "Choose a tenant…");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

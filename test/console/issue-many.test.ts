@@ -21,6 +21,7 @@ import {
 } from "#test/support/instances/issue-page.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { parseCsv } from "#web/pages/issue/csv.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -119,20 +120,20 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     };
     await list.fill(text);
     await there();
-    expect(await list.inputValue()).toBe(text);
+    await expectSoon(() => list.inputValue(), text);
     await page.getByRole("button", { name: "Check 2 rows" }).click();
     const before = await issued("bulk.example");
     await page.getByRole("button", { name: "Issue 2 certificates" }).click();
     await page.getByText("2 issued").waitFor();
     const { search } = new URL(page.url());
     await there();
-    expect(new URL(page.url()).search).toBe(search);
+    await expectSoon(() => new URL(page.url()).search, search);
     await page.getByRole("button", { name: "Check 2 rows" }).click();
     await page.getByRole("button", { name: /^(Issue|Go on)/ }).click();
     await page.getByText("2 issued").waitFor();
     expect(await issued("bulk.example")).toBe(before + 2);
     await page.getByRole("button", { name: "Begin another run" }).click();
-    expect(await list.inputValue()).toBe("");
+    await expectSoon(() => list.inputValue(), "");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -163,7 +164,7 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     await page.unrouteAll();
     await page.reload();
     await page.getByText("Give the same list again").waitFor();
-    expect(page.url()).toContain(`operation=${operation}`);
+    await expectSoon(() => page.url(), expect.stringContaining(`operation=${operation}`));
     await give(page, list);
     await page.getByRole("button", { name: `Check ${count} rows` }).click();
     await page.getByRole("button", { name: "Go on with the run" }).click();

@@ -19,6 +19,7 @@ import {
   sentBy,
 } from "#test/support/instances/issue-page.ts";
 import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -58,7 +59,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await keepPicture(page, "issue-form");
     await page.getByRole("button", { name: "Issue", exact: true }).click();
     await page.getByRole("heading", { name: "Private key" }).waitFor();
-    expect(page.url()).toContain(`/console/issue/result/${ca}/`);
+    await expectSoon(() => page.url(), expect.stringContaining(`/console/issue/result/${ca}/`));
     const passphrase = await drawnPassphrase(page);
     const file = await savedBy(visit, instance.home, () =>
       page.getByRole("button", { name: "Save www.example.com.p12" }).click(),
@@ -93,7 +94,10 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByLabel("It is made, and I have a request").check();
     await page.getByLabel("Certification request").fill("-----BEGIN PRIVATE KEY-----");
     await page.getByText("This is a private key: it stays here").waitFor();
-    expect(await page.getByRole("button", { name: "Issue", exact: true }).isDisabled()).toBe(true);
+    await expectSoon(
+      () => page.getByRole("button", { name: "Issue", exact: true }).isDisabled(),
+      true,
+    );
     await page.getByLabel("Certification request").fill(await newCsr(instance.home, "a.example"));
     await page.getByText("It would be issued.").waitFor();
     await page.getByRole("button", { name: "Issue", exact: true }).click();
@@ -127,15 +131,18 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByRole("button", { name: "Issue", exact: true }).click();
     const said = page.getByRole("heading", { name: "What the gates said" }).locator("..");
     await said.waitFor();
-    expect(await said.textContent()).toMatch(/Key○ fail .*(1024|2048)/);
+    await expectSoon(() => said.textContent(), expect.stringMatching(/Key○ fail .*(1024|2048)/));
     await expectStateAccessible(page);
     await page.getByLabel("Valid for days").fill("4000");
     await page.getByLabel("Certification request").fill(await newCsr(instance.home, "b.example"));
     await page.getByRole("button", { name: "Issue", exact: true }).click();
     await page.getByLabel("Valid for days").and(page.locator("[aria-invalid=true]")).waitFor();
     await page.getByText("validity_exceeds_limit").waitFor();
-    expect(await page.getByLabel("Valid for days").inputValue()).toBe("4000");
-    expect(await page.getByLabel("Certification request").inputValue()).toContain("BEGIN");
+    await expectSoon(() => page.getByLabel("Valid for days").inputValue(), "4000");
+    await expectSoon(
+      () => page.getByLabel("Certification request").inputValue(),
+      expect.stringContaining("BEGIN"),
+    );
     expect(visit.complaints).toEqual([]);
     await visit.close();
   }, 90_000);
@@ -150,7 +157,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByRole("link", { name: "Many at once" }).click();
     await page.getByLabel("List, CSV with a header").waitFor();
     await page.getByRole("link", { name: "One certificate" }).click();
-    expect(await page.getByLabel("Common name").inputValue()).toBe("two.example.com");
+    await expectSoon(() => page.getByLabel("Common name").inputValue(), "two.example.com");
     await page.getByText("It would wait until somebody else approves it.").waitFor();
     await page.getByText("This profile takes two").waitFor();
     await page.getByRole("link", { name: "Save the key first" }).click();
@@ -221,7 +228,10 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByLabel("API token", { exact: true }).fill(token);
     await page.getByRole("button", { name: "Log in" }).last().click();
     await page.getByText("Needs issue on this CA.").first().waitFor();
-    expect(await page.getByRole("button", { name: "Issue", exact: true }).isDisabled()).toBe(true);
+    await expectSoon(
+      () => page.getByRole("button", { name: "Issue", exact: true }).isDisabled(),
+      true,
+    );
     await page.getByRole("link", { name: "Many at once" }).click();
     await page.getByText("Needs issue on this CA.").waitFor();
     expect(visit.complaints).toEqual([]);

@@ -10,6 +10,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -36,11 +37,11 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await page.evaluate(reread);
     const notice = page.getByText("What is shown may be out of date");
     await notice.waitFor();
-    expect(await names.inputValue()).toBe("www.example.com");
+    await expectSoon(() => names.inputValue(), "www.example.com");
     await page.unroute(/\/api\/ca\?/);
     await page.getByRole("button", { name: "Try again" }).click();
     await notice.waitFor({ state: "detached" });
-    expect(await names.inputValue()).toBe("www.example.com");
+    await expectSoon(() => names.inputValue(), "www.example.com");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -59,7 +60,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await notice.waitFor({ state: "detached" });
     const choice = page.getByLabel("Certificate authority");
     await choice.locator("option", { hasText: "example-root" }).waitFor({ state: "attached" });
-    expect(await names.inputValue()).toBe("www.example.com");
+    await expectSoon(() => names.inputValue(), "www.example.com");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -72,7 +73,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await page.route(`**/api/ca/${ca}`, (route) => route.abort());
     await page.evaluate(reread);
     await page.getByText("What is shown may be out of date").waitFor();
-    expect(await label.inputValue()).toBe("typed-label");
+    await expectSoon(() => label.inputValue(), "typed-label");
     await page.unroute(`**/api/ca/${ca}`);
     await page.route(`**/api/ca/${ca}`, (route) => route.fulfill({ status: 404, json: {} }));
     await page.evaluate(reread);
@@ -99,7 +100,7 @@ describe.skipIf(chromiumPath === undefined)("what is typed in the console", () =
     await dialog.getByLabel("Password", { exact: true }).fill(rootPassword);
     await dialog.getByRole("button", { name: "Log in" }).first().click();
     await dialog.waitFor({ state: "detached" });
-    expect(await names.inputValue()).toBe("www.example.com");
+    await expectSoon(() => names.inputValue(), "www.example.com");
     await page.getByText("It would be issued.").waitFor();
     expect(complaints).toEqual([]);
     await close();

@@ -13,6 +13,7 @@ import {
 import { focused, stop, stopsMax } from "#test/support/instances/focus.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { pages } from "#web/routes.tsx";
+import { expectSoon, until } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -78,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)("the console by the keyboard", () =>
     await panel.getByText("superseded").first().waitFor();
     await keyboard.press("Escape");
     await panel.waitFor({ state: "hidden" });
-    expect(new URL(page.url()).pathname).toBe("/console/events");
+    await expectSoon(() => new URL(page.url()).pathname, "/console/events");
     expect(complaints).toEqual([]);
     await close();
   }, 120_000);
@@ -87,14 +88,17 @@ describe.skipIf(chromiumPath === undefined)("the console by the keyboard", () =>
     const { page, complaints, close } = await world.root("/console/");
     const { keyboard } = page;
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    await keyboard.press("/");
-    expect(await focused(page.locator("#search"))).toBe(true);
+    // The page listens only after it is first rendered.
+    await until(async () => {
+      await keyboard.press("/");
+      return await focused(page.locator("#search"));
+    });
     // What is typed into a field is text.
     await keyboard.type("g?/");
-    expect(await page.locator("#search").inputValue()).toBe("g?/");
+    await expectSoon(() => page.locator("#search").inputValue(), "g?/");
     await keyboard.press("Escape");
     await keyboard.press("Escape");
-    expect(await focused(page.locator("#search"))).toBe(false);
+    await expectSoon(() => focused(page.locator("#search")), false);
     for (const { key = "", segment } of pages) {
       await go(page, key);
       await page.waitForURL((url) => url.pathname.startsWith(`/console/${segment}`));

@@ -9,6 +9,7 @@ import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld } from "#test/support/instances/console-world.ts";
 import { makeCas, sentBy } from "#test/support/instances/issue-page.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const der = new Uint8Array(privateKey.export({ type: "pkcs8", format: "der" }));
@@ -52,7 +53,7 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
     for (const text of [base64, encodePem("CERTIFICATE REQUEST", der)]) {
       await field.fill(text);
       await page.getByText(stays).waitFor();
-      expect(await issue.isDisabled()).toBe(true);
+      await expectSoon(() => issue.isDisabled(), true);
     }
     await field.fill(await newCsr(world.instance.home, "kept.example"));
     await page.getByText("It would be issued.").waitFor();
@@ -87,7 +88,8 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
       await dialog(page).getByRole("link", { name: source }).click();
       await dialog(page).getByLabel(label, { exact: true }).fill(base64);
       await dialog(page).getByText(stays).waitFor();
-      expect(await dialog(page).getByRole("button", { name: "Cross-sign it" }).isDisabled()).toBe(
+      await expectSoon(
+        () => dialog(page).getByRole("button", { name: "Cross-sign it" }).isDisabled(),
         true,
       );
       await dialog(page).getByLabel(`${label}: choose a file`).setInputFiles(asFile);
@@ -106,18 +108,21 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
       .getByLabel("Or a file of serials")
       .setInputFiles({ ...asFile, buffer: Buffer.from(base64) });
     await page.getByText("Entry 1 is no serial").waitFor();
-    expect(await look.isDisabled()).toBe(true);
+    await expectSoon(() => look.isDisabled(), true);
     await page.getByLabel("Serials", { exact: true }).fill("17\n0c2c 3eb4 158a");
     await page.getByText("Entry 2 is no serial").waitFor();
     await page.getByLabel("Serials", { exact: true }).fill("17, 0x2a\n0c:2c");
-    expect(await look.isDisabled()).toBe(false);
+    await expectSoon(() => look.isDisabled(), false);
     await page.getByLabel("Or a file of serials").setInputFiles({
       name: "many.txt",
       mimeType: "text/plain",
       buffer: Buffer.alloc(9_000_000, "1\n"),
     });
     await page.getByText("8,388,608 at most are taken").waitFor();
-    expect(await page.getByLabel("Serials", { exact: true }).inputValue()).toContain("0x2a");
+    await expectSoon(
+      () => page.getByLabel("Serials", { exact: true }).inputValue(),
+      expect.stringContaining("0x2a"),
+    );
     expectStayed(sent);
     await visit.close();
   }, 60_000);
@@ -131,7 +136,7 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
     await box.fill(base64);
     await box.press("Enter");
     await page.waitForURL((url) => url.searchParams.has("public_key_sha256"));
-    expect(await box.inputValue()).toBe("");
+    await expectSoon(() => box.inputValue(), "");
     await box.fill(oneLine);
     await box.press("Enter");
     await page.waitForFunction(() =>
@@ -147,7 +152,7 @@ describe.skipIf(chromiumPath === undefined)("a private key", () => {
     const fingerprint = page.getByLabel("Key fingerprint");
     await fingerprint.fill(base64);
     await page.getByText("This is a private key: it stays here.").waitFor();
-    expect(await fingerprint.inputValue()).toBe("");
+    await expectSoon(() => fingerprint.inputValue(), "");
     await fingerprint.fill("SHA256:x");
     await page.getByText("This is a private key").waitFor({ state: "hidden" });
     expectStayed(sent);

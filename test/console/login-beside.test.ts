@@ -19,6 +19,7 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "#test/support/servers/identity-provider.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let idp: IdentityProvider;
 let instance: Instance;
@@ -90,7 +91,7 @@ describe.skipIf(chromiumPath === undefined)("a session of a provider that is los
     await atProvider(beside);
     await beside.close();
     await dialog.waitFor({ state: "detached" });
-    expect(await name.inputValue()).toBe("kept over a login");
+    await expectSoon(() => name.inputValue(), "kept over a login");
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByText("Nobody can show it again").waitFor();
     expect(complaints).toEqual([]);
@@ -131,7 +132,7 @@ describe.skipIf(chromiumPath === undefined)("a session of a provider that is los
     await page.context().clearCookies();
     await beside(page, "alice");
     await dialog.waitFor({ state: "detached" });
-    expect(await page.getByTitle("Copy secret").textContent()).toBe(secret);
+    await expectSoon(() => page.getByTitle("Copy secret").textContent(), secret);
     expect(asked.length).toBe(2);
     for (const one of asked) expect(one).toContain("You log in as somebody else");
     expect(complaints).toEqual([]);

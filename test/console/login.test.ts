@@ -18,6 +18,7 @@ import {
   startIdentityProvider,
 } from "#test/support/servers/identity-provider.ts";
 import { Instance, newHome } from "#test/support/instances/instance.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 const password = "correct horse battery staple";
 let idp: IdentityProvider;
@@ -80,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await logIn(page, "wrong");
     const alert = page.getByRole("alert");
     await alert.waitFor();
-    expect(await alert.textContent()).toContain("invalid_credentials");
+    await expectSoon(() => alert.textContent(), expect.stringContaining("invalid_credentials"));
     expect(await page.context().cookies()).toEqual([]);
     expect(complaints).toEqual([]);
     await page.context().close();
@@ -145,7 +146,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Alice Example").waitFor();
     // Back where one was before the provider asked.
     await inside(page);
-    expect(new URL(page.url()).pathname).toBe("/console/people/tokens");
+    await expectSoon(() => new URL(page.url()).pathname, "/console/people/tokens");
     const names = (await page.context().cookies()).map(({ name }) => name);
     expect(names).not.toContain("__Host-pki_oidc_tx");
     expect(complaints).toEqual([]);
@@ -167,7 +168,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     // One's own is ended by logging out.
     const own = page.getByRole("button", { name: "Log out here" });
     await own.waitFor();
-    expect(await own.count()).toBe(1);
+    await expectSoon(() => own.count(), 1);
     await page.getByRole("link", { name: "End", exact: true }).first().click();
     const ended = page.waitForResponse((answer) => answer.request().method() === "DELETE");
     await page.getByRole("button", { name: "End the session" }).click();
@@ -243,10 +244,39 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await page.getByText("Your session has ended.").waitFor();
     await logIn(page);
     await page.getByRole("heading", { name: "Log in again" }).waitFor({ state: "hidden" });
-    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("kept over a login");
+    await expectSoon(
+      () => page.getByLabel("Name", { exact: true }).inputValue(),
+      "kept over a login",
+    );
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByText("Nobody can show it again").waitFor();
     expect(complaints).toEqual([]);
+    await page.context().close();
+  }, 60_000);
+
+  test("the console stays logged in when a refusal of the old session arrives late", async () => {
+    const { page } = await visit();
+    await logIn(page);
+    await inside(page);
+    const late = Promise.withResolvers<void>();
+    await page.route(/\/api\/tokens$/, async (route) => {
+      if (route.request().method() !== "POST") return await route.continue();
+      await late.promise;
+      await route.fulfill({ status: 401, json: { ...refused, code: "unauthenticated" } });
+    });
+    await page.getByRole("link", { name: "New API token" }).first().click();
+    await page.getByLabel("Name", { exact: true }).fill("refused late");
+    await page.getByRole("button", { name: "Make the token" }).click();
+    await page.getByRole("button", { name: "Working…" }).waitFor();
+    await page.context().clearCookies();
+    await page.evaluate(`dispatchEvent(new Event("pkid-changed"))`);
+    await page.getByText("Your session has ended.").waitFor();
+    await logIn(page);
+    const again = page.getByRole("heading", { name: "Log in again" });
+    await again.waitFor({ state: "detached" });
+    late.resolve();
+    await page.getByText(refused.error).waitFor();
+    expect(await again.count()).toBe(0);
     await page.context().close();
   }, 60_000);
 

@@ -6,6 +6,7 @@ import type { Page } from "playwright-core";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -41,6 +42,8 @@ async function pushOut(page: Page, id: string): Promise<void> {
 
 const choice = (page: Page) => page.getByLabel("Certificate authority");
 const chosen = (page: Page) => choice(page).locator("option:checked").textContent();
+/** Waits for the label: the choice shows an id until the label of its CA is known. */
+const expectLabel = (page: Page, label: string) => expectSoon(() => chosen(page), label);
 const issueButton = (page: Page) => page.getByRole("button", { name: "Issue", exact: true });
 
 describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the console", () => {
@@ -53,11 +56,11 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     expect(searchParams.get("profile")).toBe("server");
     await makeRoot("newest-now");
     await choice(page).locator("option", { hasText: "newest-now" }).waitFor({ state: "attached" });
-    expect(await chosen(page)).toBe("newest-then");
+    await expectLabel(page, "newest-then");
     await page.getByText("It would be issued.").waitFor();
     await issueButton(page).click();
     await page.getByRole("heading", { name: "www.example.com" }).waitFor();
-    expect(page.url()).toContain(`/issue/result/${newest}/`);
+    await expectSoon(() => page.url(), expect.stringContaining(`/issue/result/${newest}/`));
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -67,22 +70,22 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     await page.getByText("The CA “nobody”, which the address names, cannot be used.").waitFor();
     await page.getByRole("alert").getByText("not_found").waitFor();
     await page.getByRole("alert").getByTitle("Copy request id").waitFor();
-    expect(await chosen(page)).toBe("Choose a CA…");
-    expect(await issueButton(page).isDisabled()).toBe(true);
+    await expectSoon(() => chosen(page), "Choose a CA…");
+    await expectSoon(() => issueButton(page).isDisabled(), true);
     await expectStateAccessible(page);
     await choice(page).selectOption(ca);
     await page.getByLabel("Names").fill("typed.example.com ");
     await page.getByText("It would be issued.").waitFor();
-    expect(new URL(page.url()).searchParams.get("profile")).toBe("client");
+    await expectSoon(() => new URL(page.url()).searchParams.get("profile"), "client");
     await page.goto(`${world.origin}/console/issue?ca=${superseded}`);
     await page
       .getByRole("paragraph")
       .getByText("The CA “turned” is superseded and issues nothing.")
       .first()
       .waitFor();
-    expect(await chosen(page)).toBe("Choose a CA…");
+    await expectSoon(() => chosen(page), "Choose a CA…");
     await page.getByLabel("Names").fill("typed.example.com ");
-    expect(await issueButton(page).isDisabled()).toBe(true);
+    await expectSoon(() => issueButton(page).isDisabled(), true);
     await choice(page).selectOption(ca);
     await page.getByText("It would be issued.").waitFor();
     expect(complaints).toEqual([]);
@@ -94,14 +97,17 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     const { page, complaints, close } = await world.root(at);
     await page.getByText("There is no profile “nothing”. Choose another.").waitFor();
     const profile = page.getByLabel("Profile");
-    expect(await profile.locator("option:checked").textContent()).toBe("Choose a profile…");
-    expect(await issueButton(page).isDisabled()).toBe(true);
+    await expectSoon(() => profile.locator("option:checked").textContent(), "Choose a profile…");
+    await expectSoon(() => issueButton(page).isDisabled(), true);
     await profile.selectOption("client");
     await page.getByLabel("Names").fill("typed.example.com ");
     await page.getByText("It would be issued.").waitFor();
-    expect(await chosen(page)).toBe("example-issuing");
+    await expectLabel(page, "example-issuing");
     const until = page.getByText(/^Expires/).locator("time");
-    expect(await until.getAttribute("title")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+    await expectSoon(
+      () => until.getAttribute("title"),
+      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/),
+    );
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -114,7 +120,7 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
       await choice(page)
         .locator("option", { hasText: "example-issuing" })
         .waitFor({ state: "attached" });
-      expect(await chosen(page)).toBe("example-issuing");
+      await expectLabel(page, "example-issuing");
     }
     await page.goto(`${world.origin}/console/revoke`);
     await page.getByLabel("Find a CA").fill("example-iss");
@@ -122,10 +128,10 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     await expectStateAccessible(page);
     await choice(page).selectOption(ca);
     await page.getByRole("button", { name: "Look what that is" }).waitFor();
-    expect(await chosen(page)).toBe("example-issuing");
+    await expectLabel(page, "example-issuing");
     await page.getByLabel("Find a CA").fill("nobody-at-all");
     await page.getByText("0 found; they are in the choice.").waitFor();
-    expect(await chosen(page)).toBe("example-issuing");
+    await expectLabel(page, "example-issuing");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

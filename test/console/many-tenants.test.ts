@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -25,7 +26,7 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     const menu = page.locator("details.menu");
     await menu.locator("summary").click();
     const search = menu.getByRole("searchbox", { name: "Find a tenant" });
-    expect(await focused(search)).toBe(true);
+    await expectSoon(() => focused(search), true);
     await menu.getByRole("status").getByText("The newest 500 are here").waitFor();
     // The choices stand below the search, as wide as it is.
     const [above, below] = [await search.boundingBox(), await menu.getByRole("list").boundingBox()];
@@ -36,14 +37,14 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     await search.fill("tenant-77");
     await menu.getByRole("status").getByText("1 found").waitFor();
     await page.keyboard.press("ArrowDown");
-    expect(await focused(menu.getByRole("link", { name: "tenant-77" }))).toBe(true);
+    await expectSoon(() => focused(menu.getByRole("link", { name: "tenant-77" })), true);
     await search.fill("OLDEST");
     await menu.getByRole("link", { name: "Oldest" }).waitFor();
     await expectStateAccessible(page);
     await search.press("Enter");
     await page.waitForURL("**/console/events?tenant=first-of-all");
     await menu.locator("summary").getByText("first-of-all").waitFor();
-    expect(await menu.getAttribute("open")).toBeNull();
+    await expectSoon(() => menu.getAttribute("open"), null);
     await page.reload();
     await menu.locator("summary").getByText("first-of-all").waitFor();
     expect(complaints).toEqual([]);
@@ -81,7 +82,7 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     await search.fill("tenant-9");
     held.resolve();
     await menu.getByRole("status").getByText("11 found").waitFor();
-    expect(new URL(page.url()).searchParams.get("tenant")).toBe("tenant-7");
+    await expectSoon(() => new URL(page.url()).searchParams.get("tenant"), "tenant-7");
     expect(complaints).toEqual([]);
     await close();
   }, 45_000);
@@ -104,7 +105,7 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByText("The newest 500 can be chosen").waitFor();
     await page.getByLabel("Name", { exact: true }).fill("far away");
-    expect(await page.getByLabel("Where").inputValue()).toBe("");
+    await expectSoon(() => page.getByLabel("Where").inputValue(), "");
     const search = dialog.getByRole("searchbox", { name: "Find a tenant" });
     await search.fill("tenant");
     await dialog.getByText("501 found; the newest 500 of them are in the choice.").waitFor();
@@ -113,7 +114,10 @@ describe.skipIf(chromiumPath === undefined)("one of many tenants", () => {
     await page.getByLabel("Where").selectOption({ label: "Oldest" });
     await search.fill("");
     await expectStateAccessible(page);
-    expect(await page.getByLabel("Where").locator("option:checked").textContent()).toBe("Oldest");
+    await expectSoon(
+      () => page.getByLabel("Where").locator("option:checked").textContent(),
+      "Oldest",
+    );
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByRole("button", { name: "I have kept it" }).click();
     const { id } = await world.instance.admin<{ id: string }>("GET", "/api/tenants/first-of-all");

@@ -13,6 +13,7 @@ import {
   rootPassword,
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -137,9 +138,10 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await limits.getByText("no (default)").first().waitFor();
     await limits.getByText(/\d+ with 429, \d+ with 503/).waitFor();
     const row = page.getByRole("row", { name: /^log.format/ });
-    expect(await row.textContent()).toContain("pkid.yaml");
-    expect(await page.getByRole("row", { name: /^root_user.password/ }).textContent()).toContain(
-      "***",
+    await expectSoon(() => row.textContent(), expect.stringContaining("pkid.yaml"));
+    await expectSoon(
+      () => page.getByRole("row", { name: /^root_user.password/ }).textContent(),
+      expect.stringContaining("***"),
     );
     expect(await page.content()).not.toContain(rootPassword);
     await page.getByLabel("defaults too").check();

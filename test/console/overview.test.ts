@@ -11,6 +11,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -62,7 +63,10 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await clock.click();
     const told = page.getByRole("region", { name: "Clock" });
     await told.getByText(/nothing is issued until it has passed/).waitFor();
-    expect(await told.getByRole("button", { name: "Confirm the time" }).isDisabled()).toBe(true);
+    await expectSoon(
+      () => told.getByRole("button", { name: "Confirm the time" }).isDisabled(),
+      true,
+    );
     await told.getByText("pkid monitor clock-accept").first().waitFor();
     await expectStateAccessible(page);
     expect(complaints).toEqual([]);
@@ -78,9 +82,9 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     const { page, complaints, close } = await world.root("/console/?tenant=default");
     await page.getByRole("link", { name: /^2 end within \d+ days/ }).click();
     await page.getByText("2 found in").waitFor();
-    expect(await page.getByRole("cell", { name: "soon.example.com" }).count()).toBe(2);
+    await expectSoon(() => page.getByRole("cell", { name: "soon.example.com" }).count(), 2);
     await page.getByText(/^Expires before: \d{4}-\d\d-\d\d \d\d:\d\d UTC/).waitFor();
-    expect(new URL(page.url()).searchParams.get("tenant")).toBe("default");
+    await expectSoon(() => new URL(page.url()).searchParams.get("tenant"), "default");
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -96,7 +100,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await keepPicture(page, "overview-plots");
     await page.keyboard.press("t");
     await card.getByRole("cell", { name: "revoked" }).waitFor();
-    expect(new URL(page.url()).searchParams.get("view")).toBe("table");
+    await expectSoon(() => new URL(page.url()).searchParams.get("view"), "table");
     await page.reload();
     await card.getByRole("cell", { name: "revoked" }).waitFor();
     await expectStateAccessible(page);
@@ -107,7 +111,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     await card.getByRole("cell", { name: "revoked" }).waitFor();
     await card.getByRole("button", { name: "Picture" }).click();
     await card.getByRole("figure").waitFor();
-    expect(new URL(page.url()).searchParams.has("view")).toBe(false);
+    await expectSoon(() => new URL(page.url()).searchParams.has("view"), false);
     // Whoever is sent the address sees the same, whatever they looked at last.
     const other = await world.root("/console/?view=table");
     await other.page
@@ -229,7 +233,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     const picture = page.getByRole("region", { name: "Requests a second" }).getByRole("figure");
     await picture.locator("circle.series-0").waitFor({ timeout: 15_000 });
     await keepPicture(page, "overview-point");
-    expect(await picture.locator("circle").count()).toBe(2);
+    await expectSoon(() => picture.locator("circle").count(), 2);
     expect(await picture.locator("polyline").count()).toBe(0);
     const box = await picture.locator("circle.series-0").boundingBox();
     expect([box?.width, box?.height].every((side) => side !== undefined && side > 3)).toBe(true);
@@ -254,7 +258,7 @@ describe.skipIf(chromiumPath === undefined)("what needs a person", () => {
     const secret = await world.instance.token(["auditor"], { tenant_id: "shop" });
     const { page, complaints, close } = await world.bearer(secret, "/console/?tenant=shop");
     await page.getByText("There is no certificate authority of shop yet.").waitFor();
-    expect(await page.getByRole("button", { name: "Make a root" }).isDisabled()).toBe(true);
+    await expectSoon(() => page.getByRole("button", { name: "Make a root" }).isDisabled(), true);
     await page.getByText(/^Needs ca:manage/).waitFor();
     expect(complaints).toEqual([]);
     await close();

@@ -12,6 +12,8 @@ import {
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { hostile } from "#test/support/instances/hostile.ts";
 import { plainText } from "#web/ui/plain.ts";
+import { expectSoon } from "#test/support/until.ts";
+import { copyText } from "#test/support/instances/issue-page.ts";
 
 let world: ConsoleWorld;
 let issuing: string;
@@ -57,8 +59,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await expectStateAccessible(page);
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByText("Nobody can show it again").waitFor();
-    await page.getByTitle("Copy secret").click();
-    const secret = String(await page.evaluate("navigator.clipboard.readText()"));
+    const secret = await copyText(page.getByTitle("Copy secret"));
     expect(secret).toMatch(/^pki_pat_/);
     expect((await asked(secret)).status).toBe(200);
     await page.getByRole("button", { name: "I have kept it" }).click();
@@ -113,8 +114,8 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     await page.getByRole("button", { name: "Make the tenant" }).click();
     const slug = page.getByLabel("Slug");
     await page.locator('[aria-invalid="true"]').waitFor();
-    expect(await slug.getAttribute("aria-invalid")).toBe("true");
-    expect(await slug.inputValue()).toBe("Not A Slug");
+    await expectSoon(() => slug.getAttribute("aria-invalid"), "true");
+    await expectSoon(() => slug.inputValue(), "Not A Slug");
     await page.getByRole("alert").getByText("invalid_field").waitFor();
     await slug.fill("acme");
     await page.getByRole("button", { name: "Make the tenant" }).click();
@@ -156,7 +157,7 @@ describe.skipIf(chromiumPath === undefined)("people in the console", () => {
     const { page, complaints, close } = await world.bearer(secret, "/console/people/tenants");
     const button = page.getByRole("button", { name: "New tenant" });
     await button.waitFor();
-    expect(await button.isDisabled()).toBe(true);
+    await expectSoon(() => button.isDisabled(), true);
     await page.getByText("Needs tenant:manage on the whole platform.").waitFor();
     await expectStateAccessible(page);
     expect(complaints).toEqual([]);

@@ -6,6 +6,7 @@ import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { go, reasonOf } from "#test/support/instances/reasons.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let issuing: string;
@@ -57,7 +58,8 @@ describe.skipIf(chromiumPath === undefined)("a dialog that its address opens", (
       // Which tenant is meant is known a moment later.
       await quiet();
       expect([address, await button.isEnabled()]).toEqual([address, needs === undefined]);
-      if (needs !== undefined) expect(await reasonOf(button)).toContain(needs);
+      if (needs !== undefined)
+        await expectSoon(() => reasonOf(button), expect.stringContaining(needs));
     }
     await expectStateAccessible(page);
     expect(sent.filter((url) => !url.endsWith("/preview"))).toEqual([]);
@@ -70,15 +72,15 @@ describe.skipIf(chromiumPath === undefined)("a dialog that its address opens", (
     await go(page, "people/tokens?dialog=new");
     const dialog = page.getByRole("dialog");
     const make = dialog.getByRole("button", { name: "Make the token" });
-    expect(await reasonOf(make)).toBe("Type a name first.");
-    expect(await make.isDisabled()).toBe(true);
+    await expectSoon(() => reasonOf(make), "Type a name first.");
+    await expectSoon(() => make.isDisabled(), true);
     await dialog.getByLabel("Name", { exact: true }).fill("deploy-bot");
-    expect(await reasonOf(make)).toBe("");
+    await expectSoon(() => reasonOf(make), "");
     await make.click();
     await page.getByText("The secret, this once").waitFor();
     await go(page, "people/tenants?dialog=new");
     const tenant = dialog.getByRole("button", { name: "Make the tenant" });
-    expect(await reasonOf(tenant)).toBe("Type a slug first.");
+    await expectSoon(() => reasonOf(tenant), "Type a slug first.");
     await dialog.getByLabel("Slug").fill("shop");
     await tenant.click();
     await page.waitForURL(/people\/tenants\/[^?]+$/);
@@ -92,13 +94,13 @@ describe.skipIf(chromiumPath === undefined)("the parts of operations", () => {
     const { page, complaints, close } = await world.bearer(issuer, "/console/operations/preflight");
     const check = page.getByRole("button", { name: "Check again" });
     await check.waitFor();
-    expect(await check.isDisabled()).toBe(true);
-    expect(await reasonOf(check)).toBe("Needs ca:manage on the whole platform.");
-    expect(await page.getByLabel("look outside too").isDisabled()).toBe(true);
+    await expectSoon(() => check.isDisabled(), true);
+    await expectSoon(() => reasonOf(check), "Needs ca:manage on the whole platform.");
+    await expectSoon(() => page.getByLabel("look outside too").isDisabled(), true);
     await go(page, "operations/keys");
     const rotate = page.getByRole("button", { name: "Rotate the KEK", exact: true });
     await rotate.waitFor();
-    expect(await reasonOf(rotate)).toBe("Needs hsm:manage on the whole platform.");
+    await expectSoon(() => reasonOf(rotate), "Needs hsm:manage on the whole platform.");
     expect(complaints).toEqual([]);
     await close();
   }, 45_000);
@@ -112,14 +114,14 @@ describe.skipIf(chromiumPath === undefined)("the parts of operations", () => {
     expect(await page.evaluate(() => history.length)).toBe(before);
     await go(page, "operations/settings?defaults=true&q=webauthn");
     const key = page.getByLabel("Keys that contain");
-    expect(await key.inputValue()).toBe("webauthn");
+    await expectSoon(() => key.inputValue(), "webauthn");
     await page.getByRole("cell", { name: "auth.webauthn.enabled" }).waitFor();
     await key.fill("acme.enabled");
     await page.waitForURL(/q=acme.enabled/);
     await page.getByRole("cell", { name: "acme.enabled" }).waitFor();
     expect(await page.getByRole("cell", { name: "auth.webauthn.enabled" }).count()).toBe(0);
     await go(page, "manual/interface?q=kek");
-    expect(await page.getByLabel("Operations that contain").inputValue()).toBe("kek");
+    await expectSoon(() => page.getByLabel("Operations that contain").inputValue(), "kek");
     await page.getByRole("link", { name: "/api/kek/rotate" }).click();
     await page.waitForURL(/kek.rotate\?q=kek$/);
     expect(complaints).toEqual([]);
@@ -165,7 +167,7 @@ describe.skipIf(chromiumPath === undefined)("a page with nothing on it", () => {
     await go(page, "operations/publication");
     const root = page.locator(".empty").getByRole("button", { name: "Create a root" });
     await line.waitFor();
-    expect(await reasonOf(root)).toContain("Needs ca:manage");
+    await expectSoon(() => reasonOf(root), expect.stringContaining("Needs ca:manage"));
     await go(page, "approvals");
     await page.getByRole("link", { name: "See what takes two here" }).waitFor();
     await line.waitFor();

@@ -11,6 +11,7 @@ import {
 } from "#test/support/instances/console-world.ts";
 import { createChain } from "#test/support/instances/first-certificate.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -48,14 +49,14 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await keepPicture(page, "revoke");
     const button = plan.getByRole("button", { name: "Revoke 3 certificates" });
     await page.getByLabel("Type 3 to confirm").fill("4");
-    expect(await button.isDisabled()).toBe(true);
+    await expectSoon(() => button.isDisabled(), true);
     await page.getByLabel("Type 3 to confirm").fill("3");
     await button.click();
     await page.getByText("3 revoked").waitFor();
     await page.getByText(/CRL number/).waitFor();
     await expectStateAccessible(page);
     expect(await statusOf("revoked")).toMatchObject({ total: 3 });
-    expect(new URL(page.url()).searchParams.get("op")).toMatch(/.+/);
+    await expectSoon(() => new URL(page.url()).searchParams.get("op"), expect.stringMatching(/.+/));
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -71,7 +72,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     await issue("e.other.test", `${world.instance.home}/ecdsa-p256`);
     await page.getByRole("button", { name: "Revoke 1 certificates" }).click();
     await page.getByText("There are 2 now, and nothing was changed: look again.").waitFor();
-    expect(await page.getByLabel("Names like").inputValue()).toBe("*.other.test");
+    await expectSoon(() => page.getByLabel("Names like").inputValue(), "*.other.test");
     expect(await statusOf("held")).toMatchObject({ total: 0 });
     await expectStateAccessible(page);
     expect(complaints).toEqual([]);
@@ -84,11 +85,11 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     const from = page.getByLabel("Issued from");
     await page.getByRole("button", { name: "Look what that is" }).click();
     await page.locator('[aria-invalid="true"]').waitFor();
-    expect(await from.getAttribute("aria-invalid")).toBe("true");
-    expect(await from.inputValue()).toBe("yesterday");
+    await expectSoon(() => from.getAttribute("aria-invalid"), "true");
+    await expectSoon(() => from.inputValue(), "yesterday");
     await from.fill("");
     await from.fill("2026-01-01");
-    expect(await from.getAttribute("type")).toBe("date");
+    await expectSoon(() => from.getAttribute("type"), "date");
     await page.getByLabel("Profile").selectOption("client");
     await page.getByRole("button", { name: "Look what that is" }).click();
     const plan = page.getByRole("region", { name: "Plan" });
@@ -103,7 +104,7 @@ describe.skipIf(chromiumPath === undefined)("revoking many in the console", () =
     const { page, complaints, close } = await world.bearer(secret, `/console/revoke?ca=${ca}`);
     const look = page.getByRole("button", { name: "Look what that is" });
     await look.waitFor();
-    expect(await look.isDisabled()).toBe(true);
+    await expectSoon(() => look.isDisabled(), true);
     await page.getByText("Needs ca:manage on this CA.").waitFor();
     expect(complaints).toEqual([]);
     await close();

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -49,7 +50,10 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
     const { page, complaints, close } = await world.bearer(secret, "/console/events");
     const alert = page.getByRole("alert").first();
     await alert.waitFor();
-    expect(await alert.textContent()).toContain("You may not do this. Needs audit:read.");
+    await expectSoon(
+      () => alert.textContent(),
+      expect.stringContaining("You may not do this. Needs audit:read."),
+    );
     expect(complaints).toEqual([]);
     await close();
   }, 45_000);

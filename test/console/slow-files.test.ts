@@ -7,6 +7,7 @@ import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld } from "#test/support/instances/console-world.ts";
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { csr } from "#test/support/worlds/issuance.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -87,13 +88,13 @@ describe.skipIf(chromiumPath === undefined)("a file that is read slowly in the c
     const typed = "ref,names\ntyped,typed.example.com\n";
     await field.fill(typed);
     await letGo(page);
-    expect(await field.inputValue()).toBe(typed);
+    await expectSoon(() => field.inputValue(), typed);
     await picked.setInputFiles(file("slow-again.csv", "ref,names\nslow,slow.example.com\n"));
     const second = "ref,names\nsecond,second.example.com\n";
     await picked.setInputFiles(file("second.csv", second));
     await page.waitForFunction(inField, second.trim());
     await letGo(page);
-    expect(await field.inputValue()).toBe(second);
+    await expectSoon(() => field.inputValue(), second);
     await picked.setInputFiles(file("slow-third.csv", "ref,names\nslow,slow.example.com\n"));
     // More than is taken says so, and is the last that was chosen.
     await picked.evaluate((input: HTMLInputElement) => {
@@ -103,7 +104,7 @@ describe.skipIf(chromiumPath === undefined)("a file that is read slowly in the c
       input.dispatchEvent(new Event("change", { bubbles: true }));
     });
     await letGo(page);
-    expect(await field.inputValue()).toBe(second);
+    await expectSoon(() => field.inputValue(), second);
     const last = "ref,names\nlast,last.example.com\n";
     await picked.setInputFiles(file("slow-last.csv", last));
     await letGo(page);

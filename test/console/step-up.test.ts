@@ -17,6 +17,7 @@ import {
 import { makeCas } from "#test/support/instances/issue-page.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
 import { freePort } from "#test/support/servers/free-port.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 let ca: string;
@@ -84,7 +85,7 @@ describe.skipIf(chromiumPath === undefined)("a passkey is asked for in place", (
     const reason = dialog.getByLabel("Reason");
     await reason.selectOption({ label: "No longer used" });
     await confirmedAtLast(page, async () => {
-      expect(await reason.locator("option:checked").textContent()).toBe("No longer used");
+      await expectSoon(() => reason.locator("option:checked").textContent(), "No longer used");
       await dialog.getByRole("button", { name: "Revoke www.example.com" }).click();
     });
     await dialog.waitFor({ state: "hidden" });
@@ -102,7 +103,7 @@ describe.skipIf(chromiumPath === undefined)("a passkey is asked for in place", (
     await dialog.getByLabel("Label").fill("example-below");
     await dialog.getByLabel("Common name").fill("Example Below");
     await confirmedAtLast(page, async () => {
-      expect(await dialog.getByLabel("Common name").inputValue()).toBe("Example Below");
+      await expectSoon(() => dialog.getByLabel("Common name").inputValue(), "Example Below");
       await dialog.getByRole("button", { name: "Issue the CA" }).click();
     });
     await page.getByRole("link", { name: "Open example-below" }).waitFor();
@@ -118,11 +119,11 @@ describe.skipIf(chromiumPath === undefined)("a passkey is asked for in place", (
     await page.getByRole("button", { name: "Check 2 rows" }).click();
     await asked(page).getByRole("button", { name: "Confirm" }).click();
     await page.getByText("2 of 2 would be issued").waitFor();
-    expect(await list.inputValue()).toBe(text);
+    await expectSoon(() => list.inputValue(), text);
     // It has just been confirmed.
     await page.getByRole("button", { name: "Issue 2 certificates" }).click();
     await page.getByText("2 issued").waitFor();
-    expect(await list.inputValue()).toBe(text);
+    await expectSoon(() => list.inputValue(), text);
     expect(visit.complaints).toEqual([]);
   }, 60_000);
 

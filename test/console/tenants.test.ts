@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { chromiumPath } from "#test/support/instances/browser.ts";
 import { ConsoleWorld, expectStateAccessible } from "#test/support/instances/console-world.ts";
 import { focused } from "#test/support/instances/focus.ts";
+import { expectSoon } from "#test/support/until.ts";
 
 let world: ConsoleWorld;
 
@@ -28,7 +29,7 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     await menu.locator("summary").click();
     await menu.getByRole("link", { name: "north" }).click();
     await page.waitForURL("**/console/events?result=success&tenant=north");
-    expect(await menu.getAttribute("open")).toBeNull();
+    await expectSoon(() => menu.getAttribute("open"), null);
     await page.keyboard.press("g");
     await page.keyboard.press("c");
     await page.waitForURL("**/console/authorities?tenant=north");
@@ -55,19 +56,19 @@ describe.skipIf(chromiumPath === undefined)("the choice of a tenant", () => {
     expect(names).toEqual(names.toSorted((one, other) => one.localeCompare(other, "en")));
     await page.keyboard.press("Tab");
     await page.keyboard.press("ArrowDown");
-    expect(await focused(choices.nth(1))).toBe(true);
+    await expectSoon(() => focused(choices.nth(1)), true);
     await expectStateAccessible(page);
     await page.keyboard.press("Escape");
-    expect(await menu.getAttribute("open")).toBeNull();
-    expect(await focused(summary)).toBe(true);
+    await expectSoon(() => menu.getAttribute("open"), null);
+    await expectSoon(() => focused(summary), true);
     // The panel beside the list is what the next Esc is for.
-    expect(await panel.isVisible()).toBe(true);
+    await expectSoon(() => panel.isVisible(), true);
     await summary.click();
     await page.mouse.click(1000, 780);
-    expect(await menu.getAttribute("open")).toBeNull();
+    await expectSoon(() => menu.getAttribute("open"), null);
     await summary.click();
     await page.keyboard.press("Shift+Tab");
-    expect(await menu.getAttribute("open")).toBeNull();
+    await expectSoon(() => menu.getAttribute("open"), null);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -94,7 +95,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     await page.getByText("There are several: choose the one it belongs to.").waitFor();
     await expectStateAccessible(page);
     const make = page.getByRole("button", { name: "Make the token" });
-    expect(await make.isDisabled()).toBe(true);
+    await expectSoon(() => make.isDisabled(), true);
     await page.getByLabel("Name", { exact: true }).press("Enter");
     expect(await apiTokens()).toEqual([]);
     await page.getByLabel("Where").selectOption({ label: "south" });
@@ -129,10 +130,10 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     await page.getByText("run-1").waitFor();
     await choose("issues-one");
     await caIs(made["issues-one"]);
-    expect(new URL(page.url()).searchParams.has("operation")).toBe(false);
+    await expectSoon(() => new URL(page.url()).searchParams.has("operation"), false);
     await page.goto(`${world.origin}/console/issue/many?profile=server&operation=run-1`);
     await page.getByText("This address names a run and not its CA").waitFor();
-    expect(new URL(page.url()).searchParams.has("ca")).toBe(false);
+    await expectSoon(() => new URL(page.url()).searchParams.has("ca"), false);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -143,7 +144,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     const where = page.getByLabel("Where");
     await where.locator("option:checked", { hasText: "north" }).waitFor({ state: "attached" });
     const everywhere = where.locator("option", { hasText: "Every tenant" });
-    expect(await everywhere.isDisabled()).toBe(false);
+    await expectSoon(() => everywhere.isDisabled(), false);
     await page.getByLabel("Name", { exact: true }).fill("of the north");
     await page.getByRole("button", { name: "Make the token" }).click();
     await page.getByRole("button", { name: "I have kept it" }).click();
@@ -160,7 +161,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     );
     const where = page.getByLabel("Where");
     await where.locator("option:checked", { hasText: "north" }).waitFor({ state: "attached" });
-    expect(await where.locator("option", { hasText: "Every tenant" }).isDisabled()).toBe(true);
+    await expectSoon(() => where.locator("option", { hasText: "Every tenant" }).isDisabled(), true);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -173,7 +174,7 @@ describe.skipIf(chromiumPath === undefined)("the tenant of something new", () =>
     await page.getByLabel("Common name").fill("Root of the north");
     await page.getByRole("button", { name: "Create the root" }).click();
     const tenant = page.getByLabel("Tenant", { exact: true });
-    expect(await focused(tenant)).toBe(true);
+    await expectSoon(() => focused(tenant), true);
     expect(sent.filter((one) => one.startsWith("POST"))).toEqual([]);
     await tenant.selectOption({ label: "north" });
     await page.getByRole("button", { name: "Create the root" }).click();

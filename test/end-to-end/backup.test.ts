@@ -405,6 +405,9 @@ test("an archive without the master key is drilled and restored with the file of
     mkdirSync(dataDir, { mode: 0o700 });
     const key = readFileSync(join(instance.dataDir, "master.key"));
     writeFileSync(join(dataDir, "master.key"), key, { mode: 0o600 });
+    // A restore that was killed left its working directory.
+    mkdirSync(join(dataDir, ".restoring-0a1b2c3d"));
+    writeFileSync(join(dataDir, ".restoring-0a1b2c3d", "lock"), "1\n");
     const restored = await runCli(second, ["restore", ...open]);
     expect([restored.code, restored.stderr]).toEqual([0, expect.any(String)]);
     expect(readFileSync(join(dataDir, "master.key")).equals(key)).toBe(true);

@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
-import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { createChain } from "#test/support/instances/first-certificate.ts";
@@ -84,6 +84,39 @@ onVolume(
     }
     expect((await instance.cli("audit", "verify")).code).toBe(0);
     expect((await instance.cli("db", "check", "--deep")).code).toBe(0);
+  },
+  120_000,
+);
+
+onVolume(
+  named("the access log shrinks before requests of unknown clients fill the volume"),
+  async () => {
+    const volume = new SmallVolume(64);
+    closing.push(() => volume.close());
+    const config = { server: open, database: { min_free_mb: 16 } };
+    const instance = await Instance.start({ home: volume.home, config });
+    closing.push(() => instance.stop());
+    const chain = await createChain(instance, "ecdsa-p256");
+    const csr = await newCsr(volume.home, "full.example.test");
+    await volume.reserved();
+    const issue = () => instance.admin("POST", `/api/ca/${chain.intermediateId}/issue`, { csr });
+    let left = 60_000;
+    const flood = async () => {
+      for (; left > 0; left--) {
+        const path = crypto.getRandomValues(Buffer.alloc(740)).toString("base64url");
+        await (await fetch(`${instance.publicUrl}/${path}`)).arrayBuffer();
+        if (left % 5000 === 0) await issue();
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, flood));
+    await issue();
+    const log = join(instance.dataDir, "access-log.db");
+    expect(statSync(log).size).toBeLessThan(17 * 1_048_576);
+    const newest = await instance.admin<{ items: readonly { path: string }[] }>(
+      "GET",
+      `/api/access-log?path_prefix=/api/ca/${chain.intermediateId}/issue&limit=1`,
+    );
+    expect(newest.items).toHaveLength(1);
   },
   120_000,
 );

@@ -75,9 +75,13 @@ describe("ends at once", () => {
   });
 
   test("with the time of the token", async () => {
-    const expires_at = new Date(Date.now() + 2500).toISOString();
-    const { secret } = await mint({ roles: ["auditor"], expires_at });
-    const heard = await follow(bearer(secret));
+    let heard: Heard | undefined;
+    // On a busy machine a token may expire before the stream is open.
+    for (let validMs = 2500; heard?.status !== 200; validMs *= 2) {
+      const expires_at = new Date(Date.now() + validMs).toISOString();
+      const { secret } = await mint({ roles: ["auditor"], expires_at });
+      heard = await follow(bearer(secret));
+    }
     await until(() => heard.text !== "");
     await until(() => heard.over);
     expect([heard.ends, heard.actions]).toEqual([["forbidden"], []]);
@@ -163,10 +167,8 @@ test("is served on every socket for as long as it is read, however short idle co
       await hear((path, init) => unix(path, join(instance.dataDir, "admin.sock"), init), {}),
       await hear((path, init) => asking.fetch(path, init), root),
     ];
-    await Bun.sleep(16_500);
-    expect(all.map(({ over, text }) => [over, text.endsWith(": heartbeat\n\n")])).toEqual(
-      all.map(() => [false, true]),
-    );
+    await until(() => all.every(({ over, text }) => over || text.includes(": heartbeat\n\n")));
+    expect(all.map(({ over }) => over)).toEqual(all.map(() => false));
   } finally {
     await asking.dispose();
   }

@@ -103,7 +103,7 @@ describe("revocation.urls", () => {
     };
     expect(await said(instance.home, "revocation.urls")).toMatchObject({
       status: "warn",
-      detail: expect.stringContaining("took 1"),
+      detail: expect.stringMatching(/took [1-9]/),
     });
     const kept = new Map<string, ArrayBuffer>();
     between = async (request, through) => {

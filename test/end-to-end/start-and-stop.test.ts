@@ -5,7 +5,15 @@
 
 import { afterAll, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:tls";
 import { join } from "node:path";
 
@@ -20,6 +28,7 @@ import {
   writeConfig,
 } from "#test/support/instances/instance.ts";
 import { newCsr, openssl } from "#test/support/instances/relying-party.ts";
+import { until } from "#test/support/until.ts";
 
 const instances: Instance[] = [];
 const homes: string[] = [];
@@ -109,6 +118,38 @@ describe("one process per data directory", () => {
     expect(second.stderr).toContain(`process ${instance.pid}`);
     expect((await instance.fetch("/readyz")).status).toBe(200);
     expect((await instance.cli("ca", "list")).code).toBe(0);
+  }, 30_000);
+
+  test("a server waits for a command that holds the data directory, and starts after it", async () => {
+    const home = privateHome();
+    const folder = join(home, "data");
+    mkdirSync(folder, { mode: 0o700 });
+    const lock = join(folder, "lock");
+    const holder = Bun.spawn(["flock", "--no-fork", "-x", lock, "sleep", "60"], {
+      stdout: "ignore",
+    });
+    while (Bun.spawnSync(["flock", "-n", "-x", lock, "true"]).exitCode === 0) await Bun.sleep(5);
+    const starting = Instance.start({ home });
+    const log = () => readdirSync(home).find((name) => name.startsWith("log-"));
+    const isWaiting = () =>
+      readFileSync(join(home, log() ?? ""), "utf8").includes("waiting_for_data_directory");
+    await until(() => log() !== undefined && isWaiting());
+    holder.kill("SIGKILL");
+    const instance = await starting;
+    expect((await instance.fetch("/readyz")).status).toBe(200);
+    await instance.dispose();
+  }, 30_000);
+
+  test("a removed admin socket is opened again, and commands reach the server", async () => {
+    const instance = await start();
+    const socket = join(instance.dataDir, "admin.sock");
+    rmSync(socket);
+    await until(() => existsSync(socket));
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect((await instance.cli("ca", "list")).code).toBe(0);
+    await instance.logged("admin_socket_restored");
+    await instance.stop();
+    expect(existsSync(socket)).toBe(false);
   }, 30_000);
 
   test("a command works without a server, through the same gates, and leaves its event", async () => {

@@ -5,6 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import { createExpiringToken } from "#test/support/instances/expiring-token.ts";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance, newHome, writeConfig } from "#test/support/instances/instance.ts";
 import { newCsr } from "#test/support/instances/relying-party.ts";
@@ -145,9 +146,7 @@ describe("attacks on tokens and paths", () => {
     const revoked = await instance.token(["auditor"]);
     const { items } = await instance.admin<{ items: { id: string }[] }>("GET", "/api/tokens");
     await instance.admin("DELETE", `/api/tokens/${items[0]?.id}`);
-    const soon = new Date(Date.now() + 1500).toISOString();
-    const expired = await instance.token(["auditor"], { expires_at: soon });
-    expect((await as(expired, "GET", "/api/ca")).status).toBe(200);
+    const expired = await createExpiringToken(instance, ["auditor"]);
     while ((await as(expired, "GET", "/api/ca")).status === 200) await Bun.sleep(50);
     const presented = [
       revoked,

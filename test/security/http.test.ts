@@ -5,6 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
+import { createExpiringToken } from "#test/support/instances/expiring-token.ts";
 import { type Chain, createChain } from "#test/support/instances/first-certificate.ts";
 import { Instance } from "#test/support/instances/instance.ts";
 import { rawOverTls } from "#test/support/tls/raw-tls.ts";
@@ -226,8 +227,7 @@ describe("answers", () => {
   });
 
   test("unknown, malformed, expired and revoked tokens differ in the request id alone", async () => {
-    const expires_at = new Date(performance.timeOrigin + performance.now() + 300).toISOString();
-    const expired = await instance.token(["issuer"], { expires_at });
+    const expired = await createExpiringToken(instance, ["issuer"]);
     const made = await instance.admin<{ id: string; secret: string }>("POST", "/api/tokens", {
       name: "doomed",
       roles: ["issuer"],

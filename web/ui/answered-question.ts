@@ -6,15 +6,20 @@ import { unasked } from "./asked.tsx";
 
 /** What was asked when the reply came that is known now; `asked` is what is asked by now. */
 export function useAnsweredQuestion(reply: Reply<unknown> | undefined, asked: string): string {
-  // What the effects, which ask, have seen: a reply that comes is of that, and not of what is
-  // being drawn.
-  const asking = useRef(asked);
-  const known = useRef({ reply, question: asked });
-  if (known.current.reply !== reply) known.current = { reply, question: asking.current };
+  const latest = useQueryOf(reply, asked);
+  return isWithheld(reply) ? asked : latest;
+}
+
+/** Returns the query that was current when the response arrived. */
+export function useQueryOf(response: unknown, query: string): string {
+  // The last query that the effects saw, which send it. The one being rendered is not sent yet.
+  const sent = useRef(query);
+  const latest = useRef({ response, query });
+  if (latest.current.response !== response) latest.current = { response, query: sent.current };
   useEffect(() => {
-    asking.current = asked;
-  }, [asked]);
-  return isWithheld(reply) ? asked : known.current.question;
+    sent.current = query;
+  }, [query]);
+  return latest.current.query;
 }
 
 /** What is refused before it is asked is refused whatever the question. */

@@ -8,6 +8,7 @@ import type { Answers, Questions } from "#api/answers.ts";
 import type { ListEnvelope } from "#api/pages.ts";
 import { hrefWith, visit } from "#web/address.ts";
 import { useAddress } from "#web/console.ts";
+import { useQueryOf } from "./answered-question.ts";
 import { pageAfter, pageBefore, pageWay, type Way } from "./paging.ts";
 import { Outcome, useAsked, Waiting } from "./asked.tsx";
 
@@ -156,13 +157,19 @@ interface PagerProps {
 export function Pager({ answer, rows, way = pageWay, name = "Pages of the list" }: PagerProps) {
   const address = useAddress();
   const page = Number(address.query[way.page]) || 1;
-  const first = (Math.max(1, page) - 1) * rows;
+  const query = `${page} ${address.query[way.cursor] ?? ""}`;
+  // The rows of a page stay until the rows of the next one arrive.
+  const shown = useQueryOf(answer, query);
+  const [shownPage] = shown.split(" ");
+  const first = (Math.max(1, Number(shownPage)) - 1) * rows;
   const { items, total, has_more, next_cursor } = answer;
   const back = () => {
     if (cameFrom(history.state, way) === page - 1 && page > 1) history.back();
     else visit(hrefWith(address, pageBefore(address.query, page, way)));
   };
   const on = () => {
+    // The cursor of these rows leads to the page that is awaited already.
+    if (shown !== query) return;
     visit(hrefWith(address, pageAfter(address.query, page, next_cursor, way)));
     history.replaceState({ [way.page]: page }, "");
   };

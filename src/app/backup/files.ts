@@ -3,11 +3,24 @@
  * under the name it is to have (BAK-2).
  */
 
-import { createReadStream, linkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
+import { createLockedFile, lockDescriptor } from "#adapters/data-directory.ts";
 import { syncDirectory } from "#adapters/keys/software/files.ts";
+import { nameOfArchive } from "#core/backup/archive.ts";
 import { createHash } from "#core/crypto.ts";
 
 import { Failure } from "#cli/failure.ts";
@@ -48,7 +61,10 @@ export async function writeArchive(
   mustBe: (sha256: string) => Promise<void>,
 ): Promise<WrittenArchive> {
   const fresh = join(dirname(file), `.${basename(file)}.${crypto.randomUUID()}`);
+  let lock: number | undefined;
   try {
+    removeAbandonedFiles(file);
+    lock = createLockedFile(fresh);
     const written = await pouredInto(fresh, pieces);
     const read = await digestOf(fresh);
     if (read !== written.sha256) {
@@ -65,6 +81,24 @@ export async function writeArchive(
     throw new Failure(`${file} cannot be written: ${String(error.code)}.`);
   } finally {
     rmSync(fresh, { force: true });
+    if (lock !== undefined) closeSync(lock);
+  }
+}
+
+/** Removes unfinished files of killed processes, which have the names of archives or of `file`. */
+function removeAbandonedFiles(file: string): void {
+  const directory = dirname(file);
+  for (const name of readdirSync(directory)) {
+    const target = unfinishedForm.exec(name)?.[1];
+    if (target !== basename(file) && nameOfArchive(target ?? "") === undefined) continue;
+    const path = join(directory, name);
+    const entry = lstatSync(path, { throwIfNoEntry: false });
+    if (entry?.isFile() !== true || entry.uid !== process.getuid?.()) continue;
+    // A file that was just created may not be locked yet.
+    if (entry.size === 0 && Date.now() - entry.mtimeMs < emptyMs) continue;
+    const descriptor = openSync(path, constants.O_RDONLY);
+    if (lockDescriptor(descriptor)) rmSync(path, { force: true });
+    closeSync(descriptor);
   }
 }
 
@@ -76,7 +110,7 @@ export function writeSidecar(file: string, facts: Readonly<Record<string, unknow
 
 /** Not on this thread: a sync of gigabytes takes seconds. */
 async function pouredInto(fresh: string, pieces: AsyncIterable<Uint8Array>) {
-  const opened = await open(fresh, "wx", 0o600);
+  const opened = await open(fresh, "r+");
   let size = 0;
   try {
     const sha256 = await poured(pieces, async (piece) => {
@@ -112,3 +146,6 @@ export async function digestOf(file: string): Promise<string> {
     hash.update(piece);
   return hash.digest("hex");
 }
+
+const unfinishedForm = /^\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const emptyMs = 60_000;

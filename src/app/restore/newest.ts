@@ -3,7 +3,7 @@
  * bucket in a scratch file that goes again (BAK-3).
  */
 
-import { mkdirSync, rmSync, statfsSync } from "node:fs";
+import { statfsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
@@ -14,6 +14,7 @@ import { poured, writeSidecar } from "#app/backup/files.ts";
 import { instanceAt } from "#app/identity.ts";
 import { useProxy } from "#app/proxy.ts";
 import { openSecrets } from "#app/secrets.ts";
+import { createWorkDirectory } from "#app/work-directories.ts";
 import type { DrillPlace, NewestArchive } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
@@ -85,12 +86,11 @@ function bucketPlace(
       if (newest === undefined) {
         throw new Failure("There is no archive of this instance in the bucket.");
       }
-      const place = scratchPlace(config.data_dir);
-      mkdirSync(place, { mode: 0o700 });
+      const directory = createWorkDirectory(scratchPlace(config.data_dir));
       try {
-        return await work(newest, () => told(() => fetched(bucket, newest, place)));
+        return await work(newest, () => told(() => fetched(bucket, newest, directory.path)));
       } finally {
-        rmSync(place, { recursive: true, force: true });
+        directory.remove();
       }
     },
   };

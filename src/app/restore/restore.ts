@@ -9,7 +9,7 @@ import {
   renameSync,
   statSync,
 } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 
 import { storeAddress } from "#adapters/db/address.ts";
 import { migrationState } from "#adapters/db/engine/migration-state.ts";
@@ -20,6 +20,7 @@ import type { Manifest } from "#core/backup/archive.ts";
 import type { ReadArchive } from "#core/backup/reading.ts";
 import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openSecrets } from "#app/secrets.ts";
+import { cleanWorkDirectories } from "#app/work-directories.ts";
 import { useProxy } from "#app/proxy.ts";
 import { Client } from "#cli/client.ts";
 import type { ArchiveSource, NewKekReport, RestoreAsked, RestoreReport } from "#cli/command.ts";
@@ -51,6 +52,7 @@ export async function restore(
   const secrets = openSecrets(config);
   await useProxy(config, secrets);
   const target = await storeAddress(config, secrets, true);
+  removeAbandonedRestores(config);
   mustBeEmpty(config, target, asked);
   await mustBeEmptyDatabase(target);
   const scratch = new Scratch(placeFor(config), workerUrl);
@@ -88,6 +90,15 @@ function placeFor({ data_dir }: Config): string {
   if (existsSync(data_dir)) return join(data_dir, name);
   mkdirSync(dirname(data_dir), { recursive: true });
   return `${data_dir}${name}`;
+}
+
+/** Removes the working directories of restores that were killed; see `placeFor`. */
+function removeAbandonedRestores({ data_dir }: Pick<Config, "data_dir">): void {
+  cleanWorkDirectories(data_dir, /^\.restoring-[0-9a-f]{8}$/);
+  const prefix = `${basename(data_dir)}.restoring-`;
+  cleanWorkDirectories(dirname(data_dir), {
+    test: (name) => name.startsWith(prefix) && /^[0-9a-f]{8}$/.test(name.slice(prefix.length)),
+  });
 }
 
 /** What was found when the instance was opened in its place. */

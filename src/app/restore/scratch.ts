@@ -1,14 +1,6 @@
 /** An archive, unpacked into a place of its own: an instance that is there, but not in service. */
 
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { decrypted } from "#adapters/age/age.ts";
@@ -21,6 +13,7 @@ import { osUser, systemClock, systemRandom } from "#adapters/system.ts";
 import { openApp } from "#app";
 import type { App } from "#app/composed.ts";
 import { build } from "#app/version.ts";
+import { createWorkDirectory, type WorkDirectory } from "#app/work-directories.ts";
 import type { ArchiveSource } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
 import type { Config } from "#config/schema.ts";
@@ -46,6 +39,7 @@ export interface RestoreWays {
 /** A place on the volume of what is to become of it. */
 export class Scratch {
   readonly #root: string;
+  readonly #directory: WorkDirectory;
   readonly #workerUrl: string | undefined;
   #dataKeys: DataKeys | undefined;
   #verified: KeySetParts | undefined;
@@ -57,7 +51,7 @@ export class Scratch {
   constructor(root: string, workerUrl: string | undefined) {
     this.#root = root;
     this.#workerUrl = workerUrl;
-    mkdirSync(root, { mode: 0o700 });
+    this.#directory = createWorkDirectory(root);
   }
 
   /** What becomes the data directory. */
@@ -228,7 +222,7 @@ export class Scratch {
   }
 
   remove(): void {
-    rmSync(this.#root, { recursive: true, force: true });
+    this.#directory.remove();
   }
 
   #identify(instance: string): void {

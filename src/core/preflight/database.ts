@@ -21,10 +21,10 @@ export interface Diagnosis {
    * it.
    */
   readonly replicaLagSeconds: number | undefined;
-  /** True if PostgreSQL has a standby, and a commit waits for none. */
-  readonly isReplicatedAsynchronously: boolean;
   /** Reason why pkid would not use the server, for operators; undefined if it would. */
   readonly unusable: string | undefined;
+  /** True if PostgreSQL has a standby, and a commit waits for none. */
+  readonly isReplicatedAsynchronously: boolean;
   /** Milliseconds of one round trip. */
   readonly pingMs: number;
   readonly bytes: number;

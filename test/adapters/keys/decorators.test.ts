@@ -79,6 +79,7 @@ describe("the guard", () => {
     const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 9, acquire_timeout_ms: 5 }));
     const running = sign(guard, held);
     await expect(sign(guard, held)).rejects.toMatchObject({ code: "overloaded" });
+    while (gates.length === 0) await Bun.sleep(1);
     gates[0]?.();
     await running;
     keys.checkTicket = () => {};
@@ -90,6 +91,7 @@ describe("the guard", () => {
     const guard = guarded(keys, () => ({ max_in_flight: 1, max_queue: 9, acquire_timeout_ms: 0 }));
     const work = [sign(guard, held), sign(guard, held)];
     await Bun.sleep(20);
+    while (gates.length === 0) await Bun.sleep(1);
     gates[0]?.();
     await work[0];
     keys.checkTicket = () => {};

@@ -1,10 +1,19 @@
 /** An archive has its name only when it is whole. */
 
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
+import { createLockedFile } from "#adapters/data-directory.ts";
 import { archivePlace, digestOf, writeArchive, writeSidecar } from "#app/backup/files.ts";
 import { Failure } from "#cli/failure.ts";
 import { sha256Hex } from "#core/crypto.ts";
@@ -56,6 +65,21 @@ test("BAK-2: what breaks off, or does not read back, leaves nothing under any na
     "does not read back as it was written",
   );
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test("the unfinished file of a killed process is removed, and one that is being written stays", async () => {
+  const createPath = (name: string) => join(folder, `.${name}.${crypto.randomUUID()}`);
+  const archive = "pkid-instance-20260101T000000Z.tar.age";
+  const abandoned = [createPath("a.age"), createPath(archive)];
+  for (const file of abandoned) writeFileSync(file, "half");
+  const [used, other] = [createPath(archive), createPath("notes.txt")];
+  const descriptor = createLockedFile(used);
+  writeFileSync(used, "half");
+  writeFileSync(other, "half");
+  await writeArchive(join(folder, "a.age"), pieces("one"), believed);
+  const left = ["a.age", basename(used), basename(other)];
+  expect(readdirSync(folder).sort()).toEqual(left.sort());
+  closeSync(descriptor);
 });
 
 test("what is not what was sent is not kept", async () => {

@@ -147,13 +147,24 @@ function quietOf(page: Page): () => Promise<void> {
   };
   page.on("requestfinished", over);
   page.on("requestfailed", over);
-  return async () => {
-    const begun = performance.now();
-    while (open.size > 0 || performance.now() - Math.max(moved, begun) < 250) {
-      if (performance.now() - begun > 20_000) {
+  const waitForSilence = async (start: number) => {
+    while (open.size > 0 || performance.now() - Math.max(moved, start) < 250) {
+      if (performance.now() - start > 20_000) {
         throw new Error(`still asking: ${[...open].map((request) => request.url()).join(", ")}`);
       }
       await Bun.sleep(25);
+    }
+  };
+  return async () => {
+    const start = performance.now();
+    // A page without processor time sends no requests either. The first script runs after the
+    // responses that have arrived, the second after the rendering that they started.
+    for (let called = Number.NEGATIVE_INFINITY; moved > called; ) {
+      await waitForSilence(start);
+      called = performance.now();
+      await page.evaluate("0");
+      await Bun.sleep(50);
+      await page.evaluate("0");
     }
   };
 }

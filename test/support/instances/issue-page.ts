@@ -2,8 +2,9 @@
 
 import { expect } from "bun:test";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 
+import { until } from "#test/support/until.ts";
 import type { ConsoleWorld, Visit } from "./console-world.ts";
 import { openssl } from "./relying-party.ts";
 
@@ -40,10 +41,25 @@ export async function savedBy(
   return file;
 }
 
+/** Presses a button that copies, and returns the text once it is in the clipboard. */
+export async function copyText(button: Locator): Promise<string> {
+  const page = button.page();
+  await page.evaluate("navigator.clipboard.writeText('')");
+  await button.click();
+  let text = "";
+  await until(async () => {
+    text = await page.evaluate("navigator.clipboard.readText()");
+    return text !== "";
+  });
+  return text;
+}
+
 /** Takes the passphrase that the page draws. */
 export async function drawnPassphrase(page: Page): Promise<string> {
   await page.getByRole("button", { name: "Suggest one" }).click();
-  return page.getByLabel("Passphrase for the file").inputValue();
+  const field = page.getByLabel("Passphrase for the file");
+  await until(async () => (await field.inputValue()) !== "");
+  return field.inputValue();
 }
 
 /** Everything that leaves the page from now on. */

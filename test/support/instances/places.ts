@@ -7,6 +7,7 @@ import type { Page } from "playwright-core";
 
 import { AcmeClient } from "#test/support/acme/client.ts";
 import { binding } from "#test/support/acme/keys.ts";
+import { until } from "#test/support/until.ts";
 import type { ConsoleWorld, Visit } from "./console-world.ts";
 import { type Shown, shownWorld } from "./shown.ts";
 
@@ -123,7 +124,7 @@ export function otherDialogs(ids: Ids): readonly Place[] {
   const { ca, approval, apiToken, tenant, credential, account, authorization } = ids;
   const token = `/console/people/tokens/${apiToken}`;
   return [
-    { path: "/console/", act: (page) => page.keyboard.press("?") },
+    { path: "/console/", act: openKeyboardHelp },
     { path: `/console/approvals/${approval}?dialog=approve` },
     { path: `/console/approvals/${approval}?dialog=reject` },
     { path: `/console/approvals/${approval}?dialog=retry` },
@@ -267,6 +268,13 @@ async function saveKeyFirst(page: Page): Promise<void> {
   await page.getByLabel("Names").fill("new.pay.example.com,");
   await page.getByRole("link", { name: "Save the key first" }).click();
 }
+
+/** Presses the key until the page listens, which it does only after it is first rendered. */
+const openKeyboardHelp = (page: Page) =>
+  until(async () => {
+    await page.keyboard.press("?");
+    return await page.locator("dialog[open]").isVisible();
+  });
 
 async function makeApiToken(page: Page): Promise<void> {
   await page.getByLabel("Name", { exact: true }).fill("walked");

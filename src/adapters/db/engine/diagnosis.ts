@@ -44,8 +44,8 @@ function diagnoseSqlite(options: SqliteOptions): Diagnosis {
       time: undefined,
       askedAt: instant(Date.now()),
       replicaLagSeconds: undefined,
-      isReplicatedAsynchronously: false,
       unusable: undefined,
+      isReplicatedAsynchronously: false,
       // `synchronous` belongs to each connection, and pkid opens none without FULL (V-6).
       settings: [
         { name: "journal_mode", value: journal, durable: journal === "wal" },
@@ -130,8 +130,8 @@ function diagnosePostgres(options: PostgresOptions): Promise<Diagnosis> {
       settings,
       time: instant(Number(row?.time)),
       replicaLagSeconds: lag,
-      isReplicatedAsynchronously: isAsynchronous(row),
       unusable: reason && new UnusableServerError(reason).message,
+      isReplicatedAsynchronously: isAsynchronous(row),
       pingMs,
       askedAt,
       bytes: Number(row?.bytes ?? 0),

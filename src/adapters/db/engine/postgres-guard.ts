@@ -11,7 +11,7 @@ export interface ServerGuardDeps {
   readonly timeouts: Patience;
   /** True for an engine that only reads, which may do so on a standby. */
   readonly acceptsReadOnly: boolean;
-  /** Called with every new connection before its use; an error closes the connection. */
+  /** Called with each new connection before its use; an error closes the connection. */
   readonly inspect: (link: Link) => Promise<void> | undefined;
   /** Closes every connection of the engine. */
   readonly onLost: () => void;
@@ -40,15 +40,16 @@ export class ServerGuard {
   #isPoolingChecked = false;
 
   constructor(deps: ServerGuardDeps) {
-    const { dsn, timeouts } = deps;
+    const { dsn, timeouts, inspect } = deps;
     this.#deps = deps;
     const onReadOnly = () => this.#watch.fail(new UnusableServerError("read_only"));
-    this.#options = { dsn, patience: timeouts, onReadOnly };
+    this.#options = { dsn, patience: timeouts, onReadOnly, inspect };
     this.#server = new SharedServer(deps.acceptsReadOnly);
     this.#heartbeat = new Heartbeat({
       open: () => Link.open(this.#options),
       server: this.#server,
       timeoutMs: timeouts.beatMs,
+      unconfirmedMs: timeouts.unconfirmedMs,
     });
     this.#watch = new Watch({
       beat: () => this.#beat(),
@@ -92,23 +93,13 @@ export class ServerGuard {
     try {
       const link = await openToServer(() => Link.open(this.#options), this.#server);
       this.#clockOffsetMs ??= link.clockOffsetMs;
-      if (!this.#watch.away && (await this.#isInspected(link))) return link;
+      if (!this.#watch.away) return link;
       link.giveUp();
     } catch (error) {
       if (error instanceof UnusableServerError) this.#watch.fail(error);
       throw error;
     }
     throw unreachableDatabase();
-  }
-
-  /** Returns false if the database cannot be inspected, because the connection has failed. */
-  async #isInspected(link: Link): Promise<boolean> {
-    try {
-      await this.#deps.inspect(link);
-      return !this.#watch.away;
-    } catch {
-      return false; // The caller closes the connection and reports the database as unavailable.
-    }
   }
 
   /** Throws if the database is read, but must not be written (V-6). */

@@ -9,6 +9,8 @@ export interface HeartbeatDeps {
   readonly open: () => Promise<Link>;
   readonly server: SharedServer;
   readonly timeoutMs: number;
+  /** Age at which the last new connection no longer shows where the address leads. */
+  readonly unconfirmedMs: number;
 }
 
 /** Result of one beat. */
@@ -74,14 +76,14 @@ export class Heartbeat {
 
   /** Returns the connection of the last beat if a server merely has too many connections. */
   async #openNext(before: Link | undefined): Promise<Link> {
-    const { open, server } = this.#deps;
+    const { open, server, unconfirmedMs } = this.#deps;
     try {
       const link = await openToServer(open, server);
       this.#confirmedAt = performance.now();
       return link;
     } catch (error) {
       const age = performance.now() - this.#confirmedAt;
-      const isTolerable = hasTooManyConnections(error) || age < unconfirmedMsMax;
+      const isTolerable = hasTooManyConnections(error) || age < unconfirmedMs;
       if (before === undefined || error instanceof UnusableServerError || !isTolerable) throw error;
       return before;
     }
@@ -109,6 +111,4 @@ export async function openToServer(open: () => Promise<Link>, server: SharedServ
   }
 }
 
-/** Age at which the last new connection no longer shows where the address leads. */
-const unconfirmedMsMax = 5000;
 const purgeMsMax = 5000;

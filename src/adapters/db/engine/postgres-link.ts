@@ -31,6 +31,8 @@ export interface Patience {
   readonly beatEveryMs: number;
   /** For the answer to that question. */
   readonly beatMs: number;
+  /** For new connections to fail while an open one works; the address may lead to nothing. */
+  readonly unconfirmedMs: number;
   /** For a lease that another has; then the work is done beside it. */
   readonly leaseMs: number;
 }
@@ -41,6 +43,8 @@ export interface LinkOptions {
   readonly patience: Patience;
   /** Called if the server refuses a write because it is read-only. */
   readonly onReadOnly: () => void;
+  /** Called before the link is returned; an error closes the link. */
+  readonly inspect?: (link: Link) => Promise<void> | undefined;
 }
 
 /** An open connection, used by one caller at a time. A transaction on it never outlives it. */
@@ -59,7 +63,7 @@ export class Link {
   idleSince = this.openedAt;
 
   /** Connects; throws the driver's error when there is no answer within `connectMs`. */
-  static async open({ dsn, patience, onReadOnly }: LinkOptions): Promise<Link> {
+  static async open({ dsn, patience, onReadOnly, inspect }: LinkOptions): Promise<Link> {
     const state = { broken: false };
     const pool = new SQL({
       url: dsn,
@@ -76,6 +80,7 @@ export class Link {
       // transaction.
       const link = new Link(pool, await pool.reserve(), { patience, onReadOnly }, state);
       await link.#start();
+      await inspect?.(link);
       return link;
     } catch (error) {
       endAtOnce(pool);
@@ -234,5 +239,6 @@ export const usualPatience: Patience = {
   statementMs: 12_000,
   beatEveryMs: 1000,
   beatMs: 5000,
+  unconfirmedMs: 5000,
   leaseMs: 60_000,
 };

@@ -47,10 +47,10 @@ export interface PostgresOptions extends PostgresLimits {
   readonly migrate: boolean;
   /** How long silence is borne; the usual time without it. */
   readonly patience?: Patience;
-  /** Called with every new connection before its use; an error closes the connection. */
-  readonly inspect?: (connection: Connection) => Promise<void>;
   /** True for commands that only read, which may do so on a standby. */
   readonly acceptsReadOnly?: boolean;
+  /** Called with every new connection before its use; an error closes the connection. */
+  readonly inspect?: (connection: Connection) => Promise<void>;
 }
 
 /**

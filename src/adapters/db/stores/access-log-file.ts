@@ -67,7 +67,7 @@ export class AccessLogFile {
     let trimCount = 0;
     this.#mending((open) => {
       const { database, compiled } = open;
-      trimCount += trimAccessLog(open, path, space);
+      trimCount += trimAccessLog(open, path, { ...space, checkpoints: this.#options.folds });
       database.transaction(() => {
         compiled(insertPack).run(rows, oldest, newest, octets);
         compiled(takeNumbers).run(rows);

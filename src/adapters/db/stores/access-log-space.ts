@@ -1,6 +1,6 @@
 /** Bounds the file of the access log by its size and by the free space of its volume. */
 
-import { statfsSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 import type { SqliteConnection } from "#adapters/db/engine/sqlite-connection.ts";
@@ -8,6 +8,8 @@ import type { SqliteConnection } from "#adapters/db/engine/sqlite-connection.ts"
 export interface SpaceLimits {
   /** Most bytes of the file; 2 GiB by default. */
   readonly bytesMax?: number | undefined;
+  /** True if this connection may write the log of the file into it. */
+  readonly checkpoints?: boolean | undefined;
   /** Bytes that must stay free on the volume, or the log shrinks; none by default. */
   readonly bytesFree?: number | undefined;
 }
@@ -22,9 +24,14 @@ type OpenFile = Pick<SqliteConnection, "database" | "compiled">;
  * @returns number of deleted rows
  */
 export function trimAccessLog(open: OpenFile, path: string, limits: SpaceLimits): number {
-  const file = measureFile(open);
-  const most = computeMost(file.used, path, limits);
-  const rows = file.used > most ? deleteOldest(open) : 0;
+  const file = measureFile(open, path);
+  const most = computeMost(file.used + file.log, path, limits);
+  const rows = file.used + file.log > most ? deleteOldest(open) : 0;
+  const logMost = Math.max(logLeast, Math.min(logUsual, most / 4));
+  // Both hold the thread, so they wait for a call of the other thread.
+  if (limits.checkpoints !== true) return rows;
+  // A reader may keep the log from being emptied; the next call tries again.
+  if (file.log > logMost) open.database.run(emptyLog);
   const empty = file.pages - file.used;
   if (empty > emptyMax) open.database.run(`pragma incremental_vacuum(${vacuumPages})`);
   return rows;
@@ -39,12 +46,13 @@ export function enableVacuum({ database }: Pick<SqliteConnection, "database">): 
   database.run("vacuum");
 }
 
-/** Measures the bytes of all pages, and of the pages in use. */
-function measureFile({ compiled }: OpenFile): { readonly pages: number; readonly used: number } {
+/** Measures the bytes of all pages, of the pages in use, and of the WAL. */
+function measureFile({ compiled }: OpenFile, path: string) {
   const value = (name: string) => Number(compiled(`pragma ${name}`).values()[0]?.[0] ?? 0);
   const size = value("page_size");
   const pages = value("page_count");
-  return { pages: pages * size, used: (pages - value("freelist_count")) * size };
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  return { pages: pages * size, used: (pages - value("freelist_count")) * size, log };
 }
 
 /**
@@ -82,6 +90,8 @@ const deleteRows =
 const deletePacks = `delete from access_packs where first in
   (select first from access_packs order by oldest limit ?) returning rows`;
 
+const emptyLog = "pragma wal_checkpoint(truncate)";
+
 const usualMax = 2 * 1024 ** 3;
 /** The log shrinks before the space runs out that issuance requires. */
 const spareShare = 1.5;
@@ -89,6 +99,9 @@ const spareShare = 1.5;
 const packsPerCall = 20;
 const rowsPerCall = 5000;
 /** Bytes that stay in the file for the next rows. */
-const emptyMax = 16 * 1024 ** 2;
+const emptyMax = 4 * 1024 ** 2;
+/** Bytes of the WAL. */
+const logLeast = 1024 ** 2;
+const logUsual = 32 * 1024 ** 2;
 /** Each page costs a copy. */
 const vacuumPages = 2000;

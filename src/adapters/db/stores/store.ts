@@ -226,10 +226,10 @@ function versionsOf({ rowsVersion }: Engine, journal: Journal): Versions {
 }
 
 function readsOf(deps: StoreDeps, memo: Memo, accessLog: AccessLogTarget): Reads {
-  const { engine, guard, owner } = deps;
+  const { engine, owner } = deps;
   const { reader } = engine;
-  const sequence = sequenceOf(() => engine.revocationSequence(), guard);
-  const stamp = sequenceOf(() => engine.revocationStamp(), guard);
+  const sequence = sequenceOf(deps, () => engine.revocationSequence());
+  const stamp = sequenceOf(deps, () => engine.revocationStamp());
   return {
     cas: guardedMethods(rememberedCas(memo, caReads(reader))),
     certificates: guardedMethods(certificateReads(reader)),
@@ -298,12 +298,13 @@ function unitOf({ engine, journal, owner }: StoreDeps, writer: Connection, memo:
  * and during a rollback: then a revoked certificate could seem good.
  */
 function sequenceOf(
+  { engine, guard }: StoreDeps,
   read: Reads["revocations"]["sequence"],
-  guard: RollbackGuard,
 ): Reads["revocations"]["sequence"] {
   const current = async (reading: Promise<number>) => {
+    const { revocationSequence } = guard.mark;
     const sequence = await reading;
-    // A new connection is compared before it is used, so a rollback is detected before this line.
+    if (sequence < revocationSequence) await guard.check(engine.reader);
     guard.refuseWhileRolledBack();
     return sequence;
   };
