@@ -104,6 +104,18 @@ async function reserve(store: Store): Promise<void> {
   await store.recordCrlNumber(ca, "full", reserved?.number ?? 0);
 }
 
+/** Repeats the work until the connections of the store are back. */
+async function retry<T>(work: () => Promise<T>): Promise<T> {
+  const results: T[] = [];
+  await until(() =>
+    work().then(
+      (result) => results.push(result) > 0,
+      () => false,
+    ),
+  );
+  return results[0] as T; // `until` returns after the first result.
+}
+
 const append = (store: Store) =>
   store.atomically((tx) => tx.audit.appendEvent(draft(), noon)).then(({ seq }) => seq);
 const revoke = (store: Store) => store.atomically((tx) => tx.revocations.put(revocation()));
@@ -235,7 +247,7 @@ describe("replicas whose standby is promoted", () => {
   test("both replicas write nothing, also if another program has continued the older history", async () => {
     const { stores, database, revert } = await replicas();
     const [first, second] = stores;
-    await revoke(first);
+    await retry(() => revoke(first));
     await second.read.revocations.sequence();
     // The second replica learns of the revocation with its next comparison.
     await until(async () => (await second.read.revocations.sequence()) === 1);
@@ -246,7 +258,7 @@ describe("replicas whose standby is promoted", () => {
     await other.close();
     for (const store of stores) {
       await awaitRollback(store);
-      expect(store.rollback()?.reason).toContain("has other content");
+      await until(() => store.rollback()?.reason.includes("has other content") === true);
       expect(await readRefusal(append(store))).toContain("accept-rollback");
       await readRefusal(Promise.resolve(store.read.revocations.sequence()));
     }
@@ -256,14 +268,15 @@ describe("replicas whose standby is promoted", () => {
   test("every replica resumes after one of them has accepted the rollback", async () => {
     const { stores, revert } = await replicas();
     const [first, second] = stores;
-    const earlier = [await publish(first), await publish(second)];
+    const earlier = [await retry(() => publish(first)), await retry(() => publish(second))];
     const seen: AuditEvent[] = [];
     second.onEvents((events) => seen.push(...events));
     await revert();
     await Promise.all(stores.map(awaitRollback));
-    await accept(first);
+    await retry(() => accept(first));
     await until(() => second.rollback() === undefined);
-    const numbers = [await publish(second), await publish(first), await publish(second)];
+    const numbers: number[] = [];
+    for (const store of [second, first, second]) numbers.push(await retry(() => publish(store)));
     expect(new Set([...earlier, ...numbers]).size).toBe(5);
     expect(Math.min(...numbers)).toBeGreaterThan(Math.max(...earlier));
     await until(() => seen.filter(({ action }) => action === "crl.publish").length >= 3);
@@ -274,7 +287,7 @@ describe("replicas whose standby is promoted", () => {
   test("a replica resumes without a restart when the newer database is back", async () => {
     const { stores, revert, undo } = await replicas();
     const [first] = stores;
-    const last = await append(first);
+    const last = await retry(() => append(first));
     await revert();
     await awaitRollback(first);
     let ended = 0;
