@@ -13,7 +13,7 @@ import {
 } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
-import { type Serial, serialToBytes } from "#core/ids.ts";
+import { type Serial, serialToBytes, toListedSerial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 
 import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
@@ -39,10 +39,19 @@ export interface TbsCertList {
   readonly extensions: readonly Extension[];
 }
 
+/** Entry of a list of another CA, whose serial may be one that pkid cannot store. */
+export interface ForeignCrlEntry extends Omit<CrlEntry, "serial"> {
+  /** Undefined for a number that `toListedSerial` refuses. */
+  readonly serial: Serial | undefined;
+  readonly number: bigint;
+}
+
 /** A CRL whose entries have yet to be read, one after the other. */
 export interface OpenedCrl extends Omit<ParsedCrl, "entries"> {
   /** Reads them in order, once; throws DerError at the first that cannot be read. */
   entries(): Generator<CrlEntry>;
+  /** Reads them like `entries`, but includes those whose serial pkid cannot store. */
+  foreignEntries(): Generator<ForeignCrlEntry>;
 }
 
 export interface ParsedCrl {
@@ -88,7 +97,7 @@ export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
  * indirect CRL or any other critical entry extension.
  */
 export function parseCrl(der: Uint8Array): ParsedCrl {
-  const opened = openCrl(der);
+  const { foreignEntries: _foreign, ...opened } = openCrl(der);
   return { ...opened, entries: [...opened.entries()] };
 }
 
@@ -121,24 +130,33 @@ function readTbs(tbs: Cursor) {
   const dated = tbs.tag === tags.utcTime || tbs.tag === tags.generalizedTime;
   const nextUpdate = dated ? tbs.time() : undefined;
   const list = tbs.enterOptional(tags.sequence);
-  const entries = () => readEntries(list, versioned);
+  const entries = () => storableEntries(readEntries(list, versioned));
+  const foreignEntries = () => readEntries(list, versioned);
   const holder = versioned ? tbs.enterOptional(contextualConstructed(0)) : undefined;
   const extensions = holder ? parseExtensions(holder.element()) : [];
   holder?.finish();
   tbs.finish();
-  return { algorithm, issuer, thisUpdate, nextUpdate, entries, extensions };
+  const found = { algorithm, issuer, thisUpdate, nextUpdate, extensions };
+  return { ...found, entries, foreignEntries };
 }
 
-function* readEntries(list: Cursor | undefined, extensible: boolean): Generator<CrlEntry> {
+function* storableEntries(entries: Generator<ForeignCrlEntry>): Generator<CrlEntry> {
+  for (const { serial, revokedAt, reason } of entries) {
+    if (serial === undefined) throw new DerError("a serial number is negative or too long");
+    yield { serial, revokedAt, reason };
+  }
+}
+
+function* readEntries(list: Cursor | undefined, extensible: boolean): Generator<ForeignCrlEntry> {
   if (list === undefined) return;
   do {
     const entry = list.enter(tags.sequence);
-    const serial = entry.serial();
+    const number = entry.bigInteger();
     const revokedAt = entry.time();
     const extended = extensible && !entry.finished;
     const reason = extended ? readReason(parseExtensions(entry.element())) : "unspecified";
     entry.finish();
-    yield { serial, revokedAt, reason };
+    yield { serial: toListedSerial(number), number, revokedAt, reason };
   } while (!list.finished);
 }
 

@@ -11,7 +11,7 @@ import { Problem, refuse } from "#core/problems.ts";
 import { type Instant, instant } from "#core/time.ts";
 import { nextTurn } from "#core/turns.ts";
 import { schemeOf } from "#core/x509/algorithms.ts";
-import { type CrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
+import { type CrlEntry, type ForeignCrlEntry, openCrl, type OpenedCrl } from "#core/x509/crl.ts";
 import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
@@ -36,10 +36,17 @@ export interface Imported {
   /** Entries this instance did not have. */
   readonly imported: number;
   readonly alreadyRevoked: number;
+  /** Entries whose serial pkid cannot store: negative, or above 2^160−1. */
+  readonly skipped: number;
+  /** Serials of the first of these, in decimal. */
+  readonly skippedSerials: readonly string[];
 }
 
 /** An entry with a reason that stands by itself. */
 type RevokedEntry = Omit<CrlEntry, "reason"> & { readonly reason: RevocationReason };
+
+/** Number of imported and present entries. */
+type Counts = Pick<Imported, "imported" | "alreadyRevoked">;
 
 /** Imports CRLs. */
 export class CrlImport {
@@ -60,13 +67,14 @@ export class CrlImport {
     refuseUnknownMeaning(crl);
     const ca = await this.#signer(named, crl);
     // Read once to the end before the first change: a list that breaks off changes nothing.
-    await readToEnd(crl);
-    let done: Imported = { imported: 0, alreadyRevoked: 0 };
-    for (const batch of batches(reading(() => openCrl(der)).entries())) {
+    const skipping = await readToEnd(crl);
+    let done: Counts = { imported: 0, alreadyRevoked: 0 };
+    for (const batch of batches(reading(() => openCrl(der)).foreignEntries())) {
       done = await this.#batch(ca, batch, origin, done);
     }
     const { imported, alreadyRevoked } = done;
-    const detail = { imported, already_revoked: alreadyRevoked };
+    const skipped = skipping.skipped || undefined;
+    const detail = { imported, already_revoked: alreadyRevoked, skipped };
     const at = clock.now();
     await store.atomically(async (tx) => {
       const target = { tenant: ca.tenant, caId: ca.id, target: ca.id, targetName: ca.label };
@@ -76,7 +84,7 @@ export class CrlImport {
         at,
       );
     });
-    return done;
+    return { ...done, ...skipping };
   }
 
   /** The member of the lineage whose key signed the list: serials are counted per key. */
@@ -93,8 +101,8 @@ export class CrlImport {
     ca: CaRecord,
     batch: readonly RevokedEntry[],
     origin: Origin,
-    before: Imported,
-  ): Promise<Imported> {
+    before: Counts,
+  ): Promise<Counts> {
     const { store, clock, changed } = this.#deps;
     const now = clock.now();
     const sorted = await store.atomically(async (tx) => {
@@ -172,12 +180,11 @@ async function putBare(
   await tx.audit.appendEvent(revocationEvent(authorOf(origin, ca.tenant), change), now);
 }
 
-function* batches(entries: Iterable<CrlEntry>): Generator<readonly RevokedEntry[]> {
+function* batches(entries: Iterable<ForeignCrlEntry>): Generator<readonly RevokedEntry[]> {
   let batch: RevokedEntry[] = [];
-  for (const entry of entries) {
-    const { reason } = entry;
-    if (reason === "removeFromCRL") continue;
-    batch.push({ ...entry, reason });
+  for (const { serial, revokedAt, reason } of entries) {
+    if (reason === "removeFromCRL" || serial === undefined) continue;
+    batch.push({ serial, revokedAt, reason });
     if (batch.length < batchSize) continue;
     yield batch;
     batch = [];
@@ -210,12 +217,22 @@ function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
   throw refuse("invalid_field", { field: "crl", reason });
 }
 
-/** Reads every entry, some in each turn: a list may have a million. */
-async function readToEnd(crl: OpenedCrl): Promise<void> {
-  const entries = crl.entries();
-  let read = 0;
-  while (reading(() => entries.next()).done !== true) {
-    if (++read % entriesPerTurn === 0) await nextTurn();
+/**
+ * Reads every entry, some in each turn: a list may have a million. Returns the entries that will be
+ * skipped.
+ */
+async function readToEnd(crl: OpenedCrl): Promise<Pick<Imported, "skipped" | "skippedSerials">> {
+  const entries = crl.foreignEntries();
+  const skippedSerials: string[] = [];
+  let skipped = 0;
+  for (let read = 1; ; read++) {
+    const { done, value } = reading(() => entries.next());
+    if (done === true) return { skipped, skippedSerials };
+    if (value.serial === undefined && value.reason !== "removeFromCRL") {
+      skipped++;
+      if (skippedSerials.length < shownMax) skippedSerials.push(value.number.toString(10));
+    }
+    if (read % entriesPerTurn === 0) await nextTurn();
   }
 }
 
@@ -234,4 +251,5 @@ const understood: ReadonlySet<string> = new Set<string>([
   oids.deltaCrlIndicator,
 ]);
 const batchSize = 200;
+const shownMax = 20;
 const entriesPerTurn = 2000;
