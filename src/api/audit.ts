@@ -27,7 +27,7 @@ import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 import { serialField, timeField } from "./fields.ts";
-import { listOf, pageFields, readableCa, readableTenant, sequencePageOf } from "./pages.ts";
+import { listOf, pageFields, readableIssuer, readableTenant, sequencePageOf } from "./pages.ts";
 import { count, present, serialText, time } from "./shapes.ts";
 
 export interface AuditHandlerDeps {
@@ -86,7 +86,7 @@ function eventList(store: Store) {
         ...filters,
         reach: call.reach,
         requestId: request_id,
-        caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
+        caId: await readableIssuer(store, { ca, serial: filters.serial }, call.reach),
         tenant: await readableTenant(store, tenant, call.reach),
       };
       const bound = { ...filter, before_seq };

@@ -3,7 +3,13 @@
  */
 
 import { issuerOf } from "./parking.ts";
-import type { Serial } from "#core/ids.ts";
+import {
+  selectReading,
+  type Serial,
+  type SerialFormat,
+  serialFormats,
+  type SerialReadings,
+} from "#core/ids.ts";
 import { parseGlob } from "#core/policy/glob.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import type { Selection } from "#core/policy/selection.ts";
@@ -19,6 +25,7 @@ import {
   list,
   many,
   object,
+  oneOf,
   optional,
   otherwise,
   parsed,
@@ -45,7 +52,7 @@ import type {
 } from "#domain/revocation/bulk.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
-import { fingerprintField, reasonField, serialField, timeField } from "./fields.ts";
+import { fingerprintField, listedTextField, reasonField, timeField } from "./fields.ts";
 import { isKnownProfile } from "./profiles.ts";
 import { codeText, count, reasonText, serialText, time } from "./shapes.ts";
 
@@ -108,7 +115,8 @@ export const predicateFields = {
   pattern: optional(patternField),
   issued_after: optional(timeField),
   issued_before: optional(timeField),
-  serials: optional(list(serialField, 1, 100_000)),
+  serials: optional(list(listedTextField, 1, 100_000)),
+  serial_format: optional(oneOf(serialFormats)),
   public_key_sha256: optional(fingerprintField),
 };
 
@@ -123,6 +131,7 @@ export const noPredicate: Input<typeof predicateFields> = {
   issued_after: undefined,
   issued_before: undefined,
   serials: undefined,
+  serial_format: undefined,
   public_key_sha256: undefined,
 };
 
@@ -193,16 +202,21 @@ export function orderOf(body: Input<typeof bulkFields>): BulkRevocationOrder {
 export const selectionOf = (filter: Filter): Selection => ({
   profile: filter.profile,
   pattern: filter.pattern,
-  serials: filter.serials && distinct(filter.serials),
+  serials: filter.serials && distinct(filter.serials, filter.serial_format),
   issuedAfter: filter.issued_after,
   issuedBefore: filter.issued_before,
   spkiSha256: filter.public_key_sha256,
   includeExpired: filter.include_expired,
 });
 
-const distinct = (serials: readonly Serial[]): readonly Serial[] => [...new Set(serials)];
+/** Returns each serial of a list once. Refuses `bad_serial` if the format excludes it. */
+const distinct = (
+  listed: readonly SerialReadings[],
+  format: SerialFormat | undefined,
+): readonly Serial[] => [...new Set(listed.map((one) => selectReading(one, format)))];
 
 const sampleShape = shape({
+  ca_id: words(),
   serial: serialText,
   common_name: words(),
   profile: words(),
@@ -267,6 +281,7 @@ const sampleJson = ({
   notAfter,
   ...shown
 }: BulkRevocationPlan["sample"][number]): ValueOf<typeof sampleShape> => ({
+  ca_id: shown.caId,
   serial: shown.serial,
   common_name: shown.commonName,
   profile: shown.profile,

@@ -1,6 +1,6 @@
 /** The inventory in JSON. */
 
-import type { Serial } from "#core/ids.ts";
+import { type CaId, type Serial, findSerials } from "#core/ids.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { refuse } from "#core/problems.ts";
 import { flag, many, oneOf, optional, shape, text, type ValueOf, words } from "#core/shape.ts";
@@ -11,6 +11,7 @@ import { type Asking, type Definition, operation } from "#domain/access/operatio
 import { theCa } from "#domain/access/targets.ts";
 import { certificatePem } from "#domain/authorities/bundle.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { findInLineage, listLineage } from "#domain/certificates/lineage.ts";
 import type {
   CertificateFilter,
   CertificateRecord,
@@ -43,12 +44,12 @@ export function certificateHandlers(deps: Deps) {
       input: { serial: serialField },
       output: certificateShape,
       run: async (call) => {
-        const ca = call.ca;
-        const record = await store.read.certificates.bySerial(ca.id, call.input.serial);
-        // Certificates of CAs and responders are no inventory (API-7).
-        if (record === undefined || !inventoried(record)) throw refuse("not_found");
+        // CA and responder certificates are not inventory (API-7).
+        const found = await findInLineage(store.read, call.ca, call.input.serial, inventoried);
+        if (found === undefined) throw refuse("not_found");
+        const { certificate: record, issuer } = found;
         const now = clock.now();
-        const outlived = await store.read.certificates.superseded(ca.id, [record.serial]);
+        const outlived = await store.read.certificates.superseded(issuer.id, [record.serial]);
         return certificateJson(record, now, outlived);
       },
     }),
@@ -108,6 +109,8 @@ function certificateList(deps: Deps) {
         status: status === "valid" ? "good" : status,
       } satisfies Omit<CertificateFilter, "now">;
       const now = clock.now();
+      const isSerialSearch = serial_prefix !== undefined || findSerials(q ?? "").length > 0;
+      const caId = isSerialSearch ? await findSearchedCa(store, ca, { ...filters, now }) : ca.id;
       let outlived: ReadonlySet<Serial> = new Set();
       // The cursor is bound to what the caller asked for, not to the moment of asking.
       return await pageOf(
@@ -116,14 +119,27 @@ function certificateList(deps: Deps) {
         filters,
         (record: CertificateRecord) => certificateJson(record, now, outlived),
         async (limit, after) => {
-          const page = await store.read.certificates.page({ ...filters, now }, limit, after);
+          const page = await store.read.certificates.page({ ...filters, caId, now }, limit, after);
           const serials = page.items.map(({ serial }) => serial);
-          outlived = await store.read.certificates.superseded(ca.id, serials);
+          outlived = await store.read.certificates.superseded(caId, serials);
           return page;
         },
       );
     },
   });
+}
+
+/** Returns the first CA of the lineage with a match, and `ca` if none has one (ROL-3). */
+async function findSearchedCa(
+  { read }: Pick<Store, "read">,
+  ca: CaRecord,
+  filter: CertificateFilter,
+): Promise<CaId> {
+  for (const { id } of await listLineage(read.cas, ca)) {
+    const { items } = await read.certificates.page({ ...filter, caId: id }, 1);
+    if (items.length > 0) return id;
+  }
+  return ca.id;
 }
 
 /**

@@ -77,8 +77,10 @@ export function crlAdministration(deps: Deps) {
         await nextTurn();
         const der = derOf(call.input.crl);
         await nextTurn();
-        const { imported, alreadyRevoked } = await deps.crlImport.import(call.ca, der, call.origin);
-        return { imported, already_revoked: alreadyRevoked };
+        const done = await deps.crlImport.import(call.ca, der, call.origin);
+        const { imported, alreadyRevoked, skipped, skippedSerials } = done;
+        const counts = { imported, already_revoked: alreadyRevoked };
+        return skipped === 0 ? counts : { ...counts, skipped, skipped_serials: skippedSerials };
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
@@ -128,7 +130,13 @@ const publishedShape = shape({
   scopes: many(shape({ scope: words(), number: count, delta_number: count })),
 });
 
-const importedShape = shape({ imported: count, already_revoked: count });
+const importedShape = shape({
+  imported: count,
+  already_revoked: count,
+  /** Entries whose serial cannot be stored, and the first of these serials. */
+  skipped: optional(count),
+  skipped_serials: optional(many(words({ pattern: "^-?[0-9]+$" }))),
+});
 
 /** The state of the newest list of a scope. */
 export function listJson(

@@ -1,6 +1,6 @@
 /** Fields that several nouns take in the same way. */
 
-import { parseSerial } from "#core/ids.ts";
+import { parseSerial, readSerial, toListedSerial } from "#core/ids.ts";
 import { Problem, refuse } from "#core/problems.ts";
 import { parsed, refusing, WrongValue } from "#core/shape.ts";
 import {
@@ -14,9 +14,35 @@ import {
 import { parseFingerprint } from "#core/x509/public-keys.ts";
 import { parseReason, revocationReasons } from "#core/x509/reasons.ts";
 
-/** A serial in any spelling: decimal, `0x` and hex, hex with colons (REC-2). */
+const listedPattern = /^[0-9]{1,50}$/;
+
+/** A serial: digits alone are decimal, hex has `0x`, colons or a letter (REC-2). */
 export const serialField = refusing(
   parsed({ type: "string", examples: ["1234567890"] }, parseSerial),
+  "bad_serial",
+);
+
+/** A serial of a list whose `serial_format` decides its base. */
+export const listedTextField = refusing(
+  parsed(
+    { type: "string", examples: ["1234567890"] },
+    (text) => {
+      const readings = readSerial(text);
+      if (readings.decimal === undefined && readings.hex === undefined) throw refuse("bad_serial");
+      return readings;
+    },
+    ({ text }) => text,
+  ),
+  "bad_serial",
+);
+
+/** A serial of the inventory of another CA in decimal, zero included (RFC 5280 §4.1.2.2). */
+export const listedSerialField = refusing(
+  parsed({ type: "string", pattern: listedPattern.source, examples: ["1234567890"] }, (value) => {
+    const serial = listedPattern.test(value) ? toListedSerial(BigInt(value)) : undefined;
+    if (serial === undefined) throw refuse("bad_serial");
+    return serial;
+  }),
   "bad_serial",
 );
 

@@ -1,6 +1,6 @@
 /** Coming from another CA in JSON: its key and certificate, what it signed, and its end. */
 
-import { serialField, instantField, reasonField } from "./fields.ts";
+import { instantField, listedSerialField, reasonField } from "./fields.ts";
 import { caJson, caShape } from "./authorities.ts";
 import { labelField } from "./ca-fields.ts";
 import { parkedOnCa } from "./parking.ts";
@@ -174,7 +174,7 @@ function keyOf(given: Input<typeof keyFields> | undefined): OfferedKey | undefin
 
 const entryFields = {
   certificate: optional(octetsField(131_072)),
-  serial: optional(serialField),
+  serial: optional(listedSerialField),
   revoked_at: optional(instantField),
   reason: optional(reasonField),
 };

@@ -2,7 +2,7 @@
 
 import { coversCa, coversTenant } from "#core/access/principal.ts";
 import { sha256 } from "#core/crypto.ts";
-import { type CaId, caId, type TenantId } from "#core/ids.ts";
+import { type CaId, caId, type Serial, type TenantId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import {
   type Field,
@@ -17,6 +17,8 @@ import {
   WrongValue,
 } from "#core/shape.ts";
 import type { Asking } from "#domain/access/operation.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { findIssuer } from "#domain/certificates/lineage.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { Store } from "#domain/store.ts";
 
@@ -160,10 +162,35 @@ export async function readableCa(
   reach: PagedCall["reach"],
   parameter = "ca",
 ): Promise<CaId> {
+  return (await readableCaRecord(store, reference, reach, parameter)).id;
+}
+
+/**
+ * Returns the CA that the filter of a list names as `ca`. If it names a serial too, returns the CA
+ * of the lineage that has issued it (ROL-3). Refuses as `readableCa` does.
+ */
+export async function readableIssuer(
+  store: Store,
+  filter: { readonly ca: string | undefined; readonly serial: Serial | undefined },
+  reach: PagedCall["reach"],
+): Promise<CaId | undefined> {
+  const { ca: reference, serial } = filter;
+  if (reference === undefined) return undefined;
+  const ca = await readableCaRecord(store, reference, reach, "ca");
+  const issuer = serial === undefined ? undefined : await findIssuer(store.read, ca, serial);
+  return (issuer ?? ca).id;
+}
+
+async function readableCaRecord(
+  store: Store,
+  reference: string,
+  reach: PagedCall["reach"],
+  parameter: string,
+): Promise<CaRecord> {
   const { cas } = store.read;
   const ca = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
   if (ca === undefined || ca.internal || !coversCa(reach, ca)) {
     throw refuse("bad_query", { parameter, reason: "names no CA you may read" });
   }
-  return ca.id;
+  return ca;
 }

@@ -23,6 +23,7 @@ import {
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { theCa } from "#domain/access/targets.ts";
+import { findInLineage } from "#domain/certificates/lineage.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
 
@@ -42,18 +43,23 @@ export function pinningHandlers({ store }: { readonly store: Store }) {
       refuses: ["unprocessable"],
       run: async ({ ca, input }) => {
         assert(ca !== undefined, "an operation on a CA has one");
-        const leaf = input.serial && (await store.read.certificates.bySerial(ca.id, input.serial));
-        if (input.serial !== undefined && leaf === undefined) throw refuse("not_found");
+        const { serial } = input;
+        const found =
+          serial === undefined ? undefined : await findInLineage(store.read, ca, serial);
+        if (serial !== undefined && found === undefined) throw refuse("not_found");
+        const leaf = found?.certificate;
+        // DNS-1: usages 0 and 2 describe the issuer.
+        const issuer = found === undefined ? ca.certificate : found.issuer.certificate;
         if (leaf?.certificate.length === 0) {
           throw refuse("unprocessable", { reason: "the certificate was pruned" });
         }
-        if (ca.certificate === undefined) {
+        if (issuer === undefined) {
           throw refuse("unprocessable", { reason: "the CA has no certificate" });
         }
         const { host, port, protocol } = input;
         const tlsa = tlsaRecords(
           { host, port, protocol },
-          pinned(ca.certificate),
+          pinned(issuer),
           leaf && pinned(leaf.certificate),
         );
         return { tlsa, zone: zoneText(tlsa) };

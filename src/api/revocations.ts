@@ -1,16 +1,20 @@
 /** Revocation in JSON: revoke, suspend, release, and the list of revoked serials. */
 
+import type { CaId } from "#core/ids.ts";
 import { flag, oneOf, optional, otherwise, shape, type ValueOf, words } from "#core/shape.ts";
 import { timestamp } from "#core/time.ts";
 import { revocationReasons } from "#core/x509/reasons.ts";
 import { type Asking, type Definition, operation } from "#domain/access/operation.ts";
 import { type OnCa, theCa } from "#domain/access/targets.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { listLineage } from "#domain/certificates/lineage.ts";
 import {
   type RevocationRequest,
   type RevocationResult,
   revocationResults,
   type Revoker,
 } from "#domain/revocation/revoke.ts";
+import { resolveRevocationTarget } from "#domain/revocation/revocation-target.ts";
 import type { RevocationRecord } from "#domain/revocation/store.ts";
 import type { Store } from "#domain/store.ts";
 import type { OperationName } from "#operations";
@@ -38,7 +42,7 @@ export function revocationHandlers(deps: Deps) {
       output: resultShape,
       refuses: holding,
       run: async (call) => {
-        const request = await requestOf(call, call.input.serial);
+        const request = await requestOf(deps.store, call, call.input.serial);
         return resultJson(await revoker.revoke(request, call.input.reason));
       },
     }),
@@ -49,7 +53,7 @@ export function revocationHandlers(deps: Deps) {
       output: resultShape,
       refuses: holding,
       run: async (call) =>
-        resultJson(await revoker.suspend(await requestOf(call, call.input.serial))),
+        resultJson(await revoker.suspend(await requestOf(deps.store, call, call.input.serial))),
     }),
     "cert.release": operation({
       summary: "Take a certificate off hold.",
@@ -58,7 +62,7 @@ export function revocationHandlers(deps: Deps) {
       output: resultShape,
       refuses: ["not_held"],
       run: async (call) =>
-        resultJson(await revoker.release(await requestOf(call, call.input.serial))),
+        resultJson(await revoker.release(await requestOf(deps.store, call, call.input.serial))),
     }),
     "revocation.list": revocationList(deps.store),
   } satisfies Partial<Record<OperationName, Definition>>;
@@ -72,26 +76,46 @@ function revocationList(store: Store) {
     output: listOf(recordShape),
     run: async (call) => {
       const { revocations } = store.read;
-      const filter = { caId: call.ca.id, serialPrefix: call.input.serial_prefix };
-      return await pageOf("revocation.list", call, filter, recordJson, (limit, after) =>
-        revocations.page(filter, limit, after),
+      const { ca, input } = call;
+      const serialPrefix = input.serial_prefix;
+      const bound = { caId: ca.id, serialPrefix };
+      const caId =
+        serialPrefix === undefined ? ca.id : await findSearchedCa(store, ca, serialPrefix);
+      return await pageOf("revocation.list", call, bound, recordJson, (limit, after) =>
+        revocations.page({ caId, serialPrefix }, limit, after),
       );
     },
   });
 }
 
+/** Returns the first CA of the lineage with a match, and `ca` if none has one (ROL-3). */
+async function findSearchedCa(
+  { read }: Pick<Store, "read">,
+  ca: CaRecord,
+  serialPrefix: string,
+): Promise<CaId> {
+  for (const { id } of await listLineage(read.cas, ca)) {
+    const { items } = await read.revocations.page({ caId: id, serialPrefix }, 1);
+    if (items.length > 0) return id;
+  }
+  return ca.id;
+}
+
 type RevocationCall = Pick<Asking, "origin" | "rights"> & OnCa;
 
+/** Builds the request for the CA of the lineage whose key signed the serial (ROL-3). */
 async function requestOf(
+  { read }: Pick<Store, "read">,
   call: RevocationCall,
   serial: RevocationRequest["serial"],
 ): Promise<RevocationRequest> {
-  const { ca } = call;
+  const ca = await resolveRevocationTarget(read, call.ca, serial);
   const mayManageCa = await call.rights.on(ca, "ca:manage");
   return { ca, serial, origin: call.origin, mayManageCa };
 }
 
 const resultShape = shape({
+  ca_id: words(),
   status: oneOf(revocationResults),
   serial: serialText,
   revoked_at: optional(time),
@@ -99,9 +123,9 @@ const resultShape = shape({
 });
 
 function resultJson(result: RevocationResult): ValueOf<typeof resultShape> {
-  const { status, serial, revokedAt, reason } = result;
-  if (revokedAt === undefined) return { status, serial };
-  return { status, serial, revoked_at: timestamp(revokedAt), reason };
+  const { caId, status, serial, revokedAt, reason } = result;
+  if (revokedAt === undefined) return { ca_id: caId, status, serial };
+  return { ca_id: caId, status, serial, revoked_at: timestamp(revokedAt), reason };
 }
 
 const recordShape = shape({

@@ -25,7 +25,7 @@ import {
   inclusionStatuses,
 } from "#domain/transparency/store.ts";
 import type { OperationName } from "#operations";
-import { listMembers, pageFields, pageOf, readableCa } from "./pages.ts";
+import { listMembers, pageFields, pageOf, readableIssuer } from "./pages.ts";
 import { count, serialText, time } from "./shapes.ts";
 
 /** Handlers for `ct.*`. */
@@ -62,7 +62,7 @@ function inclusionList(store: Store) {
         reach: call.reach,
         status,
         serial,
-        caId: ca === undefined ? undefined : await readableCa(store, ca, call.reach),
+        caId: await readableIssuer(store, { ca, serial }, call.reach),
       };
       const { inclusions, counts } = store.read.transparency;
       const page = await pageOf("ct.inclusion", call, filter, inclusionJson, (limit, after) =>

@@ -14,6 +14,7 @@ import type { Place } from "#adapters/network/acme/addresses.ts";
 import { httpLogClient } from "#adapters/network/ct-log.ts";
 import { extraTrust } from "#adapters/network/outbound.ts";
 import { openDirectoryTarget, openTarget } from "#adapters/publish/open.ts";
+import { listCaSettings } from "#config/ca-settings.ts";
 import { configuredLogs } from "#config/ct-logs.ts";
 import type { Config } from "#config/schema.ts";
 import type { Secrets } from "#config/secret.ts";
@@ -130,7 +131,8 @@ export function domainParts(deps: PartsDeps): Parts {
   const used = { ...signs, signing: new Signing(signs) };
   const ceremony = ceremonyOf(deps, { ...used, caa, ...transparency });
   const activated = (ca: CaId) => revocation.responders.ensure(ca);
-  const makers = { ...used, config, activated };
+  const caSettings = madeFrom(deps.inForce, listCaSettings);
+  const makers = { ...used, config, activated, caSettings };
   const authorities = new Authorities({ ...makers, signers, ceremony });
   const approvable = thresholdOf(config.approvals, "cert.issue") > 0;
   const common = { store, clock, signers, ceremony, profiles, config, approvable };

@@ -90,7 +90,7 @@ export class ServingCertificates {
     const request = JSON.stringify([config.tls.self_issue, config.public_url]);
     let asked = false;
     try {
-      const ca = await serving.named(reference);
+      const ca = await serving.named(reference, config.tls.self_issue.tenant);
       if (kept !== undefined && serving.vouchesFor(ca, derOf(kept.certificate))) return kept;
       if (this.#refused?.request === request && clock.now() < this.#refused.until) return undefined;
       asked = true;

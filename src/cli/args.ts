@@ -5,6 +5,7 @@
 
 import type { ArgDef } from "citty";
 
+import { serialFormats } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { type KeyType, keyTypes, parseKeyType } from "#core/x509/algorithms.ts";
 import { parseReason, type RevocationReason, revocationReasons } from "#core/x509/reasons.ts";
@@ -211,6 +212,11 @@ export const globalArgs = {
   wait: durationOr("Wait until a parked operation is decided, at most so long; 72h.", "72h"),
   json: toggle("Print the answer as one JSON document."),
   quiet: toggle("Print no notes on stderr."),
+  "serial-format": oneOf(
+    "Base of a serial that is digits alone; without it both are looked up.",
+    "format",
+    serialFormats,
+  ),
   yes: toggle("Go on without asking, where a command asks first."),
   color: unless("Print no colour, as NO_COLOR does."),
   help: toggle("Explain the command; -h too."),

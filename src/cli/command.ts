@@ -208,6 +208,15 @@ interface ArchiveFacts {
   /** Lower hex SubjectPublicKeyInfo of the ledger key that vouches for it. */
   readonly ledger_key: string;
 }
+
+/** Entries of a list whose serial pkid cannot store. */
+export interface SkippedEntries {
+  readonly file: string;
+  readonly entries: number;
+  /** The first of their serials, in decimal. */
+  readonly serials: readonly string[];
+}
+
 export interface RestoreReport extends ArchiveFacts {
   readonly dry_run: boolean;
   readonly version: string;
@@ -218,6 +227,8 @@ export interface RestoreReport extends ArchiveFacts {
   readonly keys: { readonly status: string; readonly detail: string };
   /** Revocations that CRLs brought. */
   readonly imported: number;
+  /** Lists with entries whose serial cannot be stored. */
+  readonly skipped: readonly SkippedEntries[];
   /** CAs without a new list; `next` is what to do where the key is missing, else empty. */
   readonly unsigned: readonly {
     readonly ca: string;

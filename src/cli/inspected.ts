@@ -145,10 +145,10 @@ function readCrl(der: Uint8Array): Inspected {
   const crl = openCrl(der);
   const entries: Row[] = [];
   let count = 0;
-  for (const { serial, revokedAt, reason } of crl.entries()) {
+  for (const { number, revokedAt, reason } of crl.foreignEntries()) {
     count++;
     if (entries.length < entriesMax)
-      entries.push({ serial, revoked_at: timestamp(revokedAt), reason });
+      entries.push({ serial: number.toString(10), revoked_at: timestamp(revokedAt), reason });
   }
   const isDelta = crl.extensions.some(({ oid }) => oid === oids.deltaCrlIndicator);
   return {

@@ -171,7 +171,8 @@ class Looks {
     const fresh = files.key === undefined ? undefined : newKey(subscriberKeyTypeOf(old));
     const key = parked === undefined ? fresh : parked.key;
     const csr = parked === undefined ? key && renewalRequest(key, old) : parked.csr;
-    const reference = { ca: given.ca, given: files.certificate };
+    const named = { text: files.certificate, format: undefined };
+    const reference = { ca: given.ca, ...named, writes: true };
     const { id, serial } = await certificateOf(client, io, reference);
     const asked = { id, serial, csr, validity_days: given["validity-days"] };
     const issued = await this.#asked(asked, parked, { serial: old.serial, key, csr });

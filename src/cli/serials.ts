@@ -1,16 +1,27 @@
 /** Reads a file of serials, one per line, in the one spelling the caller says it has. */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
+import { selectReading, type Serial, readSerial, type SerialFormat } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 
-import { Failure } from "./failure.ts";
+import { Failure, UsageError } from "./failure.ts";
 import { type Io, readTextArgument } from "./io.ts";
 
 /**
- * How the serials of a file are written; decimal digits may be hexadecimal ones, so it is never
- * guessed.
+ * Converts the value of a flag to the serial that the API reads, in decimal if the user specifies a
+ * base. Refuses a value outside that base.
  */
-export type SerialFormat = "decimal" | "hex";
+export function toSerialValue(
+  text: string | undefined,
+  format: SerialFormat | undefined,
+): string | undefined {
+  if (text === undefined || format === undefined) return text;
+  try {
+    return selectReading(readSerial(text), format);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw new UsageError(`${text} is not a serial in ${format}.`);
+  }
+}
 
 /**
  * The serials of a file in their order, repeated ones once; empty lines and those that begin with
@@ -36,18 +47,14 @@ export async function readSerials(
 }
 
 function serialOf(text: string, format: SerialFormat, line: number): Serial {
-  const spelled = format === "decimal" ? decimal.test(text) : hex.test(text);
-  if (!spelled) throw new Failure(`Line ${line} is not a serial in ${format}.`, "bad_serial");
   try {
-    return parseSerial(format === "decimal" ? text : `0x${text.replace(/^0x|:/gi, "")}`);
+    return selectReading(readSerial(text), format);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     throw new Failure(`Line ${line} is not a serial in ${format}.`, "bad_serial");
   }
 }
 
-const decimal = /^\d+$/;
-const hex = /^(0x[0-9a-f]+|[0-9a-f]+|[0-9a-f]{2}(:[0-9a-f]{2})+)$/i;
 const serialsMax = 100_000;
 /** Room for that many in the longest spelling, and comments. */
 const bytesMax = 16_777_216;

@@ -9,10 +9,7 @@ import type { Instant } from "./time.ts";
 export type CaId = string & { readonly brand: "CaId" };
 /** Id of a tenant (UUID, or `default` for the built-in one). */
 export type TenantId = string & { readonly brand: "TenantId" };
-/**
- * Decimal digits without sign or leading zeros: the one spelling of a serial, inside pkid and on
- * the wire.
- */
+/** Decimal digits without sign or leading zeros, as stored and as sent. */
 export type Serial = string & { readonly brand: "Serial" };
 
 /** Marks a text from the store or from `Random.uuid` as a CA id; the caller vouches for it. */
@@ -54,13 +51,22 @@ export const tenantId = (text: string): TenantId => text as TenantId;
 export const defaultTenant = tenantId("default");
 
 /**
- * Reads a serial in decimal, `0x` hex or colon-separated hex, any case, leading zeros dropped.
- * Refuses signs, blanks and values outside 1..2^160−1 with `bad_serial` (RFC 5280 §4.1.2.2).
+ * Selects the meaning of a serial: without a format digits alone are decimal; `decimal` takes
+ * digits alone only, `hex` takes every form as hex. Refuses `bad_serial`.
  */
+export function selectReading(
+  { text, decimal, hex }: SerialReadings,
+  format: SerialFormat | undefined,
+): Serial {
+  const isDecimal = format === undefined ? !text.startsWith("0x") : format === "decimal";
+  const serial = isDecimal ? decimal : hex;
+  if (serial === undefined) throw refuse("bad_serial");
+  return serial;
+}
+
+/** Reads a serial without a format, as `selectReading` does. Refuses `bad_serial`. */
 export function parseSerial(text: string): Serial {
-  const value = serialValue(text);
-  if (value === undefined || value < 1n || value >= serialLimit) throw refuse("bad_serial");
-  return value.toString(10) as Serial;
+  return selectReading(readSerial(text), undefined);
 }
 
 /** The serial of unsigned big-endian octets, as drawn from the CSPRNG or read from DER. */
@@ -75,15 +81,77 @@ export function serialToBytes(serial: Serial): Uint8Array {
   return Uint8Array.fromHex(hex.length % 2 === 0 ? hex : `0${hex}`);
 }
 
-function serialValue(text: string): bigint | undefined {
-  if (text.length === 0 || text.length > 80) return undefined;
-  if (/^[0-9]+$/.test(text)) return BigInt(text);
-  if (/^0x[0-9a-f]+$/i.test(text)) return BigInt(`0x${text.slice(2)}`);
-  if (/^[0-9a-f]{1,2}(:[0-9a-f]{1,2})+$/i.test(text)) {
-    const octets = text.split(":").map((octet) => octet.padStart(2, "0"));
-    return BigInt(`0x${octets.join("")}`);
-  }
-  return undefined;
+/** Base of serials that are digits alone; `decimal` unless a list or the user specifies `hex`. */
+export const serialFormats = ["decimal", "hex"] as const;
+export type SerialFormat = (typeof serialFormats)[number];
+
+/** Meanings of one serial text; undefined for a base in which it is not a serial. */
+export interface SerialReadings {
+  /** Canonical form of the text: the digits alone, or `0x` and lowercase hex. */
+  readonly text: string;
+  readonly decimal: Serial | undefined;
+  readonly hex: Serial | undefined;
 }
 
+/**
+ * Reads a serial in each base that its form allows. Digits alone have both; `0x` hex, hex with
+ * colons and plain hex with a letter have one, in any case. Signs, blanks and values outside
+ * 1..2^160−1 have no meaning (RFC 5280 §4.1.2.2).
+ */
+export function readSerial(text: string): SerialReadings {
+  if (text.length === 0 || text.length > textMax) return { text, ...noReading };
+  if (/^[0-9]+$/.test(text)) {
+    const digits = text.replace(/^0+(?=.)/, "");
+    const [decimal, hex] = [toSerial(BigInt(digits)), toSerial(BigInt(`0x${digits}`))];
+    return { text: digits, decimal, hex };
+  }
+  const digits = extractHexDigits(text)
+    ?.replace(/^0+(?=.)/, "")
+    .toLowerCase();
+  if (digits === undefined) return { text, ...noReading };
+  return { text: `0x${digits}`, decimal: undefined, hex: toSerial(BigInt(`0x${digits}`)) };
+}
+
+/** Returns every serial that a text may mean, for searches: digits alone may be decimal or hex. */
+export function findSerials(text: string): readonly Serial[] {
+  const { decimal, hex } = readSerial(text);
+  const serials = [decimal, hex].filter((serial) => serial !== undefined);
+  return [...new Set(serials)];
+}
+
+/** Formats a serial as `0x` and lowercase hex, which every reader takes for one number only. */
+export const formatSerialHex = (serial: Serial): string => `0x${BigInt(serial).toString(16)}`;
+
+/**
+ * Converts the number of an entry in the list or inventory of another CA. Returns undefined for a
+ * number that pkid cannot store: a negative one, or one above 2^160−1. Zero is stored, so that its
+ * revocation stays effective, although no certificate with it is accepted (RFC 5280 §4.1.2.2).
+ */
+export function toListedSerial(value: bigint): Serial | undefined {
+  if (value < 0n || value >= serialLimit) return undefined;
+  return value.toString(10) as Serial; // Not negative, and below the limit.
+}
+
+/** Range of `toListedSerial` for messages. */
+export const listedSerialRange = "0 to 2^160-1";
+
+function toSerial(value: bigint): Serial | undefined {
+  if (value < 1n || value >= serialLimit) return undefined;
+  return value.toString(10) as Serial; // A positive number below the limit.
+}
+
+/** Digits of `0x` hex, of hex with colons, or of plain hex with a letter; undefined for others. */
+function extractHexDigits(text: string): string | undefined {
+  if (/^0x[0-9a-f]+$/i.test(text)) return text.slice(2);
+  if (/^[0-9a-f]+$/i.test(text)) return text;
+  if (!/^[0-9a-f]{1,2}(:[0-9a-f]{1,2})+$/i.test(text)) return undefined;
+  return text
+    .split(":")
+    .map((byte) => byte.padStart(2, "0"))
+    .join("");
+}
+
+const noReading = { decimal: undefined, hex: undefined } as const;
+/** Longer text is not a serial, even with leading zeros. */
+const textMax = 80;
 const serialLimit = 1n << 160n;

@@ -64,15 +64,32 @@ test("a dry run answers the plan with its sample", async () => {
     profiles: [{ profile: "server", count: 1 }],
     sample: [
       {
+        ca_id: small.ca.id,
         serial: "7",
         common_name: "web",
         profile: "server",
         known: true,
         not_after: `${new Date(notAfter).toISOString().slice(0, -1)}000Z`,
       },
-      { serial: "10", common_name: "", profile: "", known: false },
+      { ca_id: small.ca.id, serial: "10", common_name: "", profile: "", known: false },
     ],
   });
+});
+
+test("a list is read in its serial_format, and a serial of another format is refused", async () => {
+  await certificate("16");
+  await certificate("10");
+  const readSample = async (serial_format: string | undefined, serials: readonly string[]) => {
+    const { sample } = await call({ dry_run: true, filter: { serials, serial_format } });
+    return sample.map(({ serial }: { serial: string }) => serial);
+  };
+  expect(await readSample(undefined, ["10", "1A"])).toEqual(["10", "26"]);
+  expect(await readSample("decimal", ["10", "0016"])).toEqual(["10", "16"]);
+  expect(await readSample("hex", ["10", "0x0a", "0A", "00:1f"])).toEqual(["16", "10", "31"]);
+  const refused = await refusalOf(readSample("decimal", ["10", "1A"]));
+  expect(refused).toBe("bad_serial");
+  const nine = "9".repeat(40);
+  expect(await readSample(undefined, [nine])).toEqual([nine]);
 });
 
 test("an execution answers the result", async () => {

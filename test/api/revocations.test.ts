@@ -54,6 +54,7 @@ const noon = "2026-06-01T12:00:00.000000Z";
 test("revoke answers the serial in decimal, the time and the reason", async () => {
   const body = { serial: "0x07", reason: "KEYCOMPROMISE" };
   expect(await call("cert.revoke", { body })).toEqual({
+    ca_id: small.ca.id,
     status: "revoked",
     serial: "7",
     revoked_at: noon,
@@ -79,13 +80,18 @@ test("the reason is unspecified when none is given, and certificateHold suspends
 test("suspend and release need no body and answer in their words", async () => {
   const { serial } = await small.issue();
   expect(await call("cert.suspend", { serial })).toEqual({
+    ca_id: small.ca.id,
     status: "held",
     serial,
     revoked_at: noon,
     reason: "certificateHold",
   });
   expect(await call("cert.suspend", { serial })).toMatchObject({ status: "already-held" });
-  expect(await call("cert.release", { serial })).toEqual({ status: "released", serial });
+  expect(await call("cert.release", { serial })).toEqual({
+    ca_id: small.ca.id,
+    status: "released",
+    serial,
+  });
   expect(await refusalOf(call("cert.release", { serial }))).toBe("not_held");
 });
 

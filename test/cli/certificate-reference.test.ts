@@ -107,6 +107,76 @@ describe("a certificate file stands for its serial", () => {
   });
 });
 
+describe("digits alone that could be decimal or hex", () => {
+  // 12 is 0xc, and 0x12 is 18.
+  const createStub = (...serials: readonly string[]): Answers => {
+    const shown = serials.map((serial) => `/certificates/${serial}`);
+    return ({ path }) => {
+      if (path.endsWith("/revocations:bulk")) return { known: 0, unknown: 1 };
+      const isShown = shown.some((one) => path.endsWith(one));
+      if (/\/certificates\/\d+$/.test(path) && !isShown) return unknown();
+      return { serial: /\d+$/.exec(path)?.[0] ?? "12", status: "revoked", ca_id: id };
+    };
+  };
+  const writing = ["revoke cert", "revoke suspend", "revoke release", "cert renew"] as const;
+  const run = (line: string, argument: string, stub: Answers, ...more: string[]) =>
+    shell([...line.split(" "), argument, "--ca", id, "--yes", ...more], { answers: stub });
+  const isWrite = ({ method, path }: { method: string; path: string }) =>
+    method === "POST" && !path.endsWith("/revocations:bulk");
+
+  test.each(writing)("%s writes the decimal serial if only that exists", async (line) => {
+    const { code, asked: requests } = await run(line, "12", createStub("12"));
+    expect([code, requests.some(isWrite)]).toEqual([0, true]);
+    const written = JSON.stringify(requests.filter(isWrite));
+    expect(written).toMatch(/"serial":"12"|certificates\/12:/);
+  });
+
+  test.each(writing)("%s refuses if only the hex serial exists, or both do", async (line) => {
+    for (const stub of [createStub("18"), createStub("12", "18")]) {
+      const { code, stderr, asked: requests } = await run(line, "12", stub);
+      expect([code, requests.some(isWrite)]).toEqual([1, false]);
+      expect(stderr).toContain("0xc");
+      expect(stderr).toContain("0x12");
+    }
+  });
+
+  test("a command that reads shows the hex serial if only that exists", async () => {
+    const { code, asked: requests } = await run("cert show", "12", createStub("18"));
+    expect(code).toBe(0);
+    expect(requests.some(({ path }) => path.endsWith("/certificates/18"))).toBe(true);
+    expect((await run("cert show", "12", createStub("12", "18"))).code).toBe(1);
+  });
+
+  test("--serial-format selects the meaning without a lookup", async () => {
+    for (const [format, serial] of [
+      ["hex", "18"],
+      ["decimal", "12"],
+    ] as const) {
+      const stub = createStub("12", "18");
+      const { asked: requests } = await run(
+        "revoke suspend",
+        "12",
+        stub,
+        "--serial-format",
+        format,
+      );
+      expect(requests.map(({ path }) => path)).toEqual([
+        `/api/ca/${id}/certificates/${serial}:suspend`,
+      ]);
+    }
+  });
+
+  test("plain hex has one meaning if it has a letter, and a file of that name goes first", async () => {
+    const plain = await run("revoke suspend", "1A", createStub());
+    expect(plain.asked.map(({ path }) => path)).toEqual([`/api/ca/${id}/certificates/1A:suspend`]);
+    const wrong = await run("revoke suspend", "1A", createStub(), "--serial-format", "decimal");
+    expect([wrong.code, wrong.stderr]).toEqual([
+      2,
+      "error: 1A is not a certificate serial. There is no file of that name.\n",
+    ]);
+  });
+});
+
 describe("a serial that was never issued", () => {
   const argv = ["revoke", "cert", "0x0C", "--ca", id, "--reason", "keyCompromise"];
   const never: Answers = ({ path }) =>

@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 
-import { caId, parseSerial, type Serial } from "#core/ids.ts";
+import { type CaId, caId, parseSerial, type Serial } from "#core/ids.ts";
 import { instant } from "#core/time.ts";
 import type { BulkRunFacts, Candidate, CandidateRange } from "#domain/revocation/bulk-store.ts";
 import type { Store } from "#domain/store.ts";
@@ -30,10 +30,12 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     ...wanted,
   });
   const serials = (...texts: string[]) => texts.map(parseSerial);
+  const toRunSerials = (caId: CaId, its: readonly Serial[]) =>
+    its.map((serial) => ({ caId, serial }));
   const begin = async (run: BulkRunFacts, left: readonly Serial[]) => {
     await given().store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(run);
-      await tx.bulkRevocations.stage(run, left);
+      await tx.bulkRevocations.stage(run, toRunSerials(run.caId, left));
       await tx.bulkRevocations.start(run, left.length);
     });
   };
@@ -60,8 +62,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const foreign = facts({ id: mine.id, digest: "cd".repeat(32) });
     await begin(mine, serials("1", "2"));
     await begin(foreign, serials("3"));
-    const next = (run: BulkRunFacts) =>
-      store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, 9));
+    const next = (run: BulkRunFacts) => store.atomically((tx) => tx.bulkRevocations.next(run, 9));
     expect((await next(mine)).map(({ serial }) => String(serial))).toEqual(["1", "2"]);
     expect((await next(foreign)).map(({ serial }) => String(serial))).toEqual(["3"]);
     await store.atomically((tx) => tx.bulkRevocations.settle(foreign, "finished"));
@@ -73,12 +74,11 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const { store } = given();
     const run = facts();
     await begin(run, serials("100", "9", "1000000000000000000000000000000000000000", "11"));
-    const next = (limit: number) =>
-      store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, limit));
+    const next = (limit: number) => store.atomically((tx) => tx.bulkRevocations.next(run, limit));
     expect((await next(2)).map(({ serial }) => String(serial))).toEqual(["9", "11"]);
     await store.atomically((tx) => {
       const more = { revoked: 1, upgraded: 1, skipped: 1, batches: 1 };
-      return tx.bulkRevocations.advance(run, parseSerial("11"), more);
+      return tx.bulkRevocations.advance(run, { caId: run.caId, serial: parseSerial("11") }, more);
     });
     expect((await next(9)).map(({ serial }) => String(serial))).toEqual([
       "100",
@@ -105,9 +105,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     await begin(run, serials("1", "2", "3"));
     const { kind, status, notAfter, profile, spkiSha256 } = row;
     const { reason, revokedAt } = entry;
-    const [one, two, three] = await store.atomically((tx) =>
-      tx.bulkRevocations.next(run, run.caId, 9),
-    );
+    const [one, two, three] = await store.atomically((tx) => tx.bulkRevocations.next(run, 9));
     expect(one?.certificate).toMatchObject({ kind, status, notAfter, profile, spkiSha256 });
     expect(one?.entry).toBeUndefined();
     expect(two?.certificate).toBeUndefined();
@@ -119,6 +117,39 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect([...bare]).toEqual([[parseSerial("2"), "revoked"]]);
   });
 
+  test("serials of several CAs of a lineage keep their CA, in the order of numbers", async () => {
+    const { store } = given();
+    const run = facts();
+    const other = caId(crypto.randomUUID());
+    const [one, two, ten] = serials("1", "2", "10");
+    if (!one || !two || !ten) throw new Error("three were named");
+    await issue(store, certificate({ caId: run.caId, serial: two }));
+    await issue(store, certificate({ caId: other, serial: ten }));
+    await begin(run, [ten, two]);
+    const more = [...toRunSerials(other, [ten, one]), { caId: run.caId, serial: one }];
+    await store.atomically((tx) => tx.bulkRevocations.stage(run, more));
+    const next = () => store.atomically((tx) => tx.bulkRevocations.next(run, 9));
+    const order = [
+      [run.caId, one, undefined],
+      [other, one, undefined],
+      [run.caId, two, "leaf"],
+      [run.caId, ten, undefined],
+      [other, ten, "leaf"],
+    ];
+    const shown = (await next()).map((left) => [left.caId, left.serial, left.certificate?.kind]);
+    expect(shown).toEqual(order as never);
+    const count = (cas: readonly CaId[], hold: boolean) =>
+      store.atomically((tx) => tx.bulkRevocations.changeable(run, cas, hold));
+    expect([await count([run.caId], false), await count([other], false)]).toEqual([3, 2]);
+    expect([await count([run.caId, other], true), await count([other], true)]).toEqual([2, 1]);
+    const done = { revoked: 1, upgraded: 0, skipped: 0, batches: 1 };
+    const through = { caId: other, serial: one };
+    await store.atomically((tx) => tx.bulkRevocations.advance(run, through, done));
+    expect((await next()).map((left) => [left.caId, left.serial])).toEqual(
+      order.slice(2).map(([ca, serial]) => [ca, serial]) as never,
+    );
+  });
+
   test("what a run would change is counted as it stands, for a hold without what is held", async () => {
     const { store } = given();
     const run = facts();
@@ -128,7 +159,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     }
     await begin(run, named);
     const count = (hold: boolean) =>
-      store.atomically((tx) => tx.bulkRevocations.changeable(run, run.caId, hold));
+      store.atomically((tx) => tx.bulkRevocations.changeable(run, [run.caId], hold));
     expect([await count(false), await count(true)]).toEqual([5, 3]);
     const [first, second, , fourth] = named;
     if (!first || !second || !fourth) throw new Error("five were named");
@@ -229,7 +260,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const [lost, stopped] = [facts(), facts()];
     await store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(lost);
-      await tx.bulkRevocations.stage(lost, serials("1", "2"));
+      await tx.bulkRevocations.stage(lost, toRunSerials(lost.caId, serials("1", "2")));
     });
     await store.atomically((tx) => tx.bulkRevocations.drop(lost));
     expect(await store.read.bulkRevocations.run(lost)).toBeUndefined();
@@ -240,7 +271,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     expect(open.some(({ id }) => id === stopped.id)).toBe(false);
     const again = await store.atomically((tx) => tx.bulkRevocations.claim(stopped));
     expect([again.run.state, again.mine]).toEqual(["stopped", true]);
-    const left = await store.atomically((tx) => tx.bulkRevocations.next(stopped, stopped.caId, 9));
+    const left = await store.atomically((tx) => tx.bulkRevocations.next(stopped, 9));
     expect(left.length).toBe(2);
   });
 
@@ -249,7 +280,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const run = facts();
     await store.atomically(async (tx) => {
       await tx.bulkRevocations.claim(run);
-      await tx.bulkRevocations.stage(run, serials("1", "2"));
+      await tx.bulkRevocations.stage(run, toRunSerials(run.caId, serials("1", "2")));
     });
     const found = await store.read.bulkRevocations.abandoned(true);
     expect(found.find(({ id }) => id === run.id)?.state).toBe("selecting");
@@ -257,7 +288,7 @@ export function bulkRevocationContract(given: () => { readonly store: Store }): 
     const other = { ...run, digest: "cd".repeat(32), startedAt: instant(noon + 1000) };
     const taken = await store.atomically((tx) => tx.bulkRevocations.claim(other));
     expect([taken.run, taken.mine]).toMatchObject([{ ...other, state: "selecting" }, true]);
-    const left = await store.atomically((tx) => tx.bulkRevocations.next(run, run.caId, 9));
+    const left = await store.atomically((tx) => tx.bulkRevocations.next(run, 9));
     expect(left).toEqual([]);
   });
 

@@ -14,8 +14,8 @@ test("007, 0x07 and 7 are one serial, and so are hex with colons and upper case"
   expect(String(parseSerial("0xAbCd"))).toBe(String(parseSerial("ab:CD")));
 });
 
-test("zero, signs, blanks, bare hex and anything from 2^160 on are refused", () => {
-  const texts = ["", "0", "0x0", "-1", "+1", " 1", "1 ", "ab", "0x", "1:", ":1", "1e3", "0b1"];
+test("zero, signs, blanks and anything from 2^160 on are refused", () => {
+  const texts = ["", "0", "0x0", "-1", "+1", " 1", "1 ", "0x", "1:", ":1", "xyz", "0g", "-ab"];
   for (const text of [...texts, String(1n << 160n), "9".repeat(500)]) {
     expect(() => parseSerial(text)).toThrow(Problem);
   }

@@ -37,16 +37,22 @@ export function Copy({ text, name, children }: CopyProps) {
   );
 }
 
-/** A serial in hexadecimal, as other tools show it; the decimal of the wire is copied. */
+/** Serial in hexadecimal, which a click copies. */
 export const Serial = ({ serial, short = false }: { serial: string; short?: boolean }) => {
   const groups = grouped(serialHex(serial));
   if (short) return <span class="mono">{groups.slice(0, 9)}…</span>;
   return (
-    <Copy text={serial} name="serial">
+    <Copy text={unambiguousHex(serial)} name="serial">
       {groups}
     </Copy>
   );
 };
+
+/** Hex without a letter gets `0x`: digits alone would be read as decimal. */
+function unambiguousHex(serial: string): string {
+  const hex = serialHex(serial);
+  return /[a-f]/.test(hex) ? hex : `0x${hex}`;
+}
 
 /** A fingerprint or digest in groups: hexadecimal, or in base64 after the name of its algorithm. */
 export const Fingerprint = ({ text, name = "fingerprint" }: { text: string; name?: string }) => (

@@ -91,6 +91,8 @@ function networkChecks(premises: Premises, timeoutSeconds: number) {
         directories: directoriesOf(premises),
         profiles: new ProfileSet(profiles()),
         keyFault: (ca) => keyFault(premises.keys, ca),
+        store: present(premises.store),
+        clock: systemClock,
       }),
     "ct.logs": () =>
       logsAnswer({

@@ -23,7 +23,13 @@ import { openSecrets } from "#app/secrets.ts";
 import { cleanWorkDirectories } from "#app/work-directories.ts";
 import { useProxy } from "#app/proxy.ts";
 import { Client } from "#cli/client.ts";
-import type { ArchiveSource, NewKekReport, RestoreAsked, RestoreReport } from "#cli/command.ts";
+import type {
+  ArchiveSource,
+  NewKekReport,
+  RestoreAsked,
+  RestoreReport,
+  SkippedEntries,
+} from "#cli/command.ts";
 import { Failure, Refusal } from "#cli/failure.ts";
 import { missingText, tokensText } from "#cli/hsm-keys-text.ts";
 import { processReach } from "#cli/reach.ts";
@@ -109,6 +115,7 @@ interface Found {
   /** CAs whose lists could not be signed anew, with the reason. */
   readonly unsigned: RestoreReport["unsigned"];
   readonly imported: number;
+  readonly skipped: readonly SkippedEntries[];
   readonly kek: NewKekReport | undefined;
 }
 
@@ -133,9 +140,9 @@ async function proven(
     const keys = await keysFound(client, asked.allowMissingKeys, hsm);
     const rows = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
     const authorities = rows.map((row) => textAt(row, "id"));
-    const imported = await takenOver(client, authorities, asked.crls);
+    const { imported, skipped } = await importLists(client, authorities, asked.crls);
     const unsigned = await signedAnew(client, rows);
-    return { keys, hsm, authorities: authorities.length, unsigned, imported, kek: made };
+    return { keys, hsm, authorities: authorities.length, unsigned, imported, skipped, kek: made };
   } finally {
     await client.close();
     await app.close();
@@ -232,30 +239,31 @@ function nextFor(row: CaRow): string {
 }
 
 /** RES-3: what was published after the archive was made stays revoked. */
-async function takenOver(
+async function importLists(
   client: Client,
   authorities: readonly string[],
   crls: readonly { readonly file: string; readonly text: string }[],
-): Promise<number> {
+): Promise<{ readonly imported: number; readonly skipped: readonly SkippedEntries[] }> {
+  const skipped: SkippedEntries[] = [];
   let imported = 0;
   for (const { file, text } of crls) {
-    const taken = await importedInto(client, authorities, text);
-    if (taken === undefined) {
+    const counts = await importList(client, authorities, text);
+    if (counts === undefined) {
       throw new Failure(`${file} is no CRL of one of the CAs in the archive.`, "invalid_field");
     }
-    imported += taken;
+    imported += Number(counts.imported);
+    const entries = Number(counts.skipped ?? 0);
+    const serials = textAt(counts, "skipped_serials").split(",");
+    if (entries > 0) skipped.push({ file, entries, serials });
   }
-  return imported;
+  return { imported, skipped };
 }
 
-async function importedInto(
-  client: Client,
-  authorities: readonly string[],
-  crl: string,
-): Promise<number | undefined> {
+/** Imports a list into the CA that has signed it; returns undefined if no CA has. */
+async function importList(client: Client, authorities: readonly string[], crl: string) {
   for (const id of authorities) {
     try {
-      return Number((await client.ask("crl.import", { id, crl })).imported);
+      return await client.ask("crl.import", { id, crl });
     } catch (error) {
       // Of another CA.
       if (error instanceof Refusal && textAt(error.body, "code") === "invalid_field") continue;
@@ -373,6 +381,7 @@ function reportOf(
     keys: found.keys,
     hsm: found.hsm,
     imported: found.imported,
+    skipped: found.skipped,
     unsigned: found.unsigned,
     ...(found.kek && { kek: found.kek }),
   };

@@ -5,6 +5,7 @@ import { type Command, command, type Invocation } from "#cli/command.ts";
 import { type EventQuery, type EventRow, eventFeed } from "#cli/event-feed.ts";
 import { Failure, ReaderGone, UsageError } from "#cli/failure.ts";
 import { columns, growingColumns, jsonFor, rowsAt } from "#cli/rows.ts";
+import { toSerialValue } from "#cli/serials.ts";
 
 const flags = {
   action: value("Only one action, or a group like cert.*", "action"),
@@ -22,9 +23,10 @@ export const auditList: Command = command({
   summary: "List events, newest first.",
   args: flags,
   run: async (invocation) => {
-    const { args, client, print } = invocation;
+    const { args, globals, client, print } = invocation;
     const { all, since, until, limit, cursor, follow, ...query } = args;
-    const members = { ...query, from: since, to: until };
+    const serial = toSerialValue(args.serial, globals["serial-format"]);
+    const members = { ...query, serial, from: since, to: until };
     if (follow) return await followed(invocation, members);
     const list = await client.list("event.list", { ...members, limit, cursor }, all);
     print(list, columns(rowsAt(list, "items"), shown));

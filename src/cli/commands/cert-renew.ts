@@ -56,7 +56,8 @@ export const certRenew: Command = command({
     if (idle !== undefined) throw new UsageError(`--${idle} is for --daemon.`);
     const printIssued = issuedPrinter(invocation);
     const csr = given.csr === undefined ? undefined : await readTextArgument(io, given.csr);
-    const reference = { ca: given.ca, given: given.serial };
+    const format = invocation.globals["serial-format"];
+    const reference = { ca: given.ca, text: given.serial, format, writes: true };
     const { id, serial } = await certificateOf(client, io, reference);
     const validity_days = given["validity-days"];
     printIssued(await client.ask("cert.renew", { id, serial, csr, validity_days }));

@@ -31,12 +31,14 @@ export const certVerbs: Readonly<Record<string, Command>> = {
     summary: "Show one certificate, by its serial or its file.",
     args: { serial: word(), ca: caArg },
     run: async ({ args, globals, client, io, print, note }) => {
-      const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+      const format = globals["serial-format"];
+      const argument = { ca: args.ca, text: args.serial, format, writes: false };
+      const { id, written } = await certificateOf(client, io, argument);
       const found = await client.ask("cert.show", { id, serial: written });
       const pem = textAt(found, "certificate");
       const events = globals.json
         ? ""
-        : await eventsText(client, id, textAt(found, "serial"), note);
+        : await eventsText(client, textAt(found, "ca_id") || id, textAt(found, "serial"), note);
       const parts = [facts(found, shown), certificateText(pem), events, pem];
       print(found, parts.filter((part) => part !== "").join("\n"));
     },

@@ -1,12 +1,14 @@
 /** `pkid crl`: fetches, describes, publishes and imports certificate revocation lists. */
 
+import { listedSerialRange } from "#core/ids.ts";
+
 import { number, toggle, value, word } from "#cli/args.ts";
 import type { Answer } from "#cli/client.ts";
 import { type Command, command } from "#cli/command.ts";
 import { readArgument } from "#cli/io.ts";
 import { openOut } from "#cli/out-file.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
-import { columns, facts, type ItemIn, rowAt, rowsAt } from "#cli/rows.ts";
+import { columns, facts, type ItemIn, rowAt, rowsAt, textAt } from "#cli/rows.ts";
 
 export const crlVerbs: Readonly<Record<string, Command>> = {
   get: command({
@@ -61,13 +63,19 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
     ...command({
       summary: "Revoke what another CRL of the CA says.",
       args: { ca: caArg, file: word() },
-      run: async ({ args, client, io, print }) => {
+      run: async ({ args, client, io, print, note }) => {
         const id = await caIdOf(client, args.ca);
         const octets = await readArgument(io, args.file, fileBytesMax);
         const pem = octets[0] === dash;
         const crl = pem ? new TextDecoder().decode(octets) : octets.toBase64();
         const counts = await client.ask("crl.import", { id, crl });
-        print(counts, facts(counts, ["imported", "already_revoked"]));
+        print(counts, facts(counts, ["imported", "already_revoked", "skipped"]));
+        const skipped = Number(counts.skipped ?? 0);
+        if (skipped === 0) return;
+        note(
+          `${skipped} entries were skipped: only serials from ${listedSerialRange} can be stored.`,
+        );
+        note(`Skipped serials: ${textAt(counts, "skipped_serials").replaceAll(",", ", ")}.`);
       },
     }),
     local: true,

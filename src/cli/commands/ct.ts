@@ -3,6 +3,7 @@
 import { choice, number, pageArgs, value } from "#cli/args.ts";
 import { type Command, command } from "#cli/command.ts";
 import { columns, facts, rowAt, rowsAt } from "#cli/rows.ts";
+import { toSerialValue } from "#cli/serials.ts";
 
 const states = ["pending", "included", "failed", "unknown_log"] as const;
 
@@ -15,9 +16,10 @@ export const ctVerbs: Readonly<Record<string, Command>> = {
       status: choice("Only one state.", "state", ["any", ...states]),
       ...pageArgs,
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, globals, client, print }) => {
       const { all, status, ...filters } = args;
-      const members = { ...filters, status: status === "any" ? undefined : status };
+      const serial = toSerialValue(args.serial, globals["serial-format"]);
+      const members = { ...filters, serial, status: status === "any" ? undefined : status };
       const list = await client.list("ct.inclusion", members, all);
       const keys = [
         "serial",

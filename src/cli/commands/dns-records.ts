@@ -8,6 +8,7 @@ import { Failure, UsageError } from "#cli/failure.ts";
 import { readTextArgument } from "#cli/io.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { textAt } from "#cli/rows.ts";
+import { toSerialValue } from "#cli/serials.ts";
 
 export const dnsRecordsVerbs: Readonly<Record<string, Command>> = {
   tlsa: command({
@@ -19,9 +20,10 @@ export const dnsRecordsVerbs: Readonly<Record<string, Command>> = {
       protocol: choice("Transport of the service.", "protocol", tlsaProtocols),
       serial: value("Certificate of the service.", "serial"),
     },
-    run: async ({ args, client, print }) => {
+    run: async ({ args, globals, client, print }) => {
       const id = await caIdOf(client, args.ca);
-      const { host, port, protocol, serial } = args;
+      const { host, port, protocol } = args;
+      const serial = toSerialValue(args.serial, globals["serial-format"]);
       const records = await client.ask("dns.tlsa", { id, host, port, protocol, serial });
       print(records, `${textAt(records, "zone")}\n`);
     },

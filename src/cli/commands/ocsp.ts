@@ -7,12 +7,13 @@ import { encodeOcspRequest } from "#core/x509/ocsp.ts";
 import { type Args, toggle, value, word } from "#cli/args.ts";
 import { certificateOf } from "#cli/certificate-reference.ts";
 import { type Command, command, type Invocation } from "#cli/command.ts";
-import { Failure } from "#cli/failure.ts";
+import type { Client } from "#cli/client.ts";
+import { Failure, Refusal } from "#cli/failure.ts";
 import { issuerFrom } from "#cli/issuer-certificate.ts";
 import { judgeAnswer, type Verdict } from "#core/x509/ocsp-verdict.ts";
 import { caArg, caIdOf } from "#cli/references.ts";
 import { postTo } from "#cli/reach.ts";
-import { facts } from "#cli/rows.ts";
+import { facts, textAt } from "#cli/rows.ts";
 
 export const ocspVerbs: Readonly<Record<string, Command>> = {
   check: command({
@@ -25,9 +26,12 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
       nonce: toggle("Send a nonce and insist on it."),
     },
     run: async (invocation) => {
-      const { args, client, io, print } = invocation;
-      const found = await certificateOf(client, io, { ca: args.ca, given: args.serial });
-      const about = { ...found, nonce: args.nonce, url: args.url };
+      const { args, globals, client, io, print } = invocation;
+      const format = globals["serial-format"];
+      const argument = { ca: args.ca, text: args.serial, format, writes: false };
+      const found = await certificateOf(client, io, argument);
+      const id = await findIssuerId(client, found);
+      const about = { id, serial: found.serial, nonce: args.nonce, url: args.url };
       const verdict = await checkStatus(invocation, about);
       print(verdictJson(verdict), facts(verdictJson(verdict), shown));
       if (verdict.trusted) return 0;
@@ -47,6 +51,22 @@ export const ocspVerbs: Readonly<Record<string, Command>> = {
     local: true,
   },
 };
+
+/**
+ * Returns the CA whose key signed the certificate, which after a roll-over may be another one than
+ * the user names. An unknown serial concerns the named CA.
+ */
+async function findIssuerId(
+  client: Client,
+  { id, serial }: { readonly id: string; readonly serial: Serial },
+): Promise<string> {
+  try {
+    return textAt(await client.ask("cert.show", { id, serial }), "ca_id");
+  } catch (error) {
+    if (error instanceof Refusal) return id;
+    throw error;
+  }
+}
 
 /** Asks this instance, or the responder at `url`, about one serial and judges the answer. */
 export async function checkStatus(

@@ -8,6 +8,7 @@ import { readArgument } from "#cli/io.ts";
 import { loadedConfig, refuseElsewhere } from "#cli/open-reach.ts";
 import { facts, rowOf } from "#cli/rows.ts";
 import { encodePem } from "#core/asn1/pem.ts";
+import { listedSerialRange } from "#core/ids.ts";
 
 export const restore = command({
   summary: "Restore an archive into an empty data directory and an empty database.",
@@ -50,6 +51,10 @@ export const restore = command({
       const [missing, other] = [missingText(report.hsm), otherTokenText(report.hsm)];
       if (missing !== "") complain(missing);
       if (other !== "") note(other);
+    }
+    for (const { file, entries, serials } of report.skipped) {
+      const range = `only serials from ${listedSerialRange} can be stored`;
+      note(`${file}: ${entries} entries were skipped, because ${range}: ${serials.join(", ")}.`);
     }
     for (const { place, why } of report.later.unseen) {
       note(`Whether there is a later archive in ${place} is not known. ${why}`);

@@ -51,14 +51,14 @@ async function execute({ args: given, ...tools }: Bulk, order: Order) {
   const operation_id = given["operation-id"] ?? crypto.randomUUID();
   note(`Operation ${operation_id}; repeat it with --operation-id ${operation_id}.`);
   const { confirm: confirm_count, force } = given;
-  const { id } = order;
-  const before = await revokedSoFar(client, id).catch(() => undefined);
-  const members = { ...order, operation_id, confirm_count, force };
-  const work = settled(() => client.ask("cert.revoke_bulk", members));
+  const lineage = await listLineageIds(client, order.id).catch(() => [order.id]);
+  const before = await countRevoked(client, lineage).catch(() => undefined);
+  const request = { ...order, operation_id, confirm_count, force };
+  const work = settled(() => client.ask("cert.revoke_bulk", request));
   const result = await (globals.quiet || before === undefined
     ? work
     : watched(io, work, async () => {
-        const done = Math.max(0, (await revokedSoFar(client, id)) - before);
+        const done = Math.max(0, (await countRevoked(client, lineage)) - before);
         return confirm_count === undefined ? `${done} revoked` : bar(done, confirm_count);
       }));
   print(result, facts(result, resultKeys));
@@ -91,9 +91,27 @@ async function settled<A>(ask: () => Promise<A>): Promise<A> {
   }
 }
 
-async function revokedSoFar(client: Client, id: string): Promise<number> {
-  const page = await client.ask("revocation.list", { id, limit: 1 });
-  return Number(page.total ?? 0);
+/** Returns how many serials of these CAs are revoked or held. */
+async function countRevoked(client: Client, ids: readonly string[]): Promise<number> {
+  let total = 0;
+  for (const id of ids) {
+    const page = await client.ask("revocation.list", { id, limit: 1 });
+    total += Number(page.total ?? 0);
+  }
+  return total;
+}
+
+/** Returns the ids of a CA and of its predecessors and successors, which a selection covers too. */
+async function listLineageIds(client: Client, id: string): Promise<readonly string[]> {
+  const cas = rowsAt(await client.list("ca.list", { limit: 500 }, true), "items");
+  const byId = new Map(cas.map((ca) => [textAt(ca, "id"), ca]));
+  const ids = new Set([id]);
+  for (const relation of ["predecessor_id", "successor_id"] as const) {
+    for (let ca = byId.get(id); ca !== undefined; ca = byId.get(textAt(ca, relation))) {
+      ids.add(textAt(ca, "id"));
+    }
+  }
+  return [...ids];
 }
 
 type Order = Awaited<ReturnType<typeof orderOf>>;

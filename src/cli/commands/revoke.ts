@@ -13,7 +13,7 @@ import { facts } from "#cli/rows.ts";
 
 import { revokeBulk } from "./revoke-bulk.ts";
 
-const shown = ["status", "serial", "revoked_at", "reason"] as const;
+const shown = ["status", "serial", "ca_id", "revoked_at", "reason"] as const;
 
 export const revokeVerbs: Readonly<Record<string, Command>> = {
   cert: command({
@@ -25,7 +25,9 @@ export const revokeVerbs: Readonly<Record<string, Command>> = {
     },
     run: async ({ args, globals, io, client, print }) => {
       const { ca, reason } = args;
-      const { id, serial } = await certificateOf(client, io, { ca, given: args.serial });
+      const format = globals["serial-format"];
+      const argument = { ca, text: args.serial, format, writes: true };
+      const { id, serial } = await certificateOf(client, io, argument);
       // A hold of what was never issued is refused by the instance.
       if (reason !== "certificateHold" && !(await isKnown(client, id, serial))) {
         const sentence = `${ca} has issued no certificate with serial ${serial}; its CRL will list a number that means nothing yet.`;
@@ -69,8 +71,10 @@ function verb(summary: string, operation: "cert.suspend" | "cert.release"): Comm
   return command({
     summary,
     args: { serial: word(), ca: caArg },
-    run: async ({ args, io, client, print }) => {
-      const { id, written } = await certificateOf(client, io, { ca: args.ca, given: args.serial });
+    run: async ({ args, globals, io, client, print }) => {
+      const format = globals["serial-format"];
+      const argument = { ca: args.ca, text: args.serial, format, writes: true };
+      const { id, written } = await certificateOf(client, io, argument);
       const result = await client.ask(operation, { id, serial: written });
       print(result, facts(result, shown));
     },

@@ -11,6 +11,7 @@ import { parsePublicKey, signatureFits } from "#core/x509/public-keys.ts";
 import { Failure } from "#cli/failure.ts";
 import { type Io, readArgument } from "#cli/io.ts";
 
+import { describeOutOfRange } from "#core/foreign-ca/entry.ts";
 import type { Placed } from "./pieces.ts";
 
 /** A list that the CA has signed. */
@@ -27,7 +28,7 @@ export async function readList(io: Io, file: string, ca: ParsedCertificate): Pro
   if (pem === undefined) throw new Failure(`${file} is not one CRL in PEM.`);
   try {
     const opened = openCrl(pem);
-    for (const _entry of opened.entries()); // To the end, before anything is done.
+    for (const _entry of opened.foreignEntries()); // To the end, before anything is done.
     if (compareOctets(opened.issuer, ca.subject.der) !== 0 || !signedBy(opened, ca)) {
       throw new Failure(`${file} is no CRL of this CA.`);
     }
@@ -42,10 +43,15 @@ export async function readList(io: Io, file: string, ca: ParsedCertificate): Pro
 export function* listEntries({ file, opened }: ForeignList): Generator<Placed> {
   let number = 0;
   // Entries are read once: what reads them again opens the list anew.
-  for (const { serial, revokedAt: at, reason } of openCrl(opened.der).entries()) {
+  for (const one of openCrl(opened.der).foreignEntries()) {
+    const { serial, revokedAt: at, reason } = one;
     number += 1;
     if (reason === "removeFromCRL") continue;
     const place = `${file}, entry ${number}`;
+    if (serial === undefined) {
+      yield { place, ...describeOutOfRange(one.number) };
+      continue;
+    }
     yield { place, entry: { certificate: undefined, serial, revoked: { at, reason } } };
   }
 }

@@ -52,7 +52,7 @@ export function* indexEntries(
     const place = `${index}:${number}`;
     const found = parseIndexLine(line);
     if (found === undefined) continue;
-    if ("fault" in found) yield { place, fault: found.fault };
+    if ("fault" in found) yield { place, ...found };
     else yield entryOf(place, found, directories, extensions);
   }
 }

@@ -11,7 +11,7 @@ import { Failure } from "#cli/failure.ts";
 /** An entry, or why there is none, and where: `file:line`. */
 export type Placed =
   | { readonly place: string; readonly entry: ForeignEntry }
-  | { readonly place: string; readonly fault: string };
+  | { readonly place: string; readonly fault: string; readonly serial?: string | undefined };
 
 /** The text of a file in pieces; fails, naming it, when it cannot be read or is no UTF-8. */
 export function* piecesOf(file: string): Generator<string> {
@@ -59,7 +59,7 @@ export function* recordsOf(source: RecordSource, file: string): Generator<Placed
     const row = "row" in found ? found.row : rowOf(found.text);
     const record = row === undefined ? { fault: "is no JSON" } : read(row);
     if (record === undefined) continue;
-    yield "fault" in record ? { place, fault: record.fault } : { place, entry: record };
+    yield "fault" in record ? { place, ...record } : { place, entry: record };
   }
 }
 

@@ -4,7 +4,7 @@ import { closeSync, openSync, writeSync } from "node:fs";
 
 import { encodePem } from "#core/asn1/pem.ts";
 import { timestamp } from "#core/time.ts";
-import type { ParsedCertificate } from "#core/x509/certificate.ts";
+import { type ParsedCertificate, readSerialNumber } from "#core/x509/certificate.ts";
 import type { Client } from "#cli/client.ts";
 import type { CliDeps } from "#cli/command.ts";
 import { Failure } from "#cli/failure.ts";
@@ -158,7 +158,7 @@ class Import {
     for (const found of this.#plan.entries) {
       this.#counts.read += 1;
       if ("fault" in found) {
-        this.#refuse({ place: found.place, serial: "", reason: found.fault });
+        this.#refuse({ place: found.place, serial: found.serial ?? "", reason: found.fault });
         continue;
       }
       batch.push(found);
@@ -192,7 +192,8 @@ class Import {
   }
 
   #told(one: Extract<Placed, { entry: unknown }>, row: Row): void {
-    const serial = textAt(row, "serial") || (one.entry.serial ?? "");
+    const { serial: listed, certificate } = one.entry;
+    const serial = textAt(row, "serial") || (listed ?? readNumber(certificate));
     const { place } = one;
     const said = textAt(row, "result");
     if (said === "refused") {
@@ -252,6 +253,11 @@ class Import {
   }
 }
 
+/** Returns the serial of a certificate in decimal, of any range; empty if it has none. */
+function readNumber(certificate: Uint8Array | undefined): string {
+  return (certificate && readSerialNumber(certificate)?.toString(10)) ?? "";
+}
+
 /** What was not taken, and why. */
 export interface Refusal {
   readonly place: string;
@@ -272,6 +278,7 @@ const faultTexts: ReadonlyMap<string, string> = new Map([
   ["other_serial", "the certificate has another serial than its record"],
   ["nothing_offered", "the record has neither certificate nor serial"],
   ["not_revoked", "the record has no certificate, and is not revoked"],
+  ["serial_range", "the serial of the certificate is not from 1 to 2^160-1"],
   ["differs", "another certificate has this serial here"],
   ["serial_taken", "the serial was used here for what came to nothing"],
 ]);

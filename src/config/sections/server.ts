@@ -40,6 +40,7 @@ const selfIssue = section("Serving certificate issued by pkid itself", {
   ca_id: text(
     "Id or label of the CA that issues it; without it an internal one, whose certificate lies in `<data_dir>/serving-ca.pem`.",
   ),
+  tenant: text("Tenant that its CA belongs to, by id or slug.", "default"),
   profile: text("Profile it is issued under.", "server"),
   key_type: word(
     "Type of its key, which is new with every certificate.",

@@ -108,6 +108,12 @@ export class Cursor {
     return content[0] === 0 && content.length > 1 ? content.subarray(1) : content;
   }
 
+  /** An INTEGER of any sign and size. */
+  bigInteger(): bigint {
+    const content = this.integer();
+    return BigInt.asIntN(content.length * 8, BigInt(`0x${content.toHex()}`));
+  }
+
   /** An INTEGER or ENUMERATED from 0 to 2^53−1. */
   small(tag: number = tags.integer): number {
     const content = this.integer(tag);

@@ -59,6 +59,7 @@ const replacementDetail = [
   "not_by_acme",
   "replaced",
   "revoked",
+  "cause",
 ] as const;
 
 /**
@@ -160,7 +161,7 @@ export const actions = {
   "publish.run": ["target", "artifacts", "earliest_expiry"],
   "crl.publish": ["number", "kind", "entries", "sha256"],
   "crl.clock_reset": ["number", "from", "to"],
-  "crl.import": ["imported", "already_revoked"],
+  "crl.import": ["imported", "already_revoked", "skipped"],
   "ocsp.presign": ["responses", "signed", "shed", "duration"],
   "ct.inclusion": ["serial", "log", "status"],
   "audit.export": ["kind", "from", "to", "rows"],

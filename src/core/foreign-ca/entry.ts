@@ -1,6 +1,6 @@
 /** What the records of another CA come to, whichever program has kept them. */
 
-import type { Serial } from "#core/ids.ts";
+import { type Serial, listedSerialRange } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 import { type RevocationReason, revocationReasons } from "#core/x509/reasons.ts";
 
@@ -18,8 +18,21 @@ export interface ForeignEntry {
   readonly revoked: ForeignRevocation | undefined;
 }
 
+/** Record whose serial pkid cannot store, in decimal. */
+export interface OutOfRange {
+  readonly fault: string;
+  readonly serial: string;
+}
+
+/** Describes the error of a serial that pkid cannot store. */
+export function describeOutOfRange(number: bigint): OutOfRange {
+  const serial = number.toString(10);
+  const range = `only ${listedSerialRange} can`;
+  return { serial, fault: `carries the serial ${serial}, which cannot be stored: ${range}` };
+}
+
 /** A record that was read, that says nothing (`undefined`), or what is wrong with it. */
-export type ForeignRecord = ForeignEntry | { readonly fault: string } | undefined;
+export type ForeignRecord = ForeignEntry | OutOfRange | { readonly fault: string } | undefined;
 
 /**
  * The reason a number stands for; what RFC 5280 §5.3.1 does not know, and what is no reason for

@@ -3,12 +3,11 @@
  * between tabs (ca(1), "CRL and index file formats" of its source).
  */
 
-import { parseSerial, type Serial } from "#core/ids.ts";
-import { Problem } from "#core/problems.ts";
+import { type Serial, toListedSerial } from "#core/ids.ts";
 import { type Instant, parseTimestamp } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 
-import type { ForeignRevocation } from "./entry.ts";
+import { describeOutOfRange, type ForeignRevocation, type OutOfRange } from "./entry.ts";
 
 /** One line. */
 export interface IndexLine {
@@ -20,15 +19,19 @@ export interface IndexLine {
   readonly valid: boolean;
 }
 
-/** Reads a line without its end; undefined for an empty one, and the fault of any other. */
-export function parseIndexLine(line: string): IndexLine | { readonly fault: string } | undefined {
+/** Reads a line without its end; undefined for an empty one, and the error of any other. */
+export function parseIndexLine(
+  line: string,
+): IndexLine | OutOfRange | { readonly fault: string } | undefined {
   if (line.trim() === "") return undefined;
   const fields = line.split("\t");
   if (fields.length !== 6) return { fault: `has ${fields.length} fields, and not 6` };
   const [status = "", expiry = "", revocation = "", name = ""] = fields;
   if (!/^[VRE]$/.test(status)) return { fault: "has a status that is neither V, R nor E" };
-  const serial = serialOf(name);
-  if (serial === undefined) return { fault: "has no serial in hexadecimal digits" };
+  const number = parseNumber(name);
+  if (number === undefined) return { fault: "has no serial in hexadecimal digits" };
+  const serial = toListedSerial(number);
+  if (serial === undefined) return describeOutOfRange(number);
   if (instantOf(expiry) === undefined) return { fault: "has no time of expiry" };
   const valid = status === "V";
   if (status !== "R") {
@@ -41,14 +44,12 @@ export function parseIndexLine(line: string): IndexLine | { readonly fault: stri
     : { serial, name, revoked, valid };
 }
 
-function serialOf(name: string): Serial | undefined {
-  if (!/^[0-9A-Fa-f]{1,50}$/.test(name)) return undefined;
-  try {
-    return parseSerial(`0x${name}`);
-  } catch (error) {
-    if (error instanceof Problem) return undefined;
-    throw error;
-  }
+/** Hexadecimal digits, behind a minus sign for a negative number. */
+function parseNumber(name: string): bigint | undefined {
+  const [, sign, digits] = /^(-?)([0-9A-Fa-f]{1,200})$/.exec(name) ?? [];
+  if (digits === undefined) return undefined;
+  const magnitude = BigInt(`0x${digits}`);
+  return sign === "-" ? -magnitude : magnitude;
 }
 
 /** A time, and after a comma a reason, which may carry a value of its own after another. */

@@ -4,12 +4,18 @@
  */
 
 import { decodePem } from "#core/asn1/pem.ts";
-import { parseSerial, type Serial } from "#core/ids.ts";
+import { type Serial, toListedSerial } from "#core/ids.ts";
 import { Problem } from "#core/problems.ts";
 import { type Instant, instant, parseTimestamp } from "#core/time.ts";
 import { parseReason } from "#core/x509/reasons.ts";
 
-import { type ForeignRecord, type ForeignRevocation, reasonOfCode } from "./entry.ts";
+import {
+  type ForeignRecord,
+  type ForeignRevocation,
+  describeOutOfRange,
+  type OutOfRange,
+  reasonOfCode,
+} from "./entry.ts";
 
 /** A record by its names; nothing is known of the values. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -32,8 +38,10 @@ export type RecordSource = keyof typeof recordReaders;
 function stepCaRecord(row: Row): ForeignRecord {
   const { bucket, key, value } = row;
   if (bucket !== "x509_certs" && bucket !== "revoked_x509_certs") return undefined;
-  const serial = serialOf(key);
-  if (serial === undefined) return { fault: "has a key that is no serial in decimal digits" };
+  const found = readSerialNumber(key);
+  if (found === undefined) return { fault: "has a key that is no serial in decimal digits" };
+  if ("fault" in found) return found;
+  const { serial } = found;
   const octets = base64(value);
   if (octets === undefined) return { fault: "has a value that is not base64" };
   if (bucket === "x509_certs") return { certificate: octets, serial, revoked: undefined };
@@ -47,8 +55,10 @@ function stepCaRecord(row: Row): ForeignRecord {
 /** A row of the table `certificates` of cfssl's certdb. */
 function cfsslRecord(row: Row): ForeignRecord {
   const { pem, status, serial_number: named } = row;
-  const serial = serialOf(named);
-  if (serial === undefined) return { fault: "has no serial_number in decimal digits" };
+  const found = readSerialNumber(named);
+  if (found === undefined) return { fault: "has no serial_number in decimal digits" };
+  if ("fault" in found) return found;
+  const { serial } = found;
   if (status !== "good" && status !== "revoked") {
     return { fault: "has a status that is neither good nor revoked" };
   }
@@ -84,8 +94,10 @@ function vaultRecord(row: Row): ForeignRecord {
 function ejbcaRecord(given: Row): ForeignRecord {
   const row = lowerNames(given);
   const { base64cert: text, serialnumber: named } = row;
-  const serial = serialOf(named);
-  if (serial === undefined) return { fault: "has no serialNumber in decimal digits" };
+  const found = readSerialNumber(named);
+  if (found === undefined) return { fault: "has no serialNumber in decimal digits" };
+  if ("fault" in found) return found;
+  const { serial } = found;
   const certificate = typeof text === "string" && text !== "" ? certificateOf(text) : undefined;
   const revoked = ejbcaRevocation(row);
   if (revoked !== undefined && "fault" in revoked) return revoked;
@@ -120,17 +132,18 @@ function reasonNamed(reason: unknown) {
 const lowerNames = (row: Row): Row =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** Decimal digits, as text or as the number a careless export makes of few of them. */
-function serialOf(given: unknown): Serial | undefined {
+/**
+ * Reads decimal digits, as text or as the number that some exports contain for few digits. Returns
+ * an error for a number that pkid cannot store.
+ */
+function readSerialNumber(given: unknown): { readonly serial: Serial } | OutOfRange | undefined {
   const small = typeof given === "number" && Number.isSafeInteger(given);
   const text = small ? String(given) : given;
-  if (typeof text !== "string" || !/^[0-9]{1,50}$/.test(text)) return undefined;
-  try {
-    return parseSerial(text);
-  } catch (error) {
-    if (error instanceof Problem) return undefined;
-    throw error;
-  }
+  if (typeof text !== "string" || !/^-?[0-9]{1,200}$/.test(text)) return undefined;
+  const number = BigInt(text);
+  const serial = toListedSerial(number);
+  if (serial !== undefined) return { serial };
+  return describeOutOfRange(number);
 }
 
 function wholeOf(given: unknown): number | undefined {

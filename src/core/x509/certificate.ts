@@ -118,6 +118,21 @@ export function parseCertificate(der: Uint8Array): ParsedCertificate {
   };
 }
 
+/**
+ * Reads the serial number of a certificate, of any sign and size. Returns undefined if the bytes
+ * are not a certificate.
+ */
+export function readSerialNumber(der: Uint8Array): bigint | undefined {
+  try {
+    const tbs = openSequence(openSequence(der).element(tags.sequence));
+    readVersion(tbs.enterOptional(contextualConstructed(0)));
+    return tbs.bigInteger();
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
 /** The first extension with this OID. */
 export function extensionOf(
   certificate: Pick<ParsedCertificate, "extensions">,

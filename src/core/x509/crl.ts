@@ -13,7 +13,7 @@ import {
 } from "#core/asn1/der.ts";
 import { oids } from "#core/asn1/oids.ts";
 import { contextualConstructed, tags } from "#core/asn1/tags.ts";
-import { type Serial, serialToBytes } from "#core/ids.ts";
+import { type Serial, serialToBytes, toListedSerial } from "#core/ids.ts";
 import type { Instant } from "#core/time.ts";
 
 import { algorithmIdentifier, readAlgorithm } from "./algorithm-identifiers.ts";
@@ -39,6 +39,13 @@ export interface TbsCertList {
   readonly extensions: readonly Extension[];
 }
 
+/** Entry of a list of another CA, whose serial may be one that pkid cannot store. */
+export interface ForeignCrlEntry extends Omit<CrlEntry, "serial"> {
+  /** Undefined for a number that `toListedSerial` refuses. */
+  readonly serial: Serial | undefined;
+  readonly number: bigint;
+}
+
 /** A CRL whose entries have yet to be read, one after the other. */
 export interface OpenedCrl extends Omit<ParsedCrl, "entries"> {
   /**
@@ -47,6 +54,8 @@ export interface OpenedCrl extends Omit<ParsedCrl, "entries"> {
    * @param onEntry called with the length of each entry in bytes, before the entry is read
    */
   entries(onEntry?: (octets: number) => void): Generator<CrlEntry>;
+  /** Reads them like `entries`, but includes those whose serial pkid cannot store. */
+  foreignEntries(onEntry?: (octets: number) => void): Generator<ForeignCrlEntry>;
 }
 
 export interface ParsedCrl {
@@ -92,7 +101,7 @@ export function encodeTbsCertList(fields: TbsCertList): Uint8Array {
  * indirect CRL or any other critical entry extension.
  */
 export function parseCrl(der: Uint8Array): ParsedCrl {
-  const opened = openCrl(der);
+  const { foreignEntries: _foreign, ...opened } = openCrl(der);
   return { ...opened, entries: [...opened.entries()] };
 }
 
@@ -125,30 +134,40 @@ function readTbs(tbs: Cursor) {
   const dated = tbs.tag === tags.utcTime || tbs.tag === tags.generalizedTime;
   const nextUpdate = dated ? tbs.time() : undefined;
   const list = tbs.enterOptional(tags.sequence);
-  const entries = (onEntry?: (octets: number) => void) => readEntries(list, versioned, onEntry);
+  type OnEntry = (octets: number) => void;
+  const foreignEntries = (onEntry?: OnEntry) => readEntries(list, versioned, onEntry);
+  const entries = (onEntry?: OnEntry) => storableEntries(foreignEntries(onEntry));
   const holder = versioned ? tbs.enterOptional(contextualConstructed(0)) : undefined;
   const extensions = holder ? readExtensions(holder) : [];
   holder?.finish();
   tbs.finish();
-  return { algorithm, issuer, thisUpdate, nextUpdate, entries, extensions };
+  const found = { algorithm, issuer, thisUpdate, nextUpdate, extensions };
+  return { ...found, entries, foreignEntries };
+}
+
+function* storableEntries(entries: Generator<ForeignCrlEntry>): Generator<CrlEntry> {
+  for (const { serial, revokedAt, reason } of entries) {
+    if (serial === undefined) throw new DerError("a serial number is negative or too long");
+    yield { serial, revokedAt, reason };
+  }
 }
 
 function* readEntries(
   list: Cursor | undefined,
   extensible: boolean,
   onEntry?: (octets: number) => void,
-): Generator<CrlEntry> {
+): Generator<ForeignCrlEntry> {
   if (list === undefined) return;
   do {
     const whole = list.element(tags.sequence);
     onEntry?.(whole.length);
     const entry = openSequence(whole);
-    const serial = entry.serial();
+    const number = entry.bigInteger();
     const revokedAt = entry.time();
     const extended = extensible && !entry.finished;
     const reason = extended ? readReason(readExtensions(entry)) : "unspecified";
     entry.finish();
-    yield { serial, revokedAt, reason };
+    yield { serial: toListedSerial(number), number, revokedAt, reason };
   } while (!list.finished);
 }
 

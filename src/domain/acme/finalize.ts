@@ -5,31 +5,28 @@
 
 import { judgeCsr, orderedIdentity } from "#core/acme/request.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
-import { refusedBy } from "#core/acme/name-policy.ts";
 import type { CaaFacts } from "#core/policy/caa.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import { parseCsr } from "#core/x509/csr.ts";
-import { requireActive } from "#domain/access/suspension.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { Issuance, IssueRequest } from "#domain/certificates/issue.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Patience } from "#domain/ports.ts";
 import { nothingWritten, type Store, type Unit } from "#domain/store.ts";
-import type { Bindings } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
 import type { Spend } from "./nonces.ts";
 import type { IssuanceRate } from "./issuance-rate.ts";
 import type { OpenPlans } from "./open-plans.ts";
-import { authorizationStatusAt, issuingProfile, namesOf, type Orders } from "./orders.ts";
+import { resolveIssuingProfile } from "./order-admission.ts";
+import { authorizationStatusAt, namesOf, type Orders } from "./orders.ts";
 import type { AccountRecord, AuthorizationFacts, CertificateName, OrderRecord } from "./store.ts";
 
 export interface FinalizationDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly orders: Orders;
-  readonly directories: Directories;
-  readonly bindings: Bindings;
+  readonly orders: Pick<Orders, "order" | "readmit">;
+  readonly directories: Pick<Directories, "named">;
   readonly issuance: Pick<Issuance, "issue">;
   readonly plans: OpenPlans;
   readonly rate: Pick<IssuanceRate, "made">;
@@ -70,8 +67,7 @@ export class Finalization {
     const order = await orders.order(asking.account, id);
     if (order.status === "valid" || order.status === "processing") return order;
     if (order.status !== "ready") throw refuse("acme_order_not_ready", { status: order.status });
-    requireActive(await store.read.tenants.named(order.tenant));
-    await this.#requirePermitted(asking.account, order);
+    await orders.readmit(asking.directory, asking.account, order);
     const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
@@ -104,13 +100,21 @@ export class Finalization {
     return work;
   }
 
-  /** The limits of the credential hold until the end (EAB-3). */
-  async #requirePermitted(account: AccountRecord, order: OrderRecord): Promise<void> {
-    const limits = await this.#deps.bindings.limitsOf(account);
-    if (limits === undefined) return;
-    const [first] = refusedBy(limits.policy, order.identifiers);
-    if (first === undefined) return;
-    throw refuse("acme_rejected_identifier", { reason: "the name is not permitted here" });
+  /**
+   * Repeats the checks of `newOrder` at the moment of issuance (FIN-3). An order may have waited
+   * for its pace while directory, account or credential changed.
+   */
+  async #readmit(asking: Asking, order: OrderRecord) {
+    const { directories, orders, store } = this.#deps;
+    const directory = directories.named(asking.directory.name);
+    if (directory === undefined) {
+      throw refuse("acme_unauthorized", { reason: "the directory of the order is not served" });
+    }
+    const account = await store.read.acme.account(asking.account.id);
+    if (account?.status !== "valid") {
+      throw refuse("acme_unauthorized", { reason: "the account of the order is not valid" });
+    }
+    return { directory, ca: await orders.readmit(directory, account, order) };
   }
 
   async #made(asking: Asking, order: OrderRecord, request: Requested): Promise<OrderRecord> {
@@ -133,17 +137,17 @@ export class Finalization {
   }
 
   async #issue(asking: Asking, order: OrderRecord, request: Requested): Promise<void> {
-    const { directories, issuance, plans, clock, rate } = this.#deps;
-    const { directory, account, origin } = asking;
+    const { issuance, plans, clock, rate } = this.#deps;
+    const { account, origin } = asking;
     const begun = clock.now();
+    const { directory, ca } = await this.#readmit(asking, order);
     const proofs = await this.#proofs(order, begun);
-    const ca = await directories.ca(directory);
     const others = await plans.alsoReplacedBy(order);
     // The one pipeline with all gates of the profile; it shortens a validity to what CA, policy and
     // profile allow, and parks nothing (P-2, P-3).
     await issuance.issue(origin, ca, {
       ...request,
-      profile: issuingProfile(directory, order.profile),
+      profile: resolveIssuingProfile(directory, order.profile),
       validityDays: undefined,
       mustStaple: undefined,
       caller: "protocol",
@@ -275,7 +279,9 @@ function judged(error: unknown): Judged {
     case "profile_requires_approval":
       return over("unauthorized", "The profile takes an approval, which enrolment never gets.");
     case "acme_unauthorized":
-      return over("unauthorized", "An authorization is not valid any more.");
+      return over("unauthorized", formatReason(error));
+    case "acme_rejected_identifier":
+      return over("rejectedIdentifier", "A name is not permitted here.");
     case "validity_exceeds_limit":
     case "ca_constraint":
       return over("badCSR", error.message);
@@ -283,6 +289,13 @@ function judged(error: unknown): Judged {
       // Quota, guard, provider: time heals it.
       return again(error);
   }
+}
+
+/** Formats the reason of a refusal with a capital and a full stop. */
+function formatReason(problem: Problem): string {
+  const { reason } = problem.facts;
+  if (typeof reason !== "string") return problem.message;
+  return `${reason.slice(0, 1).toUpperCase()}${reason.slice(1)}.`;
 }
 
 function byGates(error: Problem): Judged {

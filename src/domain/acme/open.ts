@@ -29,6 +29,7 @@ import { RenewalInfo } from "./renewal-info.ts";
 import { ReplacementWork } from "./replacement-work.ts";
 import { Replacements } from "./replacements.ts";
 import { Revocations } from "./revocations.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { AcmeSections } from "./sections.ts";
 import { Validation, type ValidationDeps } from "./validation.ts";
 
@@ -41,6 +42,7 @@ export interface AcmeDeps {
   readonly envelopes: Envelopes;
   readonly issuance: Pick<Issuance, "issue">;
   readonly revoker: Pick<Revoker, "revoke">;
+  readonly stillMay: StillMay;
   readonly weakKeys: KeyFactsDeps["weakKeys"];
   readonly validators: ValidationDeps["validators"];
   readonly onAttempt: ValidationDeps["onAttempt"];

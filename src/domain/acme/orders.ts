@@ -8,14 +8,11 @@ import {
   provenIdentifier,
   readIdentifiers,
 } from "#core/acme/identifiers.ts";
-import { refusedBy } from "#core/acme/name-policy.ts";
 import { readCertId } from "#core/acme/renewal.ts";
-import { profileViolations } from "#core/policy/name-constraints.ts";
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { orderedId } from "#core/ids.ts";
 import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant } from "#core/time.ts";
-import { parseName } from "#core/x509/names.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import { requireActive } from "#domain/access/suspension.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -29,6 +26,7 @@ import type { Inventory } from "./inventory.ts";
 import type { UnfinishedOrders } from "#domain/acme/limits/unfinished-orders.ts";
 import { type WriteRates, toWriter } from "#domain/acme/limits/write-rates.ts";
 import type { Spend } from "./nonces.ts";
+import { checkOfferedProfile, checkPermittedNames, requireSameTenant } from "./order-admission.ts";
 import type { AcmeSections } from "./sections.ts";
 import type {
   AccountRecord,
@@ -109,7 +107,7 @@ export class Orders {
     requireActive(await store.read.tenants.named(ca.tenant));
     const limits = await this.#deps.bindings.limitsOf(account);
     const profile = this.#profileOf(directory, limits, asked.profile);
-    this.#requirePermitted(identifiers, limits, directory, profile);
+    checkPermittedNames(this.#deps.profiles(), { identifiers, limits, directory, profile });
     const replaces = await this.#replaced(account, ca, identifiers, asked.replaces);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
@@ -132,6 +130,33 @@ export class Orders {
     };
     await this.#store(origin, order, { proofs, account, spend });
     return order;
+  }
+
+  /**
+   * Repeats the checks of `create` for an order whose certificate is requested now, and returns the
+   * CA that signs it (FIN-3). Refuses `acme_unauthorized`, `acme_rejected_identifier`,
+   * `tenant_suspended`, `ca_not_active`.
+   */
+  async readmit(
+    directory: Directory,
+    account: AccountRecord,
+    order: OrderRecord,
+  ): Promise<CaRecord> {
+    const { store, directories, bindings } = this.#deps;
+    if (order.directory !== directory.name) {
+      throw refuse("acme_unauthorized", { reason: "the order is of another directory" });
+    }
+    const ca = await directories.issuer(directory);
+    requireSameTenant(account, ca);
+    if (order.tenant !== ca.tenant) {
+      throw refuse("acme_unauthorized", { reason: "the order is of another tenant" });
+    }
+    requireActive(await store.read.tenants.named(ca.tenant));
+    const limits = await bindings.limitsOf(account);
+    checkOfferedProfile(directory, limits, order.profile);
+    const { identifiers, profile } = order;
+    checkPermittedNames(this.#deps.profiles(), { identifiers, limits, directory, profile });
+    return ca;
   }
 
   async #store(
@@ -175,31 +200,6 @@ export class Orders {
       throw refuse("acme_invalid_profile", { profile: named });
     }
     return named;
-  }
-
-  /** Credential and profile must both permit every name (P-5). */
-  #requirePermitted(
-    identifiers: readonly Identifier[],
-    limits: Limits | undefined,
-    directory: Directory,
-    profile: string,
-  ): void {
-    const { names } = this.#deps.profiles().named(issuingProfile(directory, profile));
-    const sans = identifiers.map(({ type: kind, value }) => ({ kind, value }));
-    const outside = profileViolations({ subject: nobody, sans, forServers: false }, names);
-    const unfit = new Set(outside.map(({ name }) => name));
-    const byPolicy = limits === undefined ? [] : refusedBy(limits.policy, identifiers);
-    const rejected = identifiers.filter(
-      (identifier) => unfit.has(identifier.value) || byPolicy.includes(identifier),
-    );
-    if (rejected.length === 0) return;
-    const reason = "the name is not permitted here";
-    const subproblems = rejected.map((identifier) => ({
-      type: "rejectedIdentifier",
-      detail: reason,
-      identifier,
-    }));
-    throw refuse("acme_rejected_identifier", { subproblems, reason });
   }
 
   /** ORD-4. */
@@ -306,7 +306,8 @@ export class Orders {
     requireSameTenant(account, ca);
     requireActive(await store.read.tenants.named(ca.tenant));
     const limits = await bindings.limitsOf(account);
-    this.#requirePermitted([only], limits, directory, limits?.profile ?? directory.profile);
+    const profile = limits?.profile ?? directory.profile;
+    checkPermittedNames(this.#deps.profiles(), { identifiers: [only], limits, directory, profile });
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const [proof] = await this.#proofs(account, [only], clock.now());
     if (proof === undefined) throw unprovable(only);
@@ -422,12 +423,6 @@ export class Orders {
   }
 }
 
-/** A directory that leads to the CA of another tenant by now takes no accounts along. */
-export function requireSameTenant({ tenant }: AccountRecord, ca: CaRecord): void {
-  if (tenant === ca.tenant) return;
-  throw refuse("acme_unauthorized", { reason: "the account is of another tenant" });
-}
-
 /** The order as it is at that moment: one that nobody finished in time is invalid (ORD-6). */
 export function orderAt(order: OrderRecord, now: Instant): OrderRecord {
   if (!isOpen(order) || now < order.expiresAt) return order;
@@ -457,11 +452,6 @@ export const authorizationStatusAt = (
 ): AuthorizationRecord["status"] | "expired" =>
   (status === "pending" || status === "valid") && now >= expiresAt ? "expired" : status;
 
-/** The profile of certificates that the profile of an order stands for. */
-export const issuingProfile = (directory: Directory, named: string): string =>
-  (Object.hasOwn(directory.profiles, named) ? directory.profiles[named]?.profile : undefined) ??
-  named;
-
 const wantedFor = (identifier: Identifier): Wanted => ({
   identifier: provenIdentifier(identifier),
   wildcard: identifier.type === "dns" && isWildcard(identifier.value),
@@ -487,6 +477,3 @@ const endedByOperator = {
   detail: "Whoever runs the server has ended the order.",
   status: 403,
 } as const;
-
-/** An order has names, and no subject. */
-const nobody = parseName(Uint8Array.of(0x30, 0x00));

@@ -9,7 +9,14 @@ import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateName } from "./store.ts";
 
-export const replacementStates = ["planning", "running", "finished", "canceled"] as const;
+/** `stopped`: the planner lost the right to revoke before the plan had finished (ARI-5). */
+export const replacementStates = [
+  "planning",
+  "running",
+  "finished",
+  "canceled",
+  "stopped",
+] as const;
 export type ReplacementState = (typeof replacementStates)[number];
 
 /** A plan: certificates of one CA whose clients are told to come for others within a time. */
@@ -97,7 +104,7 @@ export interface ReplacementWrites {
   noteReplaced(certificate: CertificateName, at: Instant): Promise<void>;
   noteRevoked(id: string, certificates: readonly CertificateName[], at: Instant): Promise<void>;
   /** From `planning` or `running`; false when it was neither. */
-  endReplacement(id: string, state: "finished" | "canceled"): Promise<boolean>;
+  endReplacement(id: string, state: "finished" | "canceled" | "stopped"): Promise<boolean>;
   /**
    * Deletes items of plans that are over and whose time ended before that moment, `limit` at most;
    * gives how many. The plans stay, with their figures.

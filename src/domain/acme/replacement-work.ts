@@ -5,6 +5,7 @@ import { assert } from "#core/problems.ts";
 import { nextTurn } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import type { Origin } from "#domain/actor.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Revoker } from "#domain/revocation/revoke.ts";
@@ -12,6 +13,7 @@ import { systemOrigin } from "#domain/revocation/system-origin.ts";
 import { certificateState } from "#domain/revocation/transitions.ts";
 import type { Store } from "#domain/store.ts";
 import type { RememberedRate } from "./issuance-rate.ts";
+import { findLostRight } from "./replacement-planner.ts";
 import { factsOf, note } from "./replacements.ts";
 import type { ReplacementItem, ReplacementRecord } from "./replacement-store.ts";
 
@@ -20,6 +22,7 @@ export interface ReplacementWorkDeps {
   readonly clock: Clock;
   readonly revoker: Pick<Revoker, "revoke">;
   readonly rate: Pick<RememberedRate, "keep">;
+  readonly stillMay: StillMay;
 }
 
 /** Works on plans, whichever replica has made them. */
@@ -69,7 +72,10 @@ export class ReplacementWork {
   async #work(plan: ReplacementRecord): Promise<void> {
     const { store, clock } = this.#deps;
     const over = clock.now() >= plan.end;
-    if (plan.revoke !== undefined) await this.#revokeDue(plan, plan.revoke, over);
+    if (plan.revoke !== undefined) {
+      const lost = await this.#revokeDue(plan, plan.revoke, over);
+      if (lost !== undefined) return await this.#stop(plan, lost);
+    }
     const at = clock.now();
     await store.atomically(async (tx) => {
       const counts = await tx.replacements.counts(plan.id);
@@ -82,13 +88,41 @@ export class ReplacementWork {
     });
   }
 
-  /** Those that are replaced; with `all` the rest too. */
-  async #revokeDue(plan: ReplacementRecord, reason: RevocationReason, all: boolean): Promise<void> {
+  /** Ends a plan whose planner has lost the right to revoke (ARI-5). */
+  async #stop(plan: ReplacementRecord, cause: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const at = clock.now();
+    await store.atomically(async (tx) => {
+      if (!(await tx.replacements.endReplacement(plan.id, "stopped"))) return;
+      const counts = await tx.replacements.counts(plan.id);
+      const detail = { ...factsOf({ ...plan, ...counts }), cause };
+      const event = {
+        origin: plannedBy(plan),
+        record: plan,
+        detail,
+        at,
+        result: "denied",
+      } as const;
+      await note(tx, "acme.replace.cancel", event);
+    });
+  }
+
+  /**
+   * Revokes the certificates that are replaced, and with `all` the others too. Returns the reason
+   * for which the planner may no longer revoke; that is checked before every slice.
+   */
+  async #revokeDue(
+    plan: ReplacementRecord,
+    reason: RevocationReason,
+    all: boolean,
+  ): Promise<string | undefined> {
     const { store } = this.#deps;
     const issuers = new Map<string, CaRecord>();
     while (!this.#halted && (await this.#isRunning(plan))) {
+      const lost = await findLostRight(this.#deps, plan);
+      if (lost !== undefined) return lost;
       const due = await store.read.replacements.unrevoked(plan.id, all, sliceMax);
-      if (due.length === 0) return;
+      if (due.length === 0) return undefined;
       for (let at = 0; at < due.length; at += atOnce) {
         // Together, because they share the commit.
         await Promise.all(
@@ -102,6 +136,7 @@ export class ReplacementWork {
         await nextTurn();
       }
     }
+    return undefined;
   }
 
   /** Somebody may have called it off since the last slice. */

@@ -13,6 +13,7 @@ import { nextTurn } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { listLineage } from "#domain/certificates/lineage.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { meantSlices } from "#domain/revocation/bulk-selection.ts";
 import type { BulkRun, Candidate } from "#domain/revocation/bulk-store.ts";
@@ -21,6 +22,7 @@ import type { Store, Unit } from "#domain/store.ts";
 import type { RememberedRate } from "./issuance-rate.ts";
 import type { OpenPlans } from "./open-plans.ts";
 import type { ReplacementCounts, ReplacementItem, ReplacementRecord } from "./replacement-store.ts";
+import { storePlanner } from "./replacement-planner.ts";
 
 /** What is asked. */
 export interface ReplacementOrder {
@@ -106,7 +108,10 @@ export class Replacements {
       createdBy: origin.principal.subject,
       createdAt: clock.now(),
     };
-    await store.atomically((tx) => tx.replacements.addReplacement(record));
+    await store.atomically(async (tx) => {
+      await tx.replacements.addReplacement(record);
+      if (order.revoke !== undefined) await storePlanner(tx, record.id, origin.principal);
+    });
     try {
       // Before anybody is told of it: no order goes past its pace here.
       await plans.lookAgain();
@@ -163,20 +168,29 @@ export class Replacements {
   async #meant(ca: CaRecord, { selection, operation }: ReplacementOrder): Promise<Meant> {
     const { read } = this.#deps.store;
     const upTo = await read.bulkRevocations.end();
+    const lineage = await listLineage(read.cas, ca);
+    const all = lineage.map(({ id }) => id);
     if (operation !== undefined) {
+      // A bulk revocation covers the whole lineage (ROL-3).
       const run = await this.#revoking(ca, operation);
-      return { members: [run.caId], selection, upTo, fits: (one, now) => isOf(run, one, now) };
+      return { members: all, selection, upTo, fits: (one, now) => isOf(run, one, now) };
     }
-    const lineage = await read.cas.lineage(ca.lineage);
-    // What its successor signs is what clients come for.
-    const own = lineage.findIndex(({ id }) => id === ca.id);
-    const members = own === -1 ? [ca] : lineage.slice(0, own + 1);
+    // Serials are found under any key. Without them the plan covers the CA and its predecessors:
+    // its successor signs the certificates that clients come for.
+    const named = selection.serials !== undefined;
     return {
-      members: members.map(({ id }) => id),
+      members: named ? all : await this.#listPredecessors(ca),
       selection,
       upTo,
       fits: (one, now) => certificateState(one, now) === "good",
     };
+  }
+
+  /** Returns `ca` and the CAs of its lineage that are older. */
+  async #listPredecessors(ca: CaRecord): Promise<readonly CaId[]> {
+    const lineage = await this.#deps.store.read.cas.lineage(ca.lineage);
+    const index = lineage.findIndex(({ id }) => id === ca.id);
+    return index === -1 ? [ca.id] : lineage.slice(0, index + 1).map(({ id }) => id);
   }
 
   async #revoking(ca: CaRecord, id: string): Promise<BulkRun> {
@@ -341,11 +355,12 @@ export async function note(
     readonly record: ReplacementRecord;
     readonly detail: NonNullable<EventDraft["detail"]>;
     readonly at: Instant;
+    readonly result?: "success" | "denied";
   },
 ): Promise<void> {
-  const { origin, record, detail, at } = said;
+  const { origin, record, detail, at, result = "success" } = said;
   const { tenant, caId, id } = record;
-  const about = { result: "success", tenant, caId, target: id, targetName: caId } as const;
+  const about = { result, tenant, caId, target: id, targetName: caId } as const;
   await tx.audit.appendEvent({ ...authorOf(origin, tenant), ...about, action, detail }, at);
 }
 

@@ -10,8 +10,8 @@ import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x50
 import { parseTlsFeatures } from "#core/x509/extensions.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
 import { nameText } from "#core/x509/names.ts";
-import type { CaReads, CaRecord } from "#domain/authorities/store.ts";
-import type { Store } from "#domain/store.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
+import { findInLineage } from "./lineage.ts";
 import { contextFor, type Planned, type PlanningDeps, planned, provenRequest } from "./planning.ts";
 import type { CertificateRecord } from "./store.ts";
 
@@ -34,7 +34,10 @@ export async function plannedRenewal(
   ca: CaRecord,
   request: RenewRequest,
 ): Promise<Planned> {
-  const old = await lineageCertificate(deps.store, ca, request.serial);
+  const { read } = deps.store;
+  const found = await findInLineage(read, ca, request.serial, ({ kind }) => kind === "leaf");
+  if (found === undefined) throw refuse("not_found");
+  const old = found.certificate;
   refuseUnrenewable(old, deps.clock.now());
   const context = await contextFor(deps, ca, old.profile);
   const certificate = parseCertificate(old.certificate);
@@ -56,24 +59,6 @@ export async function plannedRenewal(
   const others = differences(renewal.plan, identity);
   if (others.length > 0) throw refuse("identity_mismatch", { mismatch: others });
   return renewal;
-}
-
-async function lineageCertificate(
-  { read }: Pick<Store, "read">,
-  ca: CaRecord,
-  serial: Serial,
-): Promise<CertificateRecord> {
-  for (const member of await membersOf(read.cas, ca)) {
-    const found = await read.certificates.bySerial(member.id, serial);
-    if (found?.kind === "leaf") return found;
-  }
-  throw refuse("not_found");
-}
-
-/** The CA asked for first: its own serials are the likely ones. */
-async function membersOf(cas: CaReads, ca: CaRecord): Promise<readonly CaRecord[]> {
-  const others = await cas.lineage(ca.lineage);
-  return [ca, ...others.filter(({ id }) => id !== ca.id)];
 }
 
 function refuseUnrenewable({ status, notAfter }: CertificateRecord, now: Instant): void {

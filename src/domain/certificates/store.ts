@@ -131,6 +131,11 @@ export interface CertificateReads {
    * outlives, whether that one has expired or not (EXP-2); those of probes do neither (CAN-1).
    */
   superseded(ca: CaId, serials: readonly Serial[]): Promise<ReadonlySet<Serial>>;
+  /**
+   * Returns those of these serials that the CA has reserved for a signature that resulted in no
+   * stored certificate.
+   */
+  findIntended(ca: CaId, serials: readonly Serial[]): Promise<ReadonlySet<Serial>>;
   /** Intents without certificate, newest first. */
   orphans(ca: CaId, limit: number, after?: PageKey): Promise<Page<IntentRecord>>;
   /**

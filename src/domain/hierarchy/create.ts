@@ -44,6 +44,7 @@ import { requireActive } from "#domain/access/suspension.ts";
 import { requireTenant } from "#domain/tenants/quotas.ts";
 import { alternativeOf, type CaKeys, discardCaKeys, makeCaKeys } from "./ca-keys.ts";
 import { creationEvents } from "./creation-events.ts";
+import { type CaSetting, requireFreeLabel } from "#domain/authorities/labels.ts";
 import { acrossRollover, activeMember } from "#domain/authorities/resolve.ts";
 import {
   nextLabel,
@@ -90,6 +91,8 @@ export interface AuthoritiesDeps {
   readonly config: Pick<IssuanceSections, "issuance"> & {
     readonly key_provider: { readonly roles: { readonly ca: ProviderName } };
   };
+  /** Settings of the current configuration that name a CA; undefined for none. */
+  readonly caSettings?: () => readonly CaSetting[];
 }
 
 /** Who asks for what kind of CA, once it is known that it may be. */
@@ -130,7 +133,7 @@ export class Authorities {
     special: { readonly provider?: ProviderName; readonly internal?: boolean } = {},
   ): Promise<CaRecord> {
     const now = this.#deps.clock.now();
-    await this.#labelFree(request.label);
+    await requireFreeLabel(this.#deps, { origin, tenant, label: request.label });
     return await this.#create({
       origin,
       request,
@@ -169,7 +172,7 @@ export class Authorities {
     const now = clock.now();
     refuseKeyType(request);
     const parent = await signers.signer(await activeMember(store.read.cas, above), now);
-    await this.#labelFree(request.label);
+    await requireFreeLabel(this.#deps, { origin, tenant: above.tenant, label: request.label });
     const subject = encodeName(request.subject);
     const maxPathLength = pathLengthBelow(parent.issuer, request.maxPathLength);
     refuseForbiddenNames(parent.issuer, request, subject);
@@ -235,7 +238,7 @@ export class Authorities {
     const { certificate, parentCa } = await rotatable(store.read.cas, old);
     const parent = await signers.signer(await activeMember(store.read.cas, parentCa), now);
     const label = request.label ?? (await nextLabel(store.read.cas, old));
-    await this.#labelFree(label);
+    await requireFreeLabel(this.#deps, { origin, tenant: old.tenant, label });
     const keyType = request.keyType ?? old.keyType;
     const alternativeKeyType = old.alternative?.keyType;
     refuseKeyType({ keyType, alternativeKeyType });
@@ -266,11 +269,6 @@ export class Authorities {
   /** KEY-3: no token of today holds post-quantum keys, so they are software-held, and called so. */
   #providerOf({ keyType }: Pick<CaRequest, "keyType">): ProviderName {
     return isPostQuantum(keyType) ? "software" : this.#deps.config.key_provider.roles.ca;
-  }
-
-  async #labelFree(label: string): Promise<void> {
-    const taken = await this.#deps.store.read.cas.byLabel(label);
-    if (taken !== undefined) throw refuse("already_exists", { field: "label" });
   }
 
   #validity(

@@ -14,6 +14,7 @@ import { parseCsr } from "#core/x509/csr.ts";
 import { readOrRefuse, refuseUnreadableCa } from "#core/x509/foreign.ts";
 import { encodeName, hasControls, nameText } from "#core/x509/names.ts";
 import type { Origin } from "#domain/actor.ts";
+import { requireFreeLabel } from "#domain/authorities/labels.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
 import type { KeyHandle } from "#domain/keys.ts";
 import type { Signing } from "#domain/signing/signing.ts";
@@ -58,9 +59,7 @@ export class ExternalAuthorities {
     if (isPostQuantum(request.keyType)) {
       throw refuse("key_type_unsupported", { key_type: request.keyType });
     }
-    if ((await store.read.cas.byLabel(request.label)) !== undefined) {
-      throw refuse("already_exists", { field: "label" });
-    }
+    await requireFreeLabel(this.#deps, { origin, tenant, label: request.label });
     requireActive(await store.read.tenants.named(tenant));
     const id = caId(random.uuid());
     const label = `${request.label}-${id}`;

@@ -87,14 +87,18 @@ export class Serving {
   }
 
   /**
-   * The CA that is named by id or label, as it issues now. Refuses `not_found` for one that does
-   * not exist, or is the internal one, and `ca_not_active` while neither it nor a successor is
-   * active.
+   * Returns the active CA of the lineage that is named by id or label. Refuses `not_found` if it
+   * does not exist, is internal or belongs to another tenant, `ca_not_active` if none is active.
+   * @param tenant id or slug of the tenant that the CA must belong to
    */
-  async named(reference: string): Promise<CaRecord> {
-    const { cas } = this.#deps.store.read;
+  async named(reference: string, tenant: string): Promise<CaRecord> {
+    const { cas, tenants } = this.#deps.store.read;
     const found = (await cas.byId(caId(reference))) ?? (await cas.byLabel(reference));
     if (found === undefined || found.internal) throw refuse("not_found");
+    if ((await tenants.named(tenant))?.id !== found.tenant) {
+      const message = `The CA ${reference} does not belong to the tenant ${tenant} (server.tls.self_issue.tenant).`;
+      throw refuse("not_found", {}, message);
+    }
     return await activeMember(cas, found);
   }
 

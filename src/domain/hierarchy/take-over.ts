@@ -15,6 +15,7 @@ import { nameText } from "#core/x509/names.ts";
 import { keyIdOf, parsePublicKey } from "#core/x509/public-keys.ts";
 import type { KeyType } from "#core/x509/algorithms.ts";
 import type { Origin } from "#domain/actor.ts";
+import { requireFreeLabel } from "#domain/authorities/labels.ts";
 import { aboutCa } from "#domain/authorities/events.ts";
 import type { CaRecord, Certified } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
@@ -90,9 +91,7 @@ export class TakeOver {
     const here = await this.#here(tenant, found.certificate);
     if (here !== undefined) return { ca: here, begun: false, warnings: found.warnings };
     const keyType = keyTypeOf(found.certificate);
-    if ((await store.read.cas.byLabel(request.label)) !== undefined) {
-      throw refuse("already_exists", { field: "label" });
-    }
+    await requireFreeLabel(this.#deps, { origin, tenant, label: request.label });
     requireActive(await store.read.tenants.named(tenant));
     if (look) {
       await this.#looked(request.key, found.certificate);

@@ -3,8 +3,11 @@
 import type { ProfileSet } from "#core/policy/profiles.ts";
 import { failed, type Finding, gathered, skipped, warned } from "#core/preflight/finding.ts";
 import { judgeAcmeDirectory } from "#core/preflight/network.ts";
+import { addSeconds, secondsPerDay } from "#core/time.ts";
 import type { Directories, Directory } from "#domain/acme/directories.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import type { Clock } from "#domain/ports.ts";
+import type { Store } from "#domain/store.ts";
 import type { Outside } from "./outside.ts";
 
 export interface AcmeReachDeps {
@@ -44,6 +47,8 @@ export interface AcmeReadyDeps {
   readonly profiles: Pick<ProfileSet, "has" | "named">;
   /** What keeps the keys of a CA from signing, as a sentence without its full stop. */
   readonly keyFault: (ca: CaRecord) => Promise<string | undefined>;
+  readonly store: Pick<Store, "read">;
+  readonly clock: Pick<Clock, "now">;
 }
 
 /**
@@ -57,6 +62,7 @@ export async function directoriesReady(deps: AcmeReadyDeps): Promise<Finding> {
   const found = await Promise.all(
     all.map(async (one) => [...(await caFindings(deps, one)), ...profileFindings(profiles, one)]),
   );
+  found.push(await stoppedPlanFindings(deps));
   return gathered(found.flat(), `ACME: ${all.map(({ name }) => name).join(", ")}.`);
 }
 
@@ -78,6 +84,21 @@ async function caFindings(
   return fault === undefined ? [] : [failed(`${told} cannot sign: ${fault}.`)];
 }
 
+/** Warns of replacement plans that stopped because their planner may not revoke (ARI-5). */
+async function stoppedPlanFindings({ store, clock }: AcmeReadyDeps): Promise<Finding[]> {
+  const { replacements } = store.read;
+  const { items } = await replacements.replacements("platform", plansMax);
+  const since = addSeconds(clock.now(), -stoppedDays * secondsPerDay);
+  const findings: Finding[] = [];
+  for (const { id, state, end, createdBy } of items) {
+    if (state !== "stopped" || end < since) continue;
+    const { total, revoked } = await replacements.counts(id);
+    const left = `${total - revoked} of ${total} certificates are not revoked`;
+    findings.push(warned(`The replacement plan ${id} of ${createdBy} has stopped: ${left}.`));
+  }
+  return findings;
+}
+
 /** APR-1: what protocols ask for is never parked. */
 function profileFindings(
   profiles: AcmeReadyDeps["profiles"],
@@ -93,3 +114,8 @@ function profileFindings(
     ];
   });
 }
+
+/** Newest plans that are searched for stopped ones. */
+const plansMax = 100;
+/** Days after its end for which a stopped plan is reported. */
+const stoppedDays = 30;

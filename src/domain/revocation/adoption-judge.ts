@@ -3,11 +3,16 @@
 import { compareOctets } from "#core/asn1/der.ts";
 import { DerError } from "#core/asn1/cursor.ts";
 import { oids } from "#core/asn1/oids.ts";
-import type { Serial } from "#core/ids.ts";
+import { type Serial, toListedSerial } from "#core/ids.ts";
 import { isCa } from "#core/policy/import-checks.ts";
 import type { Instant } from "#core/time.ts";
 import { nextTurn } from "#core/turns.ts";
-import { extensionOf, type ParsedCertificate, parseCertificate } from "#core/x509/certificate.ts";
+import {
+  extensionOf,
+  type ParsedCertificate,
+  parseCertificate,
+  readSerialNumber,
+} from "#core/x509/certificate.ts";
 import { parseExtendedKeyUsage } from "#core/x509/extensions.ts";
 import { generalNameText, parseGeneralNames } from "#core/x509/general-names.ts";
 import { commonName, nameText } from "#core/x509/names.ts";
@@ -28,6 +33,7 @@ export interface Offer {
 /** Why an offer is not taken. */
 export const offerFaults = [
   "unreadable",
+  "serial_range",
   "too_large",
   "other_issuer",
   "signature_algorithm",
@@ -120,17 +126,23 @@ async function readForeign(
     parsed = parseCertificate(der);
     foreign = foreignOf(parsed, profile);
   } catch (error) {
-    if (error instanceof DerError) return { fault: "unreadable", serial: named };
-    throw error;
+    if (!(error instanceof DerError)) throw error;
+    const number = readSerialNumber(der);
+    const outside = number !== undefined && toListedSerial(number) === undefined;
+    return { fault: outside ? "serial_range" : "unreadable", serial: named };
   }
   const { serial } = parsed;
+  const isSelf = compareOctets(der, ca.der) === 0;
+  // No operation can name it, so that it could never be revoked here (http-api §1.5). Old roots
+  // have it.
+  if (serial === "0" && !isSelf) return { fault: "serial_range", serial };
   if (!isStorable(foreign)) return { fault: "unreadable", serial };
   if (named !== undefined && named !== serial) return { fault: "other_serial", serial: named };
   const other = compareOctets(parsed.issuer.der, ca.subject.der) !== 0;
   if (other) return { fault: "other_issuer", serial };
   if (parsed.signatureName === undefined) return { fault: "signature_algorithm", serial };
   if (!(await signedByAside(parsed, ca.spki))) return { fault: "signature", serial };
-  return { serial, foreign, own: compareOctets(der, ca.der) === 0 };
+  return { serial, foreign, own: isSelf };
 }
 
 /**
@@ -191,6 +203,7 @@ const noProfile = "imported";
 /** What keeps a certificate out and says nothing of whose it is. */
 const formalFaults: ReadonlySet<OfferFault> = new Set<OfferFault>([
   "unreadable",
+  "serial_range",
   "too_large",
   "signature_algorithm",
 ]);

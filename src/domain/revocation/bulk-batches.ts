@@ -3,7 +3,7 @@
  * certificate.
  */
 
-import { orderedId, type Serial } from "#core/ids.ts";
+import { orderedId } from "#core/ids.ts";
 import { assert, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
 import type { StillMay } from "#domain/access/principal-now.ts";
@@ -18,7 +18,7 @@ import {
 import type { BlockedKeyRecord } from "#domain/key-checks/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import type { Store, Unit } from "#domain/store.ts";
-import type { BulkProgress, BulkRun, Target } from "./bulk-store.ts";
+import type { BulkProgress, BulkRun, RunSerial, Target } from "./bulk-store.ts";
 import { entryEnd } from "./entry-end.ts";
 import { revocationEvent } from "./events.ts";
 import type { RevocationChange } from "./revoke.ts";
@@ -93,24 +93,27 @@ export class BulkBatches {
   async #batch(run: BulkRun, ca: CaRecord) {
     const at = this.#deps.clock.now();
     const done = await this.#deps.store.atomically(async (tx) => {
-      const targets = await tx.bulkRevocations.next(run, ca.id, run.batchSize);
+      const targets = await tx.bulkRevocations.next(run, run.batchSize);
       const last = targets.at(-1);
       if (last === undefined) return undefined;
       const changes = targets.flatMap((target) => this.#changeOf(run, target, at));
-      await this.#write(tx, run, ca, changes, at);
+      const { tenant } = ca; // A lineage belongs to one tenant.
+      for (const [id, its] of Map.groupBy(changes, ({ caId }) => caId)) {
+        await this.#write(tx, run, { id, tenant }, its, at);
+      }
       const counts = {
         revoked: changes.length,
         skipped: targets.length - changes.length,
         upgraded: changes.filter(({ heldSince }) => heldSince !== undefined).length,
       };
-      await tx.bulkRevocations.advance(run, last.serial, { ...counts, batches: 1 });
+      await tx.bulkRevocations.advance(run, last, { ...counts, batches: 1 });
       return { ...counts, changes };
     });
-    for (const { kind, serial } of done?.changes ?? []) {
+    for (const { caId, kind, serial } of done?.changes ?? []) {
       if (kind === "leaf" || kind === "bare") continue;
       const { reason } = run;
       const unplaced = { namedShard: undefined, sequence: undefined };
-      this.#deps.changed({ caId: ca.id, serial, kind, to: "revoked", reason, at, ...unplaced });
+      this.#deps.changed({ caId, serial, kind, to: "revoked", reason, at, ...unplaced });
     }
     return done;
   }
@@ -119,7 +122,8 @@ export class BulkBatches {
    * Decided anew under the lock: what somebody else has revoked since it was confirmed stays as it
    * is.
    */
-  #changeOf(run: BulkRun, { serial, certificate, entry }: Target, at: Instant): readonly Change[] {
+  #changeOf(run: BulkRun, target: Target, at: Instant): readonly Change[] {
+    const { caId, serial, certificate, entry } = target;
     const hold = run.reason === "certificateHold";
     const state = stateOf(certificate, entry, at);
     const holdable = certificate === undefined || isHoldable(certificate, this.#deps.holdPermitted);
@@ -127,13 +131,14 @@ export class BulkBatches {
     if (!("change" in outcome)) return [];
     const heldSince = state === "held" ? (entry?.revokedAt ?? at) : undefined;
     const { kind = "bare", notAfter, spkiSha256 } = certificate ?? {};
-    return [{ serial, kind, notAfter, spkiSha256, heldSince }];
+    return [{ caId, serial, kind, notAfter, spkiSha256, heldSince }];
   }
 
+  /** Writes the changes under one CA of the lineage. */
   async #write(
     tx: Unit,
     run: BulkRun,
-    ca: CaRecord,
+    ca: Pick<CaRecord, "id" | "tenant">,
     changes: readonly Change[],
     at: Instant,
   ): Promise<void> {
@@ -165,7 +170,7 @@ export class BulkBatches {
   async #block(
     tx: Unit,
     run: BulkRun,
-    ca: CaRecord,
+    ca: Pick<CaRecord, "id" | "tenant">,
     changes: readonly Change[],
     at: Instant,
   ): Promise<void> {
@@ -190,8 +195,7 @@ export class BulkBatches {
 }
 
 /** One serial that becomes revoked or held. */
-interface Change {
-  readonly serial: Serial;
+interface Change extends RunSerial {
   readonly kind: RevocationChange["kind"];
   readonly notAfter: Instant | undefined;
   readonly spkiSha256: string | undefined;

@@ -11,13 +11,16 @@ import {
   verdictOf,
 } from "#core/policy/selection.ts";
 import type { Instant } from "#core/time.ts";
+import { assert } from "#core/problems.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
-import type { BulkRevocationReads, Candidate } from "./bulk-store.ts";
+import type { CertificateReads } from "#domain/certificates/store.ts";
+import type { BulkRevocationReads, Candidate, RunSerial } from "./bulk-store.ts";
 import { certificateState, isHoldable } from "./transitions.ts";
 
 /** What a run is to look for. */
 export interface Wanted {
-  readonly ca: CaRecord;
+  /** Every CA of the lineage, the one that the order names first. */
+  readonly lineage: readonly CaRecord[];
   readonly selection: Selection;
   readonly hold: boolean;
   /** The moment that decides what has expired. */
@@ -27,6 +30,7 @@ export interface Wanted {
 
 /** One of the first that would change. */
 export interface Sample {
+  readonly caId: CaId;
   readonly serial: Serial;
   readonly commonName: string;
   readonly profile: string;
@@ -56,9 +60,15 @@ export interface Tally {
 }
 
 /** Serials of one slice that would change, or that a hold taken off meanwhile would let change. */
-export type OnSlice = (serials: readonly Serial[]) => Promise<void>;
+export type OnSlice = (serials: readonly RunSerial[]) => Promise<void>;
 
 type Reads = Pick<BulkRevocationReads, "candidates" | "named" | "bare">;
+
+/** Reads that find serials which a caller names. */
+export interface NamedReads {
+  readonly bulkRevocations: Pick<Reads, "named" | "bare">;
+  readonly certificates: Pick<CertificateReads, "findIntended">;
+}
 
 /** One look at the inventory, kept up to date by later looks at what came after it. */
 export class Selecting {
@@ -91,36 +101,83 @@ export class Selecting {
   }
 
   /**
-   * Leaves stored at places above `after` up to `upTo`; nothing when serials name what is meant.
+   * Selects leaves of the lineage that are stored at positions above `after` up to `upTo`, unless
+   * the selection names serials.
    */
   async stored(reads: Pick<Reads, "candidates">, after: number, upTo: number, found: OnSlice) {
-    const { ca, selection } = this.#wanted;
+    const { lineage, selection } = this.#wanted;
     if (selection.serials !== undefined) return;
-    for await (const items of storedSlices(reads, ca.id, selection, { after, upTo })) {
-      await found(items.flatMap((candidate) => this.#take(candidate, false)));
+    for (const { id: caId } of lineage) {
+      for await (const items of storedSlices(reads, caId, selection, { after, upTo })) {
+        const serials = items.flatMap((candidate) => this.#take(candidate, caId, false));
+        await found(serials.map((serial) => ({ caId, serial })));
+      }
     }
   }
 
-  /** The serials that were named, whatever they are certificates of, or of nothing. */
-  async named(reads: Pick<Reads, "named" | "bare">, found: OnSlice): Promise<void> {
-    const { ca, selection } = this.#wanted;
-    for (const slice of slicesOf(selection.serials ?? [])) {
-      const known = new Map<Serial, Candidate>();
-      for (const one of await reads.named(ca.id, slice)) known.set(one.serial, one);
-      const bare = await reads.bare(
-        ca.id,
-        slice.filter((serial) => !known.has(serial)),
-      );
-      const taken = slice.flatMap((serial) => {
-        const candidate = known.get(serial);
-        if (candidate !== undefined) return this.#take(candidate, true);
-        return this.#takeUnknown(serial, bare.get(serial));
-      });
-      await found(taken);
+  /**
+   * Selects the serials that the caller names: certificates of any kind and of any CA, and
+   * serials without a certificate.
+   */
+  async named(reads: NamedReads, found: OnSlice): Promise<void> {
+    for (const slice of slicesOf(this.#wanted.selection.serials ?? [])) {
+      const issued = await this.#issued(reads, slice);
+      const selected: RunSerial[] = [];
+      for (const [caId, serials] of await this.#groupByCa(reads, slice, issued)) {
+        const open = serials.filter((serial) => !issued.has(serial));
+        const bare = await reads.bulkRevocations.bare(caId, open);
+        for (const serial of serials) {
+          const candidate = issued.get(serial)?.candidate;
+          const selects =
+            candidate === undefined
+              ? this.#takeUnknown(serial, caId, bare.get(serial))
+              : this.#take(candidate, caId, true);
+          selected.push(...selects.map((one) => ({ caId, serial: one })));
+        }
+      }
+      await found(selected);
     }
   }
 
-  #take(candidate: Candidate, named: boolean): readonly Serial[] {
+  /** Finds the certificates with these serials; one of an earlier CA takes precedence. */
+  async #issued({ bulkRevocations }: NamedReads, slice: readonly Serial[]) {
+    const issued = new Map<Serial, { readonly caId: CaId; readonly candidate: Candidate }>();
+    for (const { id: caId } of this.#wanted.lineage) {
+      const left = slice.filter((serial) => !issued.has(serial));
+      if (left.length === 0) break;
+      for (const candidate of await bulkRevocations.named(caId, left)) {
+        issued.set(candidate.serial, { caId, candidate });
+      }
+    }
+    return issued;
+  }
+
+  /**
+   * Groups serials by the CA whose key they concern: the one that has issued or intended them,
+   * otherwise the one that the order names (ROL-3).
+   */
+  async #groupByCa(
+    { certificates }: NamedReads,
+    slice: readonly Serial[],
+    issued: ReadonlyMap<Serial, { readonly caId: CaId }>,
+  ): Promise<ReadonlyMap<CaId, readonly Serial[]>> {
+    const [named, ...others] = this.#wanted.lineage;
+    assert(named !== undefined, "a lineage has the CA that the order names");
+    const cas = new Map<Serial, CaId>();
+    for (const serial of slice) cas.set(serial, issued.get(serial)?.caId ?? named.id);
+    const open = others.length === 0 ? [] : slice.filter((serial) => !issued.has(serial));
+    if (open.length > 0) {
+      const taken = await certificates.findIntended(named.id, open);
+      for (const { id } of others) {
+        for (const serial of await certificates.findIntended(id, open)) {
+          if (!taken.has(serial)) cas.set(serial, id);
+        }
+      }
+    }
+    return Map.groupBy(slice, (serial) => cas.get(serial) ?? named.id);
+  }
+
+  #take(candidate: Candidate, caId: CaId, named: boolean): readonly Serial[] {
     const { selection, hold, now, holdPermitted } = this.#wanted;
     const matched = this.#matches(candidate);
     // What no predicate means is counted only where it was named.
@@ -136,7 +193,7 @@ export class Selecting {
         this.#figures.known++;
         if (verdict === "upgrade") this.#figures.held++;
         this.#profiles.set(candidate.profile, (this.#profiles.get(candidate.profile) ?? 0) + 1);
-        this.#show({ ...candidate, known: true });
+        this.#show({ ...candidate, caId, known: true });
         return [serial];
       case "already_held":
         this.#figures.held++;
@@ -153,20 +210,21 @@ export class Selecting {
     }
   }
 
-  #takeUnknown(serial: Serial, state: SelectableState | undefined): readonly Serial[] {
+  #takeUnknown(serial: Serial, caId: CaId, state: SelectableState | undefined): readonly Serial[] {
     if (state !== undefined) {
       this.#figures.alreadyRevoked++;
       return [];
     }
     this.#figures.unknown++;
     if (this.#unknown.length < shownMax) this.#unknown.push(serial);
-    this.#show({ serial, commonName: "", profile: "", notAfter: undefined, known: false });
+    const unknown = { commonName: "", profile: "", notAfter: undefined, known: false };
+    this.#show({ caId, serial, ...unknown });
     return [serial];
   }
 
-  #show({ serial, commonName, profile, notAfter, known }: Sample): void {
+  #show({ caId, serial, commonName, profile, notAfter, known }: Sample): void {
     if (this.#sample.length < shownMax) {
-      this.#sample.push({ serial, commonName, profile, notAfter, known });
+      this.#sample.push({ caId, serial, commonName, profile, notAfter, known });
     }
   }
 }

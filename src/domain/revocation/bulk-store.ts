@@ -84,6 +84,12 @@ export interface CandidateRange {
   readonly upTo: number;
 }
 
+/** Serial of a run and the CA of the lineage whose key it concerns. */
+export interface RunSerial {
+  readonly caId: CaId;
+  readonly serial: Serial;
+}
+
 /** Some of a range; `reached` is the place of the last one. */
 export interface CandidatePage {
   readonly items: readonly Candidate[];
@@ -91,11 +97,10 @@ export interface CandidatePage {
 }
 
 /**
- * A serial of a run as it stands now, under the writer's lock; all but `entry` is undefined where
- * it is unknown.
+ * Serial of a run with its present state, under the writer's lock; `certificate` is undefined if it
+ * is unknown.
  */
-export interface Target {
-  readonly serial: Serial;
+export interface Target extends RunSerial {
   readonly certificate:
     | Pick<CertificateRecord, "kind" | "status" | "notAfter" | "profile" | "spkiSha256">
     | undefined;
@@ -106,7 +111,7 @@ export interface BulkRevocationReads {
   run(key: OperationKey): Promise<BulkRun | undefined>;
   /** Runs whose store is gone; with `own` also those this store has left open. */
   abandoned(own: boolean): Promise<readonly BulkRun[]>;
-  /** CAs under which a run is under way, or was when its store went. */
+  /** CAs whose lineage has a run in progress, also one whose store has stopped. */
   active(): Promise<ReadonlySet<CaId>>;
   /** The place of the certificate stored last; later ones get higher places. */
   end(): Promise<number>;
@@ -127,9 +132,12 @@ export interface BulkRevocationWrites {
    */
   claim(facts: BulkRunFacts): Promise<{ readonly run: BulkRun; readonly mine: boolean }>;
   /** Adds serials to a run, none of which it has. */
-  stage(key: OperationKey, serials: readonly Serial[]): Promise<void>;
-  /** How many of its serials a run would change now: not revoked, and for a hold not held. */
-  changeable(key: OperationKey, ca: CaId, hold: boolean): Promise<number>;
+  stage(key: OperationKey, serials: readonly RunSerial[]): Promise<void>;
+  /**
+   * Returns how many of its serials a run would change now: not revoked, and for a hold not held.
+   * @param cas every CA of the lineage
+   */
+  changeable(key: OperationKey, cas: readonly CaId[], hold: boolean): Promise<number>;
   /** The sequence number of the last change under a CA. */
   lastChange(ca: CaId): Promise<number>;
   candidates: BulkRevocationReads["candidates"];
@@ -138,10 +146,14 @@ export interface BulkRevocationWrites {
   start(key: OperationKey, planned: number): Promise<void>;
   /** Forgets a run that never started, and its serials. */
   drop(key: OperationKey): Promise<void>;
-  /** The next serials of a run in numeric order, as they stand. */
-  next(key: OperationKey, ca: CaId, limit: number): Promise<readonly Target[]>;
-  /** Takes the serials up to and including `through` off a run, and adds to its figures. */
-  advance(key: OperationKey, through: Serial, more: Omit<BulkProgress, "planned">): Promise<void>;
+  /** Returns the next serials of a run in numeric order, with their present state. */
+  next(key: OperationKey, limit: number): Promise<readonly Target[]>;
+  /** Removes the serials up to and including `through` from a run, and adds to its figures. */
+  advance(
+    key: OperationKey,
+    through: RunSerial,
+    more: Omit<BulkProgress, "planned">,
+  ): Promise<void>;
   /** Ends a run, or marks it for a repetition. */
   settle(key: OperationKey, state: "stopped" | "finished"): Promise<void>;
 }

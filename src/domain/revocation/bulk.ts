@@ -4,7 +4,7 @@
  */
 
 import { sha256Hex } from "#core/crypto.ts";
-import type { CaId, Serial } from "#core/ids.ts";
+import type { CaId } from "#core/ids.ts";
 import { isEmpty, type Selection, selectionText } from "#core/policy/selection.ts";
 import { assert, Problem, refuse } from "#core/problems.ts";
 import type { Instant } from "#core/time.ts";
@@ -12,12 +12,13 @@ import { sortedInTurns } from "#core/turns.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
 import { authorOf, type Origin } from "#domain/actor.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
+import { listLineage } from "#domain/certificates/lineage.ts";
 import type { Clock, Random } from "#domain/ports.ts";
 import { OperationRuns } from "#domain/operation-runs.ts";
 import type { Store } from "#domain/store.ts";
 import { type BatchDeps, BulkBatches } from "./bulk-batches.ts";
 import { Selecting, type Tally } from "./bulk-selection.ts";
-import type { BulkProgress, BulkRun, BulkRunFacts } from "./bulk-store.ts";
+import type { BulkProgress, BulkRun, BulkRunFacts, RunSerial } from "./bulk-store.ts";
 import type { CrlPublisher } from "./crl.ts";
 import type { PresignReport } from "./presign.ts";
 import { systemOrigin } from "./system-origin.ts";
@@ -83,9 +84,10 @@ export class BulkRevocation {
     const { store, clock, random } = this.#deps;
     refuseEmpty(order);
     const { reason, selection } = order;
-    const selecting = this.#selecting(ca, order, clock.now());
+    const lineage = await listLineage(store.read.cas, ca);
+    const selecting = this.#selecting(lineage, order, clock.now());
     const reads = store.read.bulkRevocations;
-    await selecting.named(reads, async () => {});
+    await selecting.named(store.read, async () => {});
     await selecting.stored(reads, 0, await reads.end(), async () => {});
     refuseUnknown(reason, selecting.tally);
     const operationId = order.operationId ?? random.uuid();
@@ -169,33 +171,35 @@ export class BulkRevocation {
     const { store, clock } = this.#deps;
     const { id, startedAt } = run;
     const reads = store.read.bulkRevocations;
-    const selecting = this.#selecting(ca, order, startedAt);
+    const lineage = await listLineage(store.read.cas, ca);
+    const lineageIds = lineage.map((one) => one.id);
+    const selecting = this.#selecting(lineage, order, startedAt);
     // These two go first: a change after them is seen as one.
-    const since = await store.read.revocations.lastChange(ca.id);
+    const since = await findLastChange(store.read.revocations, lineageIds);
     const end = await reads.end();
     // Few units, because each of them waits for the disk, and small ones, because others wait for
     // each of them.
-    let found: Serial[] = [];
+    let found: RunSerial[] = [];
     const stage = async () => {
       const serials = found;
       found = [];
       await store.atomically((tx) => tx.bulkRevocations.stage(run, serials));
     };
-    const keep = async (serials: readonly Serial[]) => {
+    const keep = async (serials: readonly RunSerial[]) => {
       found.push(...serials);
       if (found.length >= stagedAtOnce) await stage();
     };
-    await selecting.named(reads, keep);
+    await selecting.named(store.read, keep);
     await selecting.stored(reads, 0, end, keep);
     refuseUnknown(order.reason, selecting.tally);
     if (found.length > 0) await stage();
     const at = clock.now();
     const { planned, drift } = await store.atomically(async ({ bulkRevocations: runs, audit }) => {
       await selecting.stored(runs, end, await runs.end(), (late) => runs.stage(run, late));
-      const unchanged = (await runs.lastChange(ca.id)) === since;
+      const unchanged = (await findLastChange(runs, lineageIds)) === since;
       const { total } = selecting.tally;
       const hold = order.reason === "certificateHold";
-      const actual = unchanged ? total : await runs.changeable(run, ca.id, hold);
+      const actual = unchanged ? total : await runs.changeable(run, lineageIds, hold);
       if (order.confirmed === undefined || order.confirmed === actual) {
         await runs.start(run, actual);
         return { planned: actual };
@@ -248,20 +252,28 @@ export class BulkRevocation {
   }
 
   /**
-   * Base and delta of every touched scope, once, and the answers signed ahead; what cannot be
-   * signed now is signed by the schedule as soon as it can.
+   * Signs base and delta of every changed scope of the lineage once, and the presigned OCSP
+   * responses. The schedule signs later what cannot be signed now.
    */
   async #publish(run: BulkRun, ca: CaRecord, by: Origin): Promise<Published> {
-    const { publisher, presign, onFailure } = this.#deps;
-    let crlScopes: readonly string[] = [];
-    try {
-      crlScopes = (await publisher.publishStale(ca, by)).map(({ scope }) => scope);
-    } catch (error) {
-      onFailure(error, run);
+    const { store, clock, publisher, presign, onFailure } = this.#deps;
+    const crlScopes = new Set<string>();
+    let presigned = 0;
+    let presignFailure: unknown;
+    for (const one of await listLineage(store.read.cas, ca)) {
+      // The key of an expired CA signs nothing.
+      if (one.id !== ca.id && (one.notAfter ?? 0) < clock.now()) continue;
+      try {
+        for (const { scope } of await publisher.publishStale(one, by)) crlScopes.add(scope);
+      } catch (error) {
+        onFailure(error, run);
+      }
+      if (presign === undefined) continue;
+      const { signed, failure } = await presign(one.id);
+      presigned += signed;
+      presignFailure ??= failure;
     }
-    if (presign === undefined) return { crlScopes, presigned: 0 };
-    const { signed, failure } = await presign(ca.id);
-    return { crlScopes, presigned: signed, presignFailure: failure };
+    return { crlScopes: [...crlScopes], presigned, presignFailure };
   }
 
   /** While the process ends the run stays open, for the next start to resume. */
@@ -286,10 +298,14 @@ export class BulkRevocation {
     }
   }
 
-  #selecting(ca: CaRecord, { selection, reason }: BulkRevocationOrder, now: Instant): Selecting {
+  #selecting(
+    lineage: readonly CaRecord[],
+    { selection, reason }: BulkRevocationOrder,
+    now: Instant,
+  ): Selecting {
     const { holdPermitted } = this.#deps;
     const hold = reason === "certificateHold";
-    return new Selecting({ ca, selection, hold, now, holdPermitted });
+    return new Selecting({ lineage, selection, hold, now, holdPermitted });
   }
 
   async #factsOf(origin: Origin, ca: CaRecord, order: BulkRevocationOrder): Promise<BulkRunFacts> {
@@ -316,6 +332,16 @@ export class BulkRevocation {
       approval: author.approval ?? "",
     };
   }
+}
+
+/** Returns the sequence number of the last change under any of these CAs. */
+async function findLastChange(
+  read: { readonly lastChange: (ca: CaId) => Promise<number> },
+  cas: readonly CaId[],
+): Promise<number> {
+  let last = 0;
+  for (const ca of cas) last = Math.max(last, await read.lastChange(ca));
+  return last;
 }
 
 function refuseEmpty({ selection, all }: BulkRevocationOrder): void {

@@ -38,10 +38,17 @@ export interface Imported {
   /** Entries this instance did not have. */
   readonly imported: number;
   readonly alreadyRevoked: number;
+  /** Entries whose serial pkid cannot store: negative, or above 2^160−1. */
+  readonly skipped: number;
+  /** Serials of the first of these, in decimal. */
+  readonly skippedSerials: readonly string[];
 }
 
 /** An entry with a reason that stands by itself. */
 type RevokedEntry = Omit<CrlEntry, "reason"> & { readonly reason: RevocationReason };
+
+/** Number of imported and present entries. */
+type Counts = Pick<Imported, "imported" | "alreadyRevoked">;
 
 /** Imports CRLs. */
 export class CrlImport {
@@ -62,14 +69,15 @@ export class CrlImport {
     refuseUnknownMeaning(crl);
     const ca = await this.#signer(named, crl);
     // Read once to the end before the first change: a list that breaks off changes nothing.
-    await readToEnd(crl);
-    let done: Imported = { imported: 0, alreadyRevoked: 0 };
+    const skipping = await readToEnd(crl);
+    let done: Counts = { imported: 0, alreadyRevoked: 0 };
     for (const batch of batches(reading(() => openCrl(der)))) {
       if (batch.length > 0) done = await this.#batch(ca, batch, origin, done);
       await nextTurn();
     }
     const { imported, alreadyRevoked } = done;
-    const detail = { imported, already_revoked: alreadyRevoked };
+    const skipped = skipping.skipped || undefined;
+    const detail = { imported, already_revoked: alreadyRevoked, skipped };
     const at = clock.now();
     const scopes = crl.number === undefined ? [] : await this.#deps.scopes.all(ca.id);
     await store.atomically(async (tx) => {
@@ -82,7 +90,7 @@ export class CrlImport {
         at,
       );
     });
-    return done;
+    return { ...done, ...skipping };
   }
 
   /** The member of the lineage whose key signed the list: serials are counted per key. */
@@ -99,8 +107,8 @@ export class CrlImport {
     ca: CaRecord,
     batch: readonly RevokedEntry[],
     origin: Origin,
-    before: Imported,
-  ): Promise<Imported> {
+    before: Counts,
+  ): Promise<Counts> {
     const { store, clock, changed } = this.#deps;
     const now = clock.now();
     const sorted = await store.atomically(async (tx) => {
@@ -182,9 +190,10 @@ async function putBare(
 function* batches(crl: OpenedCrl): Generator<readonly RevokedEntry[]> {
   let batch: RevokedEntry[] = [];
   let bytes = 0;
-  for (const entry of crl.entries((length) => (bytes += length))) {
-    const { reason } = entry;
-    if (reason !== "removeFromCRL") batch.push({ ...entry, reason });
+  const entries = crl.foreignEntries((length) => (bytes += length));
+  for (const { serial, revokedAt, reason } of entries) {
+    if (reason !== "removeFromCRL" && serial !== undefined)
+      batch.push({ serial, revokedAt, reason });
     if (batch.length < batchSize && bytes < bytesPerTick) continue;
     yield batch;
     batch = [];
@@ -218,11 +227,22 @@ function refuseUnknownMeaning({ extensions }: OpenedCrl): void {
   throw refuse("invalid_field", { field: "crl", reason });
 }
 
-/** Reads every entry, some in each turn: a list may have a million. */
-async function readToEnd(crl: OpenedCrl): Promise<void> {
+/**
+ * Reads every entry, some in each turn: a list may have a million. Returns the entries that will be
+ * skipped.
+ */
+async function readToEnd(crl: OpenedCrl): Promise<Pick<Imported, "skipped" | "skippedSerials">> {
   let bytes = 0;
-  const entries = crl.entries((length) => (bytes += length));
-  while (reading(() => entries.next()).done !== true) {
+  const entries = crl.foreignEntries((length) => (bytes += length));
+  const skippedSerials: string[] = [];
+  let skipped = 0;
+  for (;;) {
+    const { done, value } = reading(() => entries.next());
+    if (done === true) return { skipped, skippedSerials };
+    if (value.serial === undefined && value.reason !== "removeFromCRL") {
+      skipped++;
+      if (skippedSerials.length < shownMax) skippedSerials.push(value.number.toString(10));
+    }
     if (bytes < bytesPerTick) continue;
     bytes = 0;
     await nextTurn();
@@ -246,3 +266,4 @@ const understood: ReadonlySet<string> = new Set<string>([
 const batchSize = 200;
 /** Length of the entries that are read in one tick of the event loop: 2,000 usual ones. */
 const bytesPerTick = 65_536;
+const shownMax = 20;

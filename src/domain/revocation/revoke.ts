@@ -66,6 +66,8 @@ export const revocationResults = [
 
 /** What is true of the serial now, and whether this call made it so. */
 export interface RevocationResult {
+  /** Id of the CA whose key signed the serial. */
+  readonly caId: CaId;
   readonly status: (typeof revocationResults)[number];
   readonly serial: Serial;
   readonly revokedAt: Instant | undefined;
@@ -221,6 +223,7 @@ function first(
   const { entry, certificate } = found;
   const revokedAt = entry?.revokedAt ?? certificate?.revokedAt;
   return {
+    caId: request.ca.id,
     status,
     serial: request.serial,
     revokedAt,
@@ -290,9 +293,9 @@ function eventOf(
 }
 
 function resultOf(change: RevocationChange): RevocationResult {
-  const { serial, to, at, reason } = change;
+  const { caId, serial, to, at, reason } = change;
   if (to === "good") {
-    return { status: "released", serial, revokedAt: undefined, reason: undefined };
+    return { caId, status: "released", serial, revokedAt: undefined, reason: undefined };
   }
-  return { status: to, serial, revokedAt: at, reason };
+  return { caId, status: to, serial, revokedAt: at, reason };
 }

@@ -7,6 +7,7 @@ import { addSeconds } from "#core/time.ts";
 import type { Directory } from "#domain/acme/directories.ts";
 import { Finalization, type FinalizationDeps } from "#domain/acme/finalize.ts";
 import type { AccountRecord, OrderRecord } from "#domain/acme/store.ts";
+import type { CaRecord } from "#domain/authorities/store.ts";
 import { newCsr } from "#test/support/acme/csr.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import * as make from "#test/support/stores/acme-records.ts";
@@ -20,6 +21,10 @@ let order: OrderRecord;
 let csr: Uint8Array;
 /** What issuing does. */
 let issuing: () => Promise<never>;
+/** Result of the checks of newOrder when they are repeated. */
+let readmitting: (ca: CaRecord) => Promise<CaRecord>;
+/** Directory that the configuration has now. */
+let served: Directory | undefined;
 /** What stands between the claim and the certificate. */
 let between: () => Promise<void>;
 let finalization: Finalization;
@@ -31,6 +36,9 @@ beforeEach(async () => {
     throw refuse("internal");
   };
   between = async () => {};
+  readmitting = async (ca) => ca;
+  // The fields that finalization reads.
+  served = directory as unknown as Directory;
   finalization = open();
   ({ account, order } = await ordered());
 });
@@ -47,9 +55,11 @@ function open(): Finalization {
   return new Finalization({
     store,
     clock,
-    orders: { order: async (_: AccountRecord, id: string) => await now(id) },
-    directories: { ca: async () => ca },
-    bindings: { limitsOf: async () => undefined },
+    orders: {
+      order: async (_: AccountRecord, id: string) => await now(id),
+      readmit: async () => await readmitting(ca),
+    },
+    directories: { named: () => served },
     issuance: { issue: () => issuing() },
     plans: {
       paced: async (_: OrderRecord, work: () => Promise<void>) => {
@@ -72,7 +82,11 @@ async function now(id = order.id): Promise<OrderRecord> {
   return found;
 }
 
-const directory = { url: (path: string) => `https://acme.test${path}`, profiles: {} };
+const directory = {
+  name: "default",
+  url: (path: string) => `https://acme.test${path}`,
+  profiles: {},
+};
 const finalize = () => {
   // What of a directory it asks for.
   const asking = { origin: rootOrigin, directory: directory as unknown as Directory, account };
@@ -146,6 +160,66 @@ test("FIN-3: an authorization that ends while its order waits to be issued keeps
   await expectRefusal(finalize(), "acme_unauthorized", {});
   expect(issued).toBe(false);
   expect(await now()).toMatchObject({ status: "invalid", error: { type: "unauthorized" } });
+});
+
+describe("FIN-3: checks of newOrder that fail while an order waits to be issued", () => {
+  let issued: boolean;
+  beforeEach(() => {
+    issued = false;
+    issuing = async () => {
+      issued = true;
+      throw refuse("internal");
+    };
+  });
+  const expectEnd = async (detail: string) => {
+    await expectRefusal(finalize(), "acme_unauthorized", {});
+    expect(issued).toBe(false);
+    const error = { type: "unauthorized", detail };
+    expect(await now()).toMatchObject({ status: "invalid", error });
+  };
+
+  test("a tenant of the directory that is another one now ends the order", async () => {
+    between = async () => {
+      readmitting = async () => {
+        throw refuse("acme_unauthorized", { reason: "the order is of another tenant" });
+      };
+    };
+    await expectEnd("The order is of another tenant.");
+  });
+
+  test("a directory that is no longer served ends the order", async () => {
+    between = async () => {
+      served = undefined;
+    };
+    await expectEnd("The directory of the order is not served.");
+  });
+
+  test("an account that was deactivated gets no certificate", async () => {
+    between = async () => {
+      await world.store.atomically((tx) =>
+        tx.acme.endAccount(account.id, "deactivated", world.clock.now()),
+      );
+    };
+    await expectEnd("The account of the order is not valid.");
+  });
+
+  test("a suspended tenant leaves the order ready", async () => {
+    between = async () => {
+      readmitting = async () => {
+        throw refuse("tenant_suspended");
+      };
+    };
+    await expectRefusal(finalize(), "tenant_suspended", {});
+    expect((await now()).status).toBe("ready");
+  });
+
+  test("a check that fails before the claim leaves the order ready", async () => {
+    readmitting = async () => {
+      throw refuse("acme_unauthorized", { reason: "the order is of another tenant" });
+    };
+    await expectRefusal(finalize(), "acme_unauthorized", {});
+    expect((await now()).status).toBe("ready");
+  });
 });
 
 describe("FIN-5: an order in work", () => {

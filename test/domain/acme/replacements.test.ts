@@ -4,8 +4,10 @@ import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { CaId, Serial } from "#core/ids.ts";
 import type { Selection } from "#core/policy/selection.ts";
+import { refuse } from "#core/problems.ts";
 import { addSeconds, type Instant, wholeSecond } from "#core/time.ts";
 import type { RevocationReason } from "#core/x509/reasons.ts";
+import type { StillMay } from "#domain/access/principal-now.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import { IssuanceRate, RememberedRate } from "#domain/acme/issuance-rate.ts";
 import { ReplacementWork } from "#domain/acme/replacement-work.ts";
@@ -17,6 +19,7 @@ import {
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { seededRandom } from "#test/support/ports.ts";
 import * as make from "#test/support/stores/acme-records.ts";
+import { tenant } from "#test/support/stores/records.ts";
 import { rootOrigin, type SmallCa, smallCa } from "#test/support/worlds/small-ca.ts";
 
 const everything: Selection = { includeExpired: false };
@@ -27,6 +30,9 @@ let rate: IssuanceRate;
 const plans = { lookAgain: async () => {} };
 let replacements: Replacements;
 let work: ReplacementWork;
+/** Rights of the planner before each revocation. */
+let stillMay: StillMay;
+const rights = { stillMay: (...call: Parameters<StillMay>) => stillMay(...call) };
 
 beforeEach(async () => {
   world = await smallCa();
@@ -34,7 +40,8 @@ beforeEach(async () => {
   const { store, clock } = world;
   const known = new RememberedRate({ store, clock, rate });
   replacements = new Replacements({ store, clock, random: seededRandom(), rate: known, plans });
-  work = new ReplacementWork({ store, clock, revoker: world.revoker, rate: known });
+  stillMay = async () => {};
+  work = new ReplacementWork({ store, clock, revoker: world.revoker, rate: known, ...rights });
 });
 
 /** A certificate that an account has got, or with `by: "hand"` one that nobody comes for. */
@@ -123,6 +130,18 @@ describe("what a plan has", () => {
     expect((await itemsOf(ofOld)).map(({ serial }) => serial)).toEqual([first]);
     const ofNew = await planned({}, successor);
     expect((await itemsOf(ofNew)).map(({ serial }) => serial)).toEqual([first, second].sort());
+  });
+
+  test("a plan has the serials that it names, under every key of the lineage", async () => {
+    const first = await issued();
+    world.clock.advance(1);
+    const successor = await world.addCa({ lineage: world.ca });
+    const second = await issued({ ca: successor });
+    const selection = { ...everything, serials: [first, second] };
+    for (const named of [world.ca, successor]) {
+      const plan = await planned({ selection }, named);
+      expect((await itemsOf(plan)).map(({ serial }) => serial)).toEqual([first, second].sort());
+    }
   });
 
   test("those whose client had come before it, which count as replaced", async () => {
@@ -283,7 +302,13 @@ describe("how it is spread", () => {
     expect((await planned()).perSecond).toBe(40);
     for (let at = 0; at < 10; at++) next.made(at * 1000, at * 1000 + 20);
     expect((await planned()).perSecond).toBe(6);
-    const keeping = new ReplacementWork({ store, clock, revoker: world.revoker, rate: known });
+    const keeping = new ReplacementWork({
+      store,
+      clock,
+      revoker: world.revoker,
+      rate: known,
+      ...rights,
+    });
     await keeping.run();
     expect(await store.read.instance.value("acme.issuance_rate")).toBe("12.500");
   });
@@ -416,6 +441,55 @@ describe("what the schedule does", () => {
     work.halt();
     await work.run();
     expect(await statusOf(serial)).toBe("good");
+  });
+});
+
+describe("a plan whose planner has lost the right to revoke", () => {
+  const stops = async (cause: string) => {
+    const serials = await many(2);
+    const plan = await planned({ revoke: "superseded" });
+    await comes(serials[0] ?? ("1" as Serial));
+    return { serials, plan, cause };
+  };
+  const isStopped = async ({ serials, plan, cause }: Awaited<ReturnType<typeof stops>>) => {
+    world.clock.step(3601);
+    await work.run();
+    await work.run();
+    for (const serial of serials) expect(await statusOf(serial)).toBe("good");
+    expect((await replacements.progress(plan)).state).toBe("stopped");
+    const [event, ...more] = eventsOf("acme.replace.cancel");
+    expect(more).toEqual([]);
+    expect(event).toMatchObject({ result: "denied", actorName: "root" });
+    expect(event?.detail).toContain(`revoked=0 cause=${cause}`);
+    expect(eventsOf("acme.replace.finish")).toEqual([]);
+  };
+
+  test.each(["forbidden", "invalid_token"] as const)("the plan stops with %s", async (code) => {
+    const plan = await stops(code);
+    stillMay = async (then, capability, ca) => {
+      expect([then.subject, capability, ca.id]).toEqual(["root", "ca:manage", world.ca.id]);
+      throw refuse(code);
+    };
+    await isStopped(plan);
+  });
+
+  test("the plan stops while its tenant is suspended", async () => {
+    const plan = await stops("tenant_suspended");
+    const suspended = { ...tenant(world.ca.tenant), status: "suspended" } as const;
+    await world.store.atomically((tx) => tx.tenants.update(suspended));
+    await isStopped(plan);
+  });
+
+  test("the plan continues after a temporary failure", async () => {
+    const { serials, plan } = await stops("");
+    stillMay = async () => {
+      throw refuse("storage_unavailable", { retry_after: 1 });
+    };
+    await expectRefusal(work.run(), "storage_unavailable", { retry_after: 1 });
+    expect((await replacements.progress(plan)).state).toBe("running");
+    stillMay = async () => {};
+    await work.run();
+    expect(await statusOf(serials[0] ?? ("1" as Serial))).toBe("revoked");
   });
 });
 

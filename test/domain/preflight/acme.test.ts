@@ -50,7 +50,7 @@ const looked = () =>
 const ready = (
   profiles: Pick<ProfileSet, "has" | "named"> = new ProfileSet(),
   fault: (ca: CaRecord) => Promise<string | undefined> = async () => undefined,
-) => directoriesReady({ directories: world.directories, profiles, keyFault: fault });
+) => directoriesReady({ ...world, profiles, keyFault: fault });
 const off = () => {
   world.current.acme = { ...world.current.acme, enabled: false };
 };

@@ -32,6 +32,7 @@ test("a revocation is in both tables and in one event", async () => {
   const { serial } = await small.issue();
   const result = await small.revoker.revoke(asked(serial), "superseded");
   expect(result).toEqual({
+    caId: small.ca.id,
     status: "revoked",
     serial,
     revokedAt: small.clock.at,

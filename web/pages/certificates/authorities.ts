@@ -1,5 +1,6 @@
 /** The CAs whose certificates can be looked at, and the one that is meant when none is named. */
 
+import { findSerials } from "#core/ids.ts";
 import type { Answers } from "#api/answers.ts";
 import type { QueryChange } from "#web/address.ts";
 import { digestHex } from "#web/frame/sought-text.ts";
@@ -40,7 +41,7 @@ export function isSought(ca: Authority, sought: QueryChange): boolean {
   }
   if (typeof q !== "string") return false;
   const text = q.trim().toLowerCase();
-  if (ca.serial !== undefined && ca.serial === decimalOf(text)) return true;
+  if (findSerials(text).some((serial) => serial === ca.serial)) return true;
   return `${ca.label}\n${ca.subject}`.toLowerCase().includes(text);
 }
 
@@ -61,10 +62,3 @@ const isSameDigest = (own: string | undefined, spelled: QueryChange[string]): bo
   own !== undefined &&
   (own === spelled ||
     (digestHex(own) !== undefined && digestHex(own) === digestHex(String(spelled))));
-
-/** The decimal a serial of any spelling stands for; the text itself for what is none. */
-function decimalOf(spelled: string): string {
-  const digits = spelled.replace(/^0x/i, "").replaceAll(":", "");
-  const isHex = digits !== spelled && /^[0-9a-f]{1,40}$/i.test(digits);
-  return isHex ? BigInt(`0x${digits}`).toString() : spelled;
-}

@@ -35,8 +35,10 @@ export function CertificatePanel({ caId, serial }: PanelProps) {
   const { query } = useAddress();
   const { reply, refresh } = useAsked("cert.show", { id: caId, serial });
   const certificate = reply?.kind === "answered" ? reply.answer : undefined;
-  const issuers = useIssuers(caId);
-  useLive((event) => event.serial === certificate?.serial && event.ca_id === caId, refresh);
+  // After a roll-over another key of the named CA may have signed it.
+  const issuerId = certificate?.ca_id ?? caId;
+  const issuers = useIssuers(issuerId);
+  useLive((event) => event.serial === certificate?.serial && event.ca_id === issuerId, refresh);
   const closeHref = hrefOf(["certificates"], listQuery(query));
   if (certificate === undefined) {
     return (

@@ -1,5 +1,6 @@
 /** What a bulk revocation selects and why, to and from the address. */
 
+import { findSerials } from "#core/ids.ts";
 import type { Address, QueryChange } from "#web/address.ts";
 
 export interface Order {
@@ -61,11 +62,25 @@ export function serialsIn(text: string): GivenSerials {
     const [count, most] = [serials.length, serialsMax].map((one) => one.toLocaleString("en"));
     return { serials: [], fault: `There are ${count} serials, and ${most} at most are taken.` };
   }
-  const wrong = serials.findIndex((one) => !spelling.test(one));
-  if (wrong < 0) return { serials };
-  const fault = `Entry ${wrong + 1} is no serial: one a line, as a number, 0x and hex, or hex with colons.`;
-  return { serials: [], fault };
+  const wrong = serials.findIndex((one) => findSerials(one).length === 0);
+  if (wrong >= 0) {
+    return refuseEntry(
+      wrong,
+      "is no serial: one a line, as a number, 0x and hex, or hex with colons",
+    );
+  }
+  // Plain hex in the list makes digits alone ambiguous, and nothing is revoked on a guess.
+  const unclear = serials.some((one) => plainHex.test(one))
+    ? serials.findIndex((one) => /^\d+$/.test(one) && findSerials(one).length > 1)
+    : -1;
+  if (unclear < 0) return { serials };
+  return refuseEntry(unclear, "could be decimal or hex next to plain hex: write 0x before hex");
 }
+
+const refuseEntry = (index: number, reason: string): GivenSerials => ({
+  serials: [],
+  fault: `Entry ${index + 1} ${reason}.`,
+});
 
 /** What the operation is asked with, beside the CA. */
 export function membersOf(order: Order) {
@@ -89,7 +104,7 @@ export function membersOf(order: Order) {
   };
 }
 
-/** As the interface reads them (RFC 5280 §4.1.2.2), and nothing that is longer. */
-const spelling = /^(?:\d{1,80}|0x[0-9a-f]{1,78}|[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){1,26})$/i;
+/** Hex with a letter, and neither `0x` nor colons. */
+const plainHex = /^[0-9a-f]*[a-f][0-9a-f]*$/i;
 /** As many as the operation takes. */
 const serialsMax = 100_000;

@@ -51,8 +51,8 @@ export function PlanShown({ ca, order, plan }: PlanShownProps) {
               caption="Sample"
               columns={columns}
               rows={plan.sample}
-              keyOf={({ serial }) => serial}
-              hrefOf={({ serial }) => hrefOf(["certificates", ca.id, serial])}
+              keyOf={({ ca_id, serial }) => `${ca_id}/${serial}`}
+              hrefOf={({ ca_id, serial }) => hrefOf(["certificates", ca_id, serial])}
             />
           </div>
         </>

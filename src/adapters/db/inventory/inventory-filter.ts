@@ -1,9 +1,8 @@
 /** What a filter of the inventory asks of the rows of `certificates`, in SQL. */
 
-import { and, type Column, eq, gte, lt, type SQL, sql } from "drizzle-orm";
+import { and, type Column, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
-import { parseSerial, type Serial } from "#core/ids.ts";
-import { Problem } from "#core/problems.ts";
+import { findSerials } from "#core/ids.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { contains, type Connection, startsWith } from "#adapters/db/engine/connection.ts";
 
@@ -38,16 +37,6 @@ export function matching(
   );
 }
 
-/** The serial a search text spells as a whole, in any spelling. */
-export function serialIn(text: string): Serial | undefined {
-  try {
-    return parseSerial(text);
-  } catch (error) {
-    if (error instanceof Problem) return undefined; // Not a serial in any spelling.
-    throw error;
-  }
-}
-
 type Columns = Connection["t"]["certificates"];
 
 /**
@@ -80,8 +69,8 @@ function spelling(dialect: Connection["dialect"], c: Columns, text: string, sear
   // Found by the trigrams both have (`certificates_search`), then compared.
   const grams = sql`certificate_trigrams(${c.search}) @> certificate_trigrams(${text.toLowerCase()})`;
   const part = byIndex ? sql`(${grams} and ${like})` : like;
-  const serial = serialIn(text);
-  return serial === undefined ? part : sql`(${part} or ${eq(c.serial, serial)})`;
+  const serials = findSerials(text);
+  return serials.length === 0 ? part : sql`(${part} or ${inArray(c.serial, [...serials])})`;
 }
 
 /** Text in lower case as SQLite's index of trigrams sees it, for which these letters are one. */

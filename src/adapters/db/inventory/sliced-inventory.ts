@@ -5,13 +5,14 @@
 
 import { and, desc, eq, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 
+import { findSerials } from "#core/ids.ts";
 import type { Page, PageKey } from "#domain/page.ts";
 import type { CertificateFilter } from "#domain/certificates/store.ts";
 import { breath, counted, type Connection } from "#adapters/db/engine/connection.ts";
 import { foldedThrough, inIndexes, newestAbove } from "#adapters/db/engine/folds.ts";
 
 import { countLeaves, countSerials, leavesOf } from "./certificate-counts.ts";
-import { hasTrigrams, matching, serialIn } from "./inventory-filter.ts";
+import { hasTrigrams, matching } from "./inventory-filter.ts";
 import { type SerialRange, serialRanges } from "./serial-ranges.ts";
 import { TextTotals } from "./text-totals.ts";
 
@@ -180,7 +181,7 @@ class Search {
     const limit = Math.min(page, known);
     const found: number[] = [];
     if (limit === 0) return found;
-    const exact = await this.#bySerial();
+    const exact = await this.#bySerials();
     await this.#walk(below, async (low, high) => {
       const rows = this.#rows(low, high);
       // By the rows of the text index, which it gives in that order itself.
@@ -189,7 +190,7 @@ class Search {
       const more = await this.#ordinals(
         sql`select ordinal ${rows} order by ${order} desc limit ${limit - found.length}`,
       );
-      const own = exact !== undefined && exact >= low && exact < high ? [exact] : [];
+      const own = exact.filter((ordinal) => ordinal >= low && ordinal < high);
       found.push(...[...more, ...own].sort((a, b) => b - a));
       return found.length >= limit;
     });
@@ -209,9 +210,9 @@ class Search {
 
   /** How many match with ordinals above `low` and up to `high`, counted row by row. */
   async total(low: number, high: number): Promise<number> {
-    const exact = await this.#bySerial();
+    const exact = await this.#bySerials();
     const neighbours = this.#onlyText ? await this.#neighbours() : undefined;
-    let total = exact !== undefined && exact > low && exact <= high ? 1 : 0;
+    let total = exact.filter((ordinal) => ordinal > low && ordinal <= high).length;
     const step = async (from: number, below: number) => {
       const indexed = neighbours !== undefined && from <= this.#mark;
       const alone = indexed && !(await this.#mixed(neighbours, from, below));
@@ -282,16 +283,18 @@ class Search {
     return text !== undefined && spkiSha256 === undefined && hasTrigrams(text);
   }
 
-  /** The row whose whole serial the text spells, when its words do not find it already. */
-  async #bySerial(): Promise<number | undefined> {
+  /** Finds the rows whose whole serial the text may mean, unless its words find them already. */
+  async #bySerials(): Promise<readonly number[]> {
     const { text = "" } = this.#filter;
-    const serial = this.#byTrigrams ? serialIn(text) : undefined;
-    if (serial === undefined) return undefined;
-    const its = and(eq(this.#c.serial, serial), matching(this.#connection, this.#filter));
-    const [ordinal] = await this.#ordinals(sql`select ordinal from certificates where ${its}`);
-    if (ordinal === undefined) return undefined;
-    const worded = await this.#count(this.#rows(ordinal, ordinal + 1));
-    return worded === 0 ? ordinal : undefined;
+    const found: number[] = [];
+    for (const serial of this.#byTrigrams ? findSerials(text) : []) {
+      const its = and(eq(this.#c.serial, serial), matching(this.#connection, this.#filter));
+      const [ordinal] = await this.#ordinals(sql`select ordinal from certificates where ${its}`);
+      if (ordinal === undefined) continue;
+      const worded = await this.#count(this.#rows(ordinal, ordinal + 1));
+      if (worded === 0) found.push(ordinal);
+    }
+    return found;
   }
 
   /** A query of ordinals by the index that may narrow the filter most. */

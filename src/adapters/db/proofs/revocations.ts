@@ -58,7 +58,8 @@ export async function proveRevocations(look: Look, lists: Lists, changes: KeySet
     for await (const page of entryRows(look, ca)) {
       for (const row of page) {
         const { serial, sequence, reason, at } = row;
-        if (!/^[1-9][0-9]*$/.test(serial)) {
+        // Lists of other CAs name serial 0, which is taken over from them.
+        if (!/^(0|[1-9][0-9]*)$/.test(serial)) {
           look.proofs.revocations.violated(`CA ${ca} has an entry of no serial: ${serial}.`);
           continue;
         }

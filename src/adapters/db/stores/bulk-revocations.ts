@@ -3,7 +3,7 @@
  * them.
  */
 
-import { and, asc, eq, gt, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, like, lte, ne, notLike, sql } from "drizzle-orm";
 
 import { caId as caIdOf, type CaId, type Serial } from "#core/ids.ts";
 import type { SelectableState } from "#core/policy/selection.ts";
@@ -14,6 +14,7 @@ import type {
   BulkRun,
   Candidate,
   CandidateRange,
+  RunSerial,
   Target,
 } from "#domain/revocation/bulk-store.ts";
 import type { OperationKey } from "#domain/operation-runs.ts";
@@ -44,8 +45,17 @@ export function bulkRevocationReads(connection: Connection, owner: number): Bulk
       return (await found.orderBy(asc(b.number)).limit(runsMax)).map(record);
     },
     active: async () => {
-      const running = db.select({ ca: b.caId }).from(b).where(eq(b.state, "running"));
-      return new Set((await running).map(({ ca }) => caIdOf(ca)));
+      const runs = db.select({ ca: b.caId, lineage: b.lineage }).from(b);
+      const running = await runs.where(eq(b.state, "running"));
+      const lineages = running.map(({ lineage }) => lineage);
+      const { id, lineage } = t.cas;
+      const cas = db
+        .select({ id })
+        .from(t.cas)
+        .where(inTexts(connection, lineage, lineages));
+      // Runs of older releases name no lineage.
+      const named = running.map(({ ca }) => caIdOf(ca));
+      return new Set([...named, ...(await cas).map((one) => caIdOf(one.id))]);
     },
     end: endOf(connection),
     candidates: candidatesOf(connection),
@@ -69,18 +79,23 @@ export function bulkRevocationWrites(connection: Connection, owner: number): Bul
   const { bulkRuns: b, bulkSerials: s, revocationChanges } = t;
   const insertRun = inserter(connection, b, "skip");
   const insertSerials = bulkInserter(connection, s);
-  const numberOf = async (key: OperationKey) => {
+  const load = async (key: OperationKey) => {
     const found = await storedRun(connection, key);
     assert(found !== undefined, "serials belong to a run that is stored");
-    return found.number;
+    return { number: found.number, ca: found.run.caId };
   };
   return {
     claim: claimOf(connection, owner, (row) => insertRun(row)),
     stage: async (key, serials) => {
-      const run = await numberOf(key);
-      await insertSerials(serials.map((serial) => ({ run, place: placeOf(serial) })));
+      const { number: run, ca } = await load(key);
+      await insertSerials(serials.map((one) => ({ run, place: placeOf(one, ca) })));
     },
-    changeable: async (key, ca, hold) => changeableOf(connection, await numberOf(key), ca, hold),
+    changeable: async (key, cas, hold) => {
+      const run = await load(key);
+      let total = 0;
+      for (const ca of cas) total += await changeableOf(connection, run, ca, hold);
+      return total;
+    },
     lastChange: async (ca) => {
       const [row] = await db.select().from(revocationChanges).where(eq(revocationChanges.caId, ca));
       return row?.sequence ?? 0;
@@ -91,12 +106,13 @@ export function bulkRevocationWrites(connection: Connection, owner: number): Bul
       await db.update(b).set({ state: "running", planned }).where(named(connection, key));
     },
     drop: async (key) => {
-      await db.delete(s).where(eq(s.run, await numberOf(key)));
+      await db.delete(s).where(eq(s.run, (await load(key)).number));
       await db.delete(b).where(named(connection, key));
     },
-    next: async (key, ca, limit) => targetsOf(connection, await numberOf(key), ca, limit),
+    next: async (key, limit) => targetsOf(connection, await load(key), limit),
     advance: async (key, through, more) => {
-      const done = and(eq(s.run, await numberOf(key)), lte(s.place, placeOf(through)));
+      const { number: run, ca } = await load(key);
+      const done = and(eq(s.run, run), lte(s.place, placeOf(through, ca)));
       await db.delete(s).where(done);
       const { revoked, upgraded, skipped, batches } = more;
       await db
@@ -200,10 +216,19 @@ function within({ t }: Connection, { caId, profile, spkiSha256, after, upTo }: C
   );
 }
 
-async function changeableOf(connection: Connection, run: number, ca: CaId, hold: boolean) {
+/** Run as its serials refer to it: its number, and the CA that it names. */
+interface StoredRun {
+  readonly number: number;
+  readonly ca: CaId;
+}
+
+/** Counts the changes of a run under one CA of the lineage. */
+async function changeableOf(connection: Connection, run: StoredRun, ca: CaId, hold: boolean) {
   const { db, t } = connection;
   const { bulkSerials: s, certificates: c, revocations: r } = t;
-  const serial = sql`substr(${s.place}, 3)`;
+  const suffix = ca === run.ca ? "" : caMark + ca;
+  const its = suffix === "" ? notLike(s.place, `%${caMark}%`) : like(s.place, `%${suffix}`);
+  const serial = sql`substr(${s.place}, 3, length(${s.place}) - ${sql.raw(String(2 + suffix.length))})`;
   const open = hold
     ? sql`${c.status} = 'good'`
     : sql`(${c.status} in ('good', 'held') or (${c.serial} is null and ${r.serial} is null))`;
@@ -212,24 +237,47 @@ async function changeableOf(connection: Connection, run: number, ca: CaId, hold:
     .from(s)
     .leftJoin(c, and(eq(c.caId, ca), sql`${c.serial} = ${serial}`))
     .leftJoin(r, and(eq(r.caId, ca), sql`${r.serial} = ${serial}`))
-    .where(and(eq(s.run, run), open));
+    .where(and(eq(s.run, run.number), its, open));
   return sum?.total ?? 0;
 }
 
-/** Three statements, each by an index, whatever a planner may think of the size of the tables. */
+/** Loads the next serials of a run; the statements of each CA use an index. */
 async function targetsOf(
   connection: Connection,
-  run: number,
-  ca: CaId,
+  run: StoredRun,
   limit: number,
 ): Promise<readonly Target[]> {
   const { db, t } = connection;
-  const { bulkSerials: s, certificates: c, revocations: r } = t;
-  const left = db.select({ place: s.place }).from(s).where(eq(s.run, run));
+  const s = t.bulkSerials;
+  const left = db.select({ place: s.place }).from(s).where(eq(s.run, run.number));
   const places = await left.orderBy(asc(s.place)).limit(limit);
-  // Only `placeOf` makes places.
-  const serials = places.map(({ place }) => place.slice(2) as Serial);
-  if (serials.length === 0) return [];
+  const serials = places.map(({ place }) => parseRunSerial(place, run.ca));
+  const byCa = Map.groupBy(serials, ({ caId }) => caId);
+  const states = new Map<CaId, SerialStates>();
+  for (const [ca, its] of byCa) {
+    const listed = its.map(({ serial }) => serial);
+    states.set(ca, await loadStates(connection, ca, listed));
+  }
+  return serials.map((one) => ({
+    ...one,
+    certificate: states.get(one.caId)?.issued.get(one.serial),
+    entry: states.get(one.caId)?.entries.get(one.serial),
+  }));
+}
+
+/** Certificates and entries of some serials of one CA. */
+interface SerialStates {
+  readonly issued: ReadonlyMap<string, Target["certificate"]>;
+  readonly entries: ReadonlyMap<string, Target["entry"]>;
+}
+
+async function loadStates(
+  connection: Connection,
+  ca: CaId,
+  serials: readonly Serial[],
+): Promise<SerialStates> {
+  const { db, t } = connection;
+  const { certificates: c, revocations: r } = t;
   const { serial, kind, status, notAfter, profile, spkiSha256 } = c;
   const columns = { serial, kind, status, notAfter, profile, spkiSha256 };
   const named = and(eq(c.caId, ca), inTexts(connection, c.serial, serials));
@@ -243,11 +291,7 @@ async function targetsOf(
   for (const { serial: own, ...entry } of await db.select(facts).from(r).where(listed)) {
     entries.set(own, entry as Target["entry"]); // As above.
   }
-  return serials.map((own) => ({
-    serial: own,
-    certificate: known.get(own),
-    entry: entries.get(own),
-  }));
+  return { issued: known, entries };
 }
 
 const named = ({ t }: Connection, { lineage, id }: OperationKey) =>
@@ -285,7 +329,22 @@ function candidate(row: object): Candidate {
 const stateOf = (reason: string): SelectableState =>
   reason === "certificateHold" ? "held" : "revoked";
 
-const placeOf = (serial: Serial): string => String(serial.length).padStart(2, "0") + serial;
+/**
+ * Formats a serial as text that sorts by number: two digits for its length, then the serial. A CA
+ * other than the one that the run names follows.
+ */
+function placeOf({ caId, serial }: RunSerial, named: CaId): string {
+  const text = String(serial.length).padStart(2, "0") + serial;
+  return caId === named ? text : text + caMark + caId;
+}
+
+/** Parses the output of `placeOf`. */
+function parseRunSerial(text: string, named: CaId): RunSerial {
+  const [serial = "", other] = text.slice(2).split(caMark);
+  return { caId: other === undefined ? named : caIdOf(other), serial: serial as Serial };
+}
+
+const caMark = ":";
 
 /** Runs left by stores that are gone, looked at in one turn. */
 const runsMax = 100;

@@ -57,6 +57,7 @@ export function certificateReads(connection: Connection): CertificateReads {
       const page = await inventory(filter, limit, after);
       return { ...page, items: await withArchived(connection, page.items.map(record)) };
     },
+    findIntended: findIntents(connection),
     orphans: orphansOf(connection),
     outstanding: outstandingOf(connection),
     days: daysOf(connection),
@@ -91,6 +92,15 @@ function profileSeenOf(connection: Connection): CertificateReads["profileSeen"] 
     const whose = reach === "platform" ? undefined : inArray(caId, cas);
     const fresh = db.select({ caId }).from(newest.from);
     return (await fresh.where(and(newest.rows, its, whose)).limit(1)).length > 0;
+  };
+}
+
+function findIntents(connection: Connection): CertificateReads["findIntended"] {
+  const { caId, serial } = connection.t.intents;
+  return async (ca, serials) => {
+    const named = and(eq(caId, ca), inTexts(connection, serial, serials));
+    const rows = connection.db.select({ serial }).from(connection.t.intents).where(named);
+    return new Set((await rows).map((row) => row.serial as Serial)); // Only intents fill the table.
   };
 }
 

@@ -46,7 +46,10 @@ export function bulkRevocationTables(k: Kit) {
     "bulk_serials",
     {
       run: k.int("run").notNull(),
-      /** Two digits for its length, then the serial: text that sorts as the number does. */
+      /**
+       * Two digits for its length, then the serial; sorts by number. `:` and a CA follow if it
+       * concerns another key of the lineage than that of the CA which the run names.
+       */
       place: k.text("place").notNull(),
     },
     (t) => [k.primaryKey({ columns: [t.run, t.place] })],
