@@ -93,7 +93,9 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
   const schedules: Schedules = { wake: () => {} };
   const deps = { config, inForce, store, keys, clock, random, log, secrets, refusals };
   const paths = openPaths(workerUrl, closing);
-  const space = new FreeSpace(config.data_dir, config.database.min_free_mb);
+  const { min_free_mb: freeMin } = config.database;
+  const space = new FreeSpace(config.data_dir, freeMin);
+  const spare = new FreeSpace(config.data_dir, freeMin * spareShare);
   const parts = domainParts({
     ...deps,
     resolver: new DnsResolver({ random, servers: () => nameServers(config.caa) }),
@@ -105,6 +107,7 @@ export function compose(options: AppOptions, ground: Ground, closing: Closing): 
     scheduled: () => schedules.look !== undefined,
     paths,
     hasRoom: () => space.enough,
+    hasSpareSpace: () => spare.enough,
     onProbe: probeCounter(metrics),
     workerUrl,
     closing,
@@ -238,3 +241,6 @@ function openPaths(workerUrl: string | undefined, closing: Closing): PathWork {
   closing.push(() => thread.close());
   return thread;
 }
+
+/** Factor on `database.min_free_mb` below which ACME stores no accounts and orders. */
+const spareShare = 1.25;

@@ -80,6 +80,8 @@ export interface PartsDeps {
   readonly scheduled: () => boolean;
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
+  /** False before `hasRoom` is: then ACME stores no accounts and orders. */
+  readonly hasSpareSpace: () => boolean;
   /** Judges what probes are given. */
   readonly paths: PathWork;
   /** Told of every probe of a CA. */

@@ -27,6 +27,7 @@ export function acmeOrderContract(given: Given): void {
   finalization(given);
   certificates(given);
   pruning(given);
+  describeDiscards(given);
 }
 
 function orders(given: Given): void {
@@ -396,6 +397,86 @@ function pruning(given: Given): void {
     expect(left).toEqual([made[0], undefined, undefined]);
     expect(await prune(50, 2)).toBe(1);
     expect(await prune(101)).toBe(9);
+  });
+}
+
+function describeDiscards(fixture: Given): void {
+  const discard = (ids: readonly string[]) =>
+    fixture().store.atomically((tx) => tx.acme.discardExpired(ids, later(0)));
+  const findOrder = (id: string) => fixture().store.read.acme.order(id);
+  const findAuthorization = (id: string) => fixture().store.read.acme.authorization(id);
+
+  test("an order that ended without a certificate is discarded with its proofs, others stay", async () => {
+    const { store } = fixture();
+    const open = { expiresAt: later(60) };
+    const [pending, invalid, expired, processing] = [
+      await make.ordered(store, [open], open),
+      await make.ordered(store, [open, open], { ...open, status: "invalid" }),
+      await make.ordered(store, [open], { expiresAt: later(0), status: "ready" }),
+      await make.ordered(store, [open], { expiresAt: later(-9), status: "processing" }),
+    ];
+    const { order: valid } = await obtained(fixture);
+    const all = [pending.order, invalid.order, expired.order, processing.order, valid];
+    const ids = all.map(({ id }) => id);
+    const states = await store.read.acme.orderStates([...ids, "none"]);
+    expect(states.toSorted((a, b) => a.id.localeCompare(b.id))).toEqual(
+      all
+        .map(({ id, status, expiresAt }) => ({
+          id,
+          status: id === valid.id ? ("valid" as const) : status,
+          expiresAt,
+        }))
+        .toSorted((a, b) => a.id.localeCompare(b.id)),
+    );
+    // Two orders, three authorizations and two challenges of each.
+    expect(await discard(ids)).toBe(2 + 3 + 6);
+    const left = await Promise.all(ids.map(async (id) => (await findOrder(id)) !== undefined));
+    expect(left).toEqual([true, false, false, true, true]);
+    for (const { id } of invalid.proofs) expect(await findAuthorization(id)).toBeUndefined();
+    expect(await findAuthorization(pending.proofs[0]?.id ?? "")).toBeDefined();
+    expect(await discard(ids)).toBe(0);
+    expect(await store.read.acme.orderStates([])).toEqual([]);
+  });
+
+  test("a valid proof of a discarded order stays, and so does one that another order names", async () => {
+    const { store } = fixture();
+    const proof = { status: "valid", method: "http-01", expiresAt: later(60) } as const;
+    const { order, proofs } = await make.ordered(store, [proof, {}], { status: "invalid" });
+    const other = make.order(proofs.slice(1), {});
+    await store.atomically((tx) => tx.acme.addOrder(other, []));
+    expect(await discard([order.id])).toBe(1);
+    for (const { id } of proofs) expect(await findAuthorization(id)).toBeDefined();
+  });
+
+  test("a proof without an order is discarded once it has ended", async () => {
+    const { store } = fixture();
+    const [over, open] = [
+      make.authorization({ status: "deactivated", expiresAt: later(60) }),
+      make.authorization({ expiresAt: later(60) }),
+    ];
+    for (const one of [over, open]) {
+      await store.atomically((tx) => tx.acme.addAuthorization(one));
+    }
+    expect(await discard([over.id, open.id])).toBe(3);
+    expect([await findAuthorization(over.id), await findAuthorization(open.id)]).toEqual([
+      undefined,
+      open,
+    ]);
+  });
+
+  test("orders of a status are deleted beyond a number, oldest first", async () => {
+    const { store } = fixture();
+    const orders: OrderRecord[] = [];
+    for (const seconds of [1, 2, 3]) {
+      // Later than the orders of other tests.
+      const createdAt = later(1_000_000 + seconds);
+      const attributes = { createdAt, expiresAt: later(2_000_000), status: "ready" } as const;
+      orders.push((await make.ordered(store, [{}], attributes)).order);
+    }
+    const discardOldest = () => store.atomically((tx) => tx.acme.discardBeyond("ready", 1, 2));
+    expect(await discardOldest()).toBe(8);
+    const left = await Promise.all(orders.map(({ id }) => findOrder(id)));
+    expect(left).toEqual([undefined, undefined, orders[2]]);
   });
 }
 

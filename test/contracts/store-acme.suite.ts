@@ -320,6 +320,18 @@ function endings(given: Given): void {
     expect(await store.atomically((tx) => tx.acme.addAccount(again))).toBeUndefined();
   });
 
+  test("the time since when the newest idle accounts are idle is found by their number", async () => {
+    const { store } = given();
+    const beyond = (count: number) => store.read.acme.idleSinceBeyond(count);
+    // Later than the accounts of other tests.
+    for (const seconds of [7_000_003, 7_000_001, 7_000_002]) {
+      const account = make.account({ idleSince: later(seconds) });
+      await store.atomically((tx) => tx.acme.addAccount(account));
+    }
+    expect(await Promise.all([beyond(0), beyond(2)])).toEqual([later(7_000_003), later(7_000_001)]);
+    expect(await beyond(1_000_000)).toBeUndefined();
+  });
+
   test("the accounts of a credential are ended some at a time", async () => {
     const { store, home } = given();
     const eabId = `eab_${home}`;

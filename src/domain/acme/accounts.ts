@@ -19,6 +19,7 @@ import type { Store, Unit } from "#domain/store.ts";
 import type { Bindings, Bound } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
 import type { AccountKeys } from "./key-checks.ts";
+import { type WriteRates, toWriter } from "#domain/acme/limits/write-rates.ts";
 import { acmeOrigin, type Whence } from "./origin.ts";
 import type { AcmeSections } from "./sections.ts";
 import type { AccountRecord } from "./store.ts";
@@ -31,6 +32,7 @@ export interface AccountDeps {
   readonly directories: Directories;
   readonly bindings: Bindings;
   readonly keys: AccountKeys;
+  readonly rates: Pick<WriteRates, "admit">;
   /** False while the disk is nearly full. */
   readonly hasRoom: () => boolean;
 }
@@ -103,8 +105,8 @@ export class Accounts {
    * The account of the key, made when there is none (RFC 8555 §7.3). Refuses
    * `acme_account_unknown` where only an existing one is wanted, `acme_terms_not_agreed`,
    * `acme_eab_required`, `acme_invalid_contact`, `acme_unsupported_contact`,
-   * `acme_bad_public_key`, and `acme_unauthorized` for a key whose account has ended and for a
-   * binding that does not hold.
+   * `acme_bad_public_key`, `acme_unauthorized` for a key whose account has ended and for a binding
+   * that does not hold, and `rate_limited` while its address has created too much.
    */
   async enter(
     directory: Directory,
@@ -117,6 +119,9 @@ export class Accounts {
     if (known !== undefined) return { account: living(known), made: false };
     if (asked.onlyReturnExisting === true) throw refuse("acme_account_unknown");
     const { account, bound } = await this.#admitted(directory, key, asked);
+    // An attacker has no credential.
+    const { tenant } = account;
+    if (bound === undefined) this.#deps.rates.admit({ tenant, ip: whence.ip, account: undefined });
     const present = await store.atomically((tx) => this.#add(tx, account, bound, whence));
     if (present !== undefined) return { account: living(present), made: false };
     return { account, made: true };
@@ -227,7 +232,7 @@ export class Accounts {
 
   /**
    * Puts another key in the place of the account's (RFC 8555 §7.3.5). Refuses
-   * `acme_bad_public_key`, and `acme_key_in_use` with the account that has it.
+   * `acme_bad_public_key`, `acme_key_in_use` with the account that has it, and `rate_limited`.
    */
   async changeKey(
     origin: Origin,
@@ -235,7 +240,8 @@ export class Accounts {
     account: AccountRecord,
     key: AccountKey,
   ): Promise<AccountRecord> {
-    const { store, clock, keys } = this.#deps;
+    const { store, clock, keys, rates } = this.#deps;
+    rates.admit(toWriter(account, origin));
     const next = { thumbprint: key.thumbprint, jwk: key.jwk, spkiSha256: spkiSha256(key.spki) };
     const now = clock.now();
     await keys.requireSound(key, account.tenant, now);

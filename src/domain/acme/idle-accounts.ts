@@ -15,11 +15,13 @@ export interface IdleDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly config: () => { readonly acme: Pick<AcmeSections["acme"], "idle_account_days"> };
+  /** Most idle accounts, 100,000 by default, and most unfinished orders of each status, 20,000. */
+  readonly most?: { readonly accounts: number; readonly orders: number };
 }
 
 /**
- * Of accounts that never had a certificate, and of those that have ended, none stays for ever. One
- * whose client comes back after all makes another.
+ * Deletes accounts that never had a certificate, and ended ones, after a time. The oldest go when
+ * there are too many, as do orders without a certificate. A client that returns creates another.
  */
 export class IdleAccounts {
   readonly #deps: IdleDeps;
@@ -29,19 +31,32 @@ export class IdleAccounts {
     this.#deps = deps;
   }
 
-  /** Removes those that have been idle for longer than configured; of several replicas one does. */
+  /**
+   * Removes accounts that have been idle for longer than configured, and the oldest records beyond
+   * the most that are stored; of several replicas one does.
+   */
   async run(): Promise<void> {
-    const { store, clock, config } = this.#deps;
+    const { store, clock, config, most = usualMost } = this.#deps;
     const days = config().acme.idle_account_days;
-    if (days === 0) return;
     await store.exclusively("acme-idle-accounts", async () => {
-      const before = addSeconds(clock.now(), -days * secondsPerDay);
-      for (let parts = 0; parts < partsMax && !this.#halted; parts++) {
-        const went = await store.atomically((tx) => tx.acme.pruneAccounts(before, accountsAtOnce));
-        if (went === 0) return;
-        await nextTurn();
+      for (const status of ["invalid", "pending", "ready"] as const) {
+        await this.#repeat((tx) =>
+          tx.acme.discardBeyond(status, most.orders, ordersPerTransaction),
+        );
       }
+      if (days === 0) return;
+      const old = addSeconds(clock.now(), -days * secondsPerDay);
+      const beyond = await store.read.acme.idleSinceBeyond(most.accounts);
+      const before = beyond === undefined || beyond < old ? old : beyond;
+      await this.#repeat((tx) => tx.acme.pruneAccounts(before, accountsAtOnce));
     });
+  }
+
+  async #repeat(part: (tx: Unit) => Promise<number>): Promise<void> {
+    for (let parts = 0; parts < partsMax && !this.#halted; parts++) {
+      if ((await this.#deps.store.atomically(part)) === 0) return;
+      await nextTurn();
+    }
   }
 
   /** Begins no further part. */
@@ -65,4 +80,7 @@ export async function stirred(
 }
 
 const accountsAtOnce = 200;
+/** An order has up to 1,000 authorizations. */
+const ordersPerTransaction = 10;
+const usualMost = { accounts: 100_000, orders: 20_000 };
 const partsMax = 10_000;

@@ -19,6 +19,8 @@ import { IdleAccounts } from "./idle-accounts.ts";
 import { Inventory } from "./inventory.ts";
 import { IssuanceRate, RememberedRate } from "./issuance-rate.ts";
 import { AccountKeys } from "./key-checks.ts";
+import { UnfinishedOrders } from "#domain/acme/limits/unfinished-orders.ts";
+import { WriteRates } from "#domain/acme/limits/write-rates.ts";
 import { nonceKey } from "./nonce-key.ts";
 import { Nonces } from "./nonces.ts";
 import { OpenPlans } from "./open-plans.ts";
@@ -44,6 +46,8 @@ export interface AcmeDeps {
   readonly onAttempt: ValidationDeps["onAttempt"];
   readonly onFault: (error: unknown) => void;
   readonly hasRoom: () => boolean;
+  /** False before `hasRoom` is: then ACME stores no accounts and orders. */
+  readonly hasSpareSpace: () => boolean;
   readonly patience: Patience;
   readonly later: Later;
   /** Octets of `acme.nonce_hmac_key`, where it is set. */
@@ -82,8 +86,11 @@ export function openAcme(deps: AcmeDeps): Acme {
     configured: deps.eabKeys,
   });
   const inventory = new Inventory(deps.store);
-  const common = { ...deps, directories, bindings, inventory };
-  const orders = new Orders(common);
+  const rates = new WriteRates(deps);
+  const unfinished = new UnfinishedOrders(deps);
+  const common = { ...deps, directories, bindings, inventory, rates, unfinished };
+  const spare = { hasRoom: deps.hasSpareSpace };
+  const orders = new Orders({ ...common, ...spare });
   const seen = new IssuanceRate();
   const rate = new RememberedRate({ ...deps, rate: seen });
   const plans = new OpenPlans(deps);
@@ -91,10 +98,16 @@ export function openAcme(deps: AcmeDeps): Acme {
     directories,
     credentials,
     bindings,
-    accounts: new Accounts({ ...common, keys: new AccountKeys(deps) }),
+    accounts: new Accounts({ ...common, ...spare, keys: new AccountKeys(deps) }),
     orders,
     validation: new Validation(common),
-    finalization: new Finalization({ ...common, orders, rate: seen, plans }),
+    finalization: new Finalization({
+      ...common,
+      orders,
+      rate: seen,
+      plans,
+      issuance: { issue: (...args) => issueAndRefund(deps.issuance, rates, args) },
+    }),
     downloads: new Downloads(deps),
     revocations: new Revocations(common),
     renewalInfo: new RenewalInfo(common),
@@ -104,6 +117,18 @@ export function openAcme(deps: AcmeDeps): Acme {
     idleAccounts: new IdleAccounts(deps),
     ...opened(deps),
   };
+}
+
+/** Issues a certificate and refunds the tokens of its order. */
+async function issueAndRefund(
+  issuance: AcmeDeps["issuance"],
+  rates: WriteRates,
+  args: Parameters<AcmeDeps["issuance"]["issue"]>,
+): ReturnType<AcmeDeps["issuance"]["issue"]> {
+  const issued = await issuance.issue(...args);
+  const [{ principal, ip }, ca] = args;
+  rates.refund(ca.tenant, principal.subject.slice("acme:".length), ip);
+  return issued;
 }
 
 /** The key is opened once; a refusal is none for good. */

@@ -21,11 +21,13 @@ import { requireActive } from "#domain/access/suspension.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
 import type { CertificateRecord } from "#domain/certificates/store.ts";
 import type { Clock, Random } from "#domain/ports.ts";
-import type { Store } from "#domain/store.ts";
+import type { Store, Unit } from "#domain/store.ts";
 import type { Bindings, Limits } from "./bindings.ts";
 import type { Directories, Directory } from "./directories.ts";
 import { stirred } from "./idle-accounts.ts";
 import type { Inventory } from "./inventory.ts";
+import type { UnfinishedOrders } from "#domain/acme/limits/unfinished-orders.ts";
+import { type WriteRates, toWriter } from "#domain/acme/limits/write-rates.ts";
 import type { Spend } from "./nonces.ts";
 import type { AcmeSections } from "./sections.ts";
 import type {
@@ -47,6 +49,8 @@ export interface OrderDeps {
   readonly directories: Directories;
   readonly bindings: Bindings;
   readonly inventory: Inventory;
+  readonly rates: Pick<WriteRates, "admit">;
+  readonly unfinished: Pick<UnfinishedOrders, "add" | "finish">;
   readonly hasRoom: () => boolean;
 }
 
@@ -83,7 +87,8 @@ export class Orders {
   /**
    * Stores an order with what is to be proved for it; it is ready where all is proved (ORD-1 to
    * ORD-5). Refuses `acme_malformed`, `acme_unsupported_identifier`, `acme_rejected_identifier`,
-   * `acme_invalid_profile`, `acme_already_replaced`, `acme_unauthorized`, `acme_not_found`.
+   * `acme_invalid_profile`, `acme_already_replaced`, `acme_unauthorized`, `acme_not_found`, and
+   * `rate_limited` while account or address have too many unfinished orders.
    */
   async create(
     origin: Origin,
@@ -137,7 +142,7 @@ export class Orders {
     const { eabId } = account;
     const created = proofs.filter(({ status }) => status === "pending");
     const identifiers = namesOf(order);
-    await this.#deps.store.atomically(async (tx) => {
+    const insert = async (tx: Unit) => {
       await spend(tx);
       await stirred(tx, account, order.createdAt);
       await tx.acme.addOrder(order, created);
@@ -152,7 +157,11 @@ export class Orders {
         },
         order.createdAt,
       );
-    });
+    };
+    const writer = toWriter(account, origin);
+    this.#deps.rates.admit(writer);
+    const added = { id: order.id, kind: "order", authorizations: created.length } as const;
+    await this.#deps.unfinished.add(writer, added, () => this.#deps.store.atomically(insert));
   }
 
   /** The profile an order shows; that of the credential is not for its holder to choose (EAB-3). */
@@ -279,6 +288,7 @@ export class Orders {
    * off, and what `create` refuses of names; a wildcard is malformed.
    */
   async authorize(
+    origin: Origin,
     directory: Directory,
     account: AccountRecord,
     identifier: unknown,
@@ -300,12 +310,16 @@ export class Orders {
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const [proof] = await this.#proofs(account, [only], clock.now());
     if (proof === undefined) throw unprovable(only);
-    if (proof.status === "pending") {
-      await store.atomically(async (tx) => {
+    if (proof.status !== "pending") return proof;
+    const writer = toWriter(account, origin);
+    this.#deps.rates.admit(writer);
+    const added = { id: proof.id, kind: "authorization", authorizations: 1 } as const;
+    await this.#deps.unfinished.add(writer, added, () =>
+      store.atomically(async (tx) => {
         await stirred(tx, account, proof.createdAt);
         await tx.acme.addAuthorization(proof);
-      });
-    }
+      }),
+    );
     return proof;
   }
 
@@ -316,6 +330,7 @@ export class Orders {
     if (order?.account !== account.id) throw refuse("acme_not_found");
     const now = clock.now();
     const known = orderAt(order, now);
+    if (known.status === "valid") this.#deps.unfinished.finish(id);
     if (!isOpen(known)) return known;
     const proofs = await store.read.acme.authorizations(known.authorizations);
     return withLostProof(known, proofs, now);
@@ -352,6 +367,7 @@ export class Orders {
   ): Promise<AuthorizationRecord> {
     const { store, clock } = this.#deps;
     const { identifier, wildcard } = await this.authorization(account, id);
+    if (by === "account") this.#deps.rates.admit(toWriter(account, origin));
     const now = clock.now();
     await store.atomically(async ({ acme, audit }) => {
       const revoked = by === "operator" && (await acme.endAuthorization(id, "revoked"));

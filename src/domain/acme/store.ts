@@ -231,7 +231,13 @@ export interface AcmeReads {
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** Challenges that are due and in nobody's lease, oldest first; those behind `after`. */
+  /** When the newest idle account but `count` became idle; undefined when there are fewer. */
+  idleSinceBeyond(count: number): Promise<Instant | undefined>;
   dueChallenges(
+  /** Returns the status of each order that is stored, in any order. */
+  orderStates(
+    ids: readonly string[],
+  ): Promise<readonly Pick<OrderRecord, "id" | "status" | "expiresAt">[]>;
     filter: DueFilter,
     limit: number,
     after?: PageKey,
@@ -352,3 +358,17 @@ export interface AcmeWrites {
    */
   prune(before: Instant, limit: number): Promise<number>;
 }
+  /**
+   * Deletes orders that ended by `at` without a certificate, and authorizations without an order
+   * that ended by then. Returns the number of deleted rows, with those of challenges.
+   */
+  discardExpired(ids: readonly string[], at: Instant): Promise<number>;
+  /**
+   * Deletes the oldest orders of a status beyond the newest `count`, whether they have ended or
+   * not; returns the number of deleted rows. Bounded by `limit` orders.
+   */
+  discardBeyond(
+    status: "pending" | "ready" | "invalid",
+    count: number,
+    limit: number,
+  ): Promise<number>;

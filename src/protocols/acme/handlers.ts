@@ -213,9 +213,9 @@ function newOrder({ orders }: AcmeHandlerDeps) {
 
 /** RFC 8555 §7.4.1. */
 function newAuthz(deps: AcmeHandlerDeps) {
-  return async ({ directory, account: of, jws }: OfAccount): Promise<Response> => {
+  return async ({ directory, account: of, jws, origin }: OfAccount): Promise<Response> => {
     const { identifier } = payloadObject(jws);
-    const made = await deps.orders.authorize(directory, of, identifier);
+    const made = await deps.orders.authorize(origin, directory, of, identifier);
     const shown = authorizationJson(directory, made, factsOf(deps), deps.clock.now());
     return answered(shown, { status: 201, location: directory.url(`/authz/${made.id}`) });
   };

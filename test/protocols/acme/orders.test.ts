@@ -323,4 +323,24 @@ describe("what belongs to one account", () => {
     expect(pages).toEqual([500, 11]);
     expect(seen.size).toBe(511);
   });
+
+  test("an order beyond 1,000 unfinished ones of an account is refused", async () => {
+    const busy = await world.client();
+    const name = world.name();
+    const first = await busy.order([name]);
+    await busy.prove(first, "http-01", world.show);
+    const siblings = Array.from({ length: 50 }, () => {
+      const one = busy.with(busy.key);
+      one.kid = busy.kid;
+      return one;
+    });
+    for (let at = 0; at < 20; at++) {
+      await Promise.all(siblings.map((one, n) => at + n > 0 && one.order([name])));
+    }
+    const refused = await busy.newOrder([name]);
+    expect(refusalOf(refused)).toBe("429 rateLimited");
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect((await (await world.client()).order([world.name()])).status).toBe("pending");
+    expect((await busy.refreshed(first)).status).toBe("ready");
+  }, 60_000);
 });

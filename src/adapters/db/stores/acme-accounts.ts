@@ -4,7 +4,7 @@ import { and, asc, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 
 import { coversTenant } from "#core/access/principal.ts";
 import { tenantId } from "#core/ids.ts";
-import type { Instant } from "#core/time.ts";
+import { type Instant, instant } from "#core/time.ts";
 import type { AccountRecord, AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
 import {
   breath,
@@ -25,7 +25,13 @@ import { countOf, newestOf, pairsOf } from "./grouped-lists.ts";
 
 type AccountReads = Pick<
   AcmeReads,
-  "account" | "accountByKey" | "thumbprints" | "isAccountKey" | "accounts" | "boundAccounts"
+  | "account"
+  | "accountByKey"
+  | "thumbprints"
+  | "isAccountKey"
+  | "accounts"
+  | "boundAccounts"
+  | "idleSinceBeyond"
 >;
 type AccountWrites = Pick<
   AcmeWrites,
@@ -54,6 +60,11 @@ export function accountReads(connection: Connection): AccountReads {
       const bound = and(eq(a.eabId, eab), eq(a.status, "valid"));
       const [sum] = await db.select({ total: counted }).from(a).where(bound);
       return sum?.total ?? 0;
+    },
+    idleSinceBeyond: async (count) => {
+      const idle = db.select({ at: a.idleSince }).from(a).where(sql`idle_since is not null`);
+      const [row] = await idle.orderBy(desc(a.idleSince), desc(a.id)).limit(1).offset(count);
+      return row === undefined ? undefined : instant(Number(row.at));
     },
   };
 }

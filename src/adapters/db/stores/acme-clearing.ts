@@ -1,8 +1,7 @@
 /** Nonces that were used, and what goes of ACME once it is over. */
 
-import { and, asc, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, lt, lte, or, sql, type SQL } from "drizzle-orm";
 
-import type { Instant } from "#core/time.ts";
 import type { AcmeWrites } from "#domain/acme/store.ts";
 import {
   breath,
@@ -17,12 +16,14 @@ import {
 /** The changes of a unit. */
 export function clearing(
   connection: Connection,
-): Pick<AcmeWrites, "useNonce" | "pruneNonces" | "prune"> {
+): Pick<AcmeWrites, "useNonce" | "pruneNonces" | "prune" | "discardExpired" | "discardBeyond"> {
   const insertNonce = inserter(connection, connection.t.acmeNonces, "skip");
   return {
     useNonce: async (id, expiresAt) => (await insertNonce({ id, expiresAt })) === 1,
     pruneNonces: pruningNonces(connection),
     prune: pruningOf(connection),
+    discardExpired: endDiscarder(connection),
+    discardBeyond: surplusDiscarder(connection),
   };
 }
 
@@ -52,7 +53,7 @@ function pruningOf(connection: Connection): AcmeWrites["prune"] {
     const links = orders.flatMap(({ id, authorizations }) =>
       authorizations.map((authorization) => [authorization, id] as const),
     );
-    const released = await unlink(links, before);
+    const released = await unlink(links, ({ expiresAt }) => expiresAt < before);
     // Those that no order names, or none any more, end by themselves.
     const ended = db
       .select({ id: z.id })
@@ -66,13 +67,83 @@ function pruningOf(connection: Connection): AcmeWrites["prune"] {
   };
 }
 
+function endDiscarder(connection: Connection): AcmeWrites["discardExpired"] {
+  const { db, t } = connection;
+  const { acmeOrders: o, acmeAuthorizations: z } = t;
+  const discard = orderDiscarder(connection);
+  return async (ids, at) => {
+    let went = 0;
+    for (const part of pieces(ids)) {
+      const expired = and(inArray(o.status, ["pending", "ready"]), lte(o.expiresAt, at));
+      went += await discard(
+        and(inTexts(connection, o.id, part), or(eq(o.status, "invalid"), expired)),
+      );
+      const over = or(sql`status not in ('pending', 'valid')`, lte(z.expiresAt, at));
+      const alone = db
+        .select({ id: z.id })
+        .from(z)
+        .where(and(inTexts(connection, z.id, part), sql`not ordered`, over));
+      went += await dropped(
+        connection,
+        (await alone).map(({ id }) => id),
+      );
+    }
+    return went;
+  };
+}
+
+function surplusDiscarder(connection: Connection): AcmeWrites["discardBeyond"] {
+  const { acmeOrders: o } = connection.t;
+  const discard = orderDiscarder(connection);
+  return async (status, count, limit) => {
+    // The partial index begins with the status and has the orders of each by their age.
+    const of = and(sql`status <> 'valid'`, eq(o.status, status));
+    const beyond = connection.db
+      .select({ id: o.id })
+      .from(o)
+      .where(of)
+      .orderBy(desc(o.createdAt), desc(o.id))
+      .limit(limit)
+      .offset(count);
+    let went = 0;
+    for (const part of pieces((await beyond).map(({ id }) => id))) {
+      went += await discard(and(inTexts(connection, o.id, part), eq(o.status, status)));
+    }
+    return went;
+  };
+}
+
+/** Deletes orders, and the authorizations that are not valid and that no order names then. */
+function orderDiscarder(connection: Connection) {
+  const { db, t } = connection;
+  const { acmeOrders: o } = t;
+  const unlink = unlinkingOf(connection);
+  return async (where: SQL | undefined): Promise<number> => {
+    const columns = { id: o.id, authorizations: o.authorizations };
+    const orders = await db.delete(o).where(where).returning(columns);
+    const links = orders.flatMap(({ id, authorizations }) =>
+      authorizations.map((authorization) => [authorization, id] as const),
+    );
+    const released = await unlink(links, ({ status }) => status !== "valid");
+    return orders.length + (await dropped(connection, [...new Set(released)]));
+  };
+}
+
+interface ReleasedRow {
+  readonly expiresAt: number;
+  readonly status: string;
+}
+
 /** Forgets which orders named what; gives the authorizations that are over and named by none. */
 function unlinkingOf(connection: Connection) {
   const { db, t } = connection;
   const { acmeOrderAuthorizations: l, acmeAuthorizations: z } = t;
   const unlink = changer(connection, unlinking[connection.dialect]);
   const none = sql`not exists (select 1 from ${l} where ${l.authorizationId} = ${z.id})`;
-  return async (links: readonly (readonly [string, string])[], before: Instant) => {
+  return async (
+    links: readonly (readonly [string, string])[],
+    isOver: (row: ReleasedRow) => boolean,
+  ) => {
     const over: string[] = [];
     for (const piece of pieces(links)) {
       await unlink([JSON.stringify(piece)]);
@@ -81,8 +152,8 @@ function unlinkingOf(connection: Connection) {
         .update(z)
         .set({ ordered: false })
         .where(and(inTexts(connection, z.id, named), none))
-        .returning({ id: z.id, expiresAt: z.expiresAt });
-      over.push(...released.filter(({ expiresAt }) => expiresAt < before).map(({ id }) => id));
+        .returning({ id: z.id, expiresAt: z.expiresAt, status: z.status });
+      over.push(...released.filter(isOver).map(({ id }) => id));
       if (connection.dialect === "sqlite") await breath();
     }
     return over;

@@ -3,11 +3,12 @@
 import { and, eq, ne } from "drizzle-orm";
 
 import { instant } from "#core/time.ts";
-import type { AcmeReads, AcmeWrites } from "#domain/acme/store.ts";
+import type { AcmeReads, AcmeWrites, OrderState } from "#domain/acme/store.ts";
 import {
   bulkInserter,
   changer,
   inserter,
+  inTexts,
   isAmong,
   placeholder,
   selector,
@@ -20,7 +21,7 @@ import { addingAuthorizations } from "./acme-authorizations.ts";
 import { isOpen, ordersOf } from "./acme-order-lists.ts";
 import { orderFrom, rowOf } from "./acme-order-rows.ts";
 
-type OrderReads = Pick<AcmeReads, "order" | "orders" | "obtained" | "processing">;
+type OrderReads = Pick<AcmeReads, "order" | "orderStates" | "orders" | "obtained" | "processing">;
 type OrderWrites = Pick<
   AcmeWrites,
   "addOrder" | "lockOrder" | "claimOrder" | "settleOrder" | "endOrder" | "markReplaced"
@@ -32,6 +33,7 @@ export function orderReads(connection: Connection, owner: number): OrderReads {
   const o = t.acmeOrders;
   return {
     order: orderOf(connection),
+    orderStates: stateReader(connection),
     orders: ordersOf(connection),
     obtained: obtainedOf(connection),
     processing: async (own, limit) => {
@@ -91,6 +93,20 @@ function orderOf(connection: Connection): AcmeReads["order"] {
   return async (id) => {
     const [row] = await find([id]);
     return row && orderFrom(row);
+  };
+}
+
+function stateReader(connection: Connection): AcmeReads["orderStates"] {
+  const { db, t } = connection;
+  const { id, status, expiresAt } = t.acmeOrders;
+  return async (ids) => {
+    const found = db.select({ id, status, expiresAt }).from(t.acmeOrders);
+    const rows = await found.where(inTexts(connection, id, ids));
+    return rows.map((row) => ({
+      id: row.id,
+      status: row.status as OrderState, // Only the writes of these stores fill the table.
+      expiresAt: instant(row.expiresAt),
+    }));
   };
 }
 
