@@ -152,6 +152,13 @@ export interface DueChallenge {
   readonly host: string;
 }
 
+/** Client that has started a challenge; not stored. */
+export interface ChallengeSource {
+  readonly tenant: string;
+  /** Address of the client, or the /64 of an IPv6 address. */
+  readonly block: string;
+}
+
 export interface DueFilter {
   readonly at: Instant;
   /** Those whose challenges are passed over, because as many as may are being worked on. */
@@ -224,20 +231,20 @@ export interface AcmeReads {
   ): Promise<Page<EabRecord>>;
   /** How many accounts that are valid were bound with it. */
   boundAccounts(eab: string): Promise<number>;
+  /** When the newest idle account but `count` became idle; undefined when there are fewer. */
+  idleSinceBeyond(count: number): Promise<Instant | undefined>;
   order(id: string): Promise<OrderRecord | undefined>;
+  /** Returns the status of each order that is stored, in any order. */
+  orderStates(
+    ids: readonly string[],
+  ): Promise<readonly Pick<OrderRecord, "id" | "status" | "expiresAt">[]>;
   orders(filter: OrderFilter, limit: number, after?: PageKey): Promise<Page<OrderRecord>>;
   authorization(id: string): Promise<AuthorizationRecord | undefined>;
   challenge(
     id: string,
   ): Promise<{ challenge: ChallengeRecord; authorization: AuthorizationRecord } | undefined>;
   /** Challenges that are due and in nobody's lease, oldest first; those behind `after`. */
-  /** When the newest idle account but `count` became idle; undefined when there are fewer. */
-  idleSinceBeyond(count: number): Promise<Instant | undefined>;
   dueChallenges(
-  /** Returns the status of each order that is stored, in any order. */
-  orderStates(
-    ids: readonly string[],
-  ): Promise<readonly Pick<OrderRecord, "id" | "status" | "expiresAt">[]>;
     filter: DueFilter,
     limit: number,
     after?: PageKey,
@@ -353,12 +360,6 @@ export interface AcmeWrites {
    */
   settleChallenge(id: string, attempt: number, result: AttemptResult): Promise<boolean>;
   /**
-   * Deletes orders whose end, and that of their certificate, lies before `before`, with the
-   * authorizations nobody names any more; gives how many rows went. Bounded by `limit` orders.
-   */
-  prune(before: Instant, limit: number): Promise<number>;
-}
-  /**
    * Deletes orders that ended by `at` without a certificate, and authorizations without an order
    * that ended by then. Returns the number of deleted rows, with those of challenges.
    */
@@ -372,3 +373,9 @@ export interface AcmeWrites {
     count: number,
     limit: number,
   ): Promise<number>;
+  /**
+   * Deletes orders whose end, and that of their certificate, lies before `before`, with the
+   * authorizations nobody names any more; gives how many rows went. Bounded by `limit` orders.
+   */
+  prune(before: Instant, limit: number): Promise<number>;
+}

@@ -5,6 +5,7 @@
 
 import { type ChallengeType, keyAuthorization } from "#core/acme/challenges.ts";
 import type { StoredProblem } from "#core/acme/problems.ts";
+import { Recent } from "#core/recent.ts";
 import { addSeconds, type Instant, instant } from "#core/time.ts";
 import type { PageKey } from "#domain/page.ts";
 import type { Clock } from "#domain/ports.ts";
@@ -13,8 +14,15 @@ import { AttemptPlaces, type Closed } from "./attempt-places.ts";
 import type { Directories } from "./directories.ts";
 import type { AcmeSections } from "./sections.ts";
 import type { Spend } from "./nonces.ts";
-import type { AttemptResult, ChallengeClaim, DueChallenge, ValidationJob } from "./store.ts";
+import type {
+  AttemptResult,
+  ChallengeClaim,
+  ChallengeSource,
+  DueChallenge,
+  ValidationJob,
+} from "./store.ts";
 import type { ValidationOutcome, ValidationProblem, Validators } from "./validators.ts";
+import { type ChallengeAttempt, WaitingChallenges } from "./waiting-challenges.ts";
 
 /** How an attempt ended: who was asked says no (`denied`), or nobody says anything (`error`). */
 export type AttemptWord = "success" | "denied" | "error";
@@ -40,6 +48,9 @@ export class Validation {
   /** Attempts under way, by challenge. */
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #places = new AttemptPlaces();
+  /** Tenants and addresses of accounts at their last request. */
+  readonly #sources = new Recent<string, ChallengeSource>(sourcesMax);
+  readonly #waiting = new WaitingChallenges();
   /** Who could have no place when somebody was last left waiting; undefined when nobody is. */
   #closed: Closed | undefined;
   /** The look for what is due that is under way, and whether there is to be another behind it. */
@@ -62,11 +73,15 @@ export class Validation {
    * way or decided is left alone (CHA-2). True when this call has begun it. Nobody waits for the
    * attempt.
    */
-  async begin(challenge: DueChallenge, spend: Spend): Promise<boolean> {
+  async begin(challenge: ChallengeAttempt, spend: Spend): Promise<boolean> {
     const { store, clock } = this.#deps;
     const now = clock.now();
-    // While a look is under way those who have waited longer come first.
-    const placed = this.#looking === undefined && this.#reserve(challenge);
+    const { account, source } = challenge;
+    if (source !== undefined) this.#sources.set(account, source);
+    // While a look is under way older challenges come first, except before an address without a
+    // slot: an attacker keeps many challenges waiting.
+    const isFirst = source !== undefined && this.#places.countOfBlock(challenge) === 0;
+    const placed = (this.#looking === undefined || isFirst) && this.#reserve(challenge);
     const { begun, jobs } = await store
       .atomically(async (tx) => {
         await spend(tx);
@@ -79,7 +94,10 @@ export class Validation {
         throw error;
       });
     if (placed) this.#work([challenge], jobs);
-    else if (begun) this.#leaveWaiting(challenge);
+    else if (begun) {
+      this.#waiting.add(challenge);
+      this.#leaveWaiting(challenge);
+    }
     return begun;
   }
 
@@ -135,21 +153,48 @@ export class Validation {
   async #takeDue(): Promise<void> {
     const { store, clock } = this.#deps;
     const at = clock.now();
+    const first = this.#waiting.take({
+      reserve: (challenge) => this.#reserve(challenge),
+      count: (challenge) => this.#places.countOfBlock(challenge),
+      isBusy: ({ id }) => this.#underWay.has(id),
+    });
+    if (first.length > 0) await this.#takePlaced(first);
+    // Accounts of tenants and addresses that have all their slots.
+    const passedOver = new Set<string>();
     let after: PageKey | undefined;
     do {
       this.#closed = this.#places.closed();
       if (this.#closed.all || this.#halted) return;
       const { accounts, hosts } = this.#closed;
-      const filter = { at, exceptAccounts: accounts, exceptHosts: hosts };
+      const filter = { at, exceptAccounts: [...accounts, ...passedOver], exceptHosts: hosts };
       const page = await store.read.acme.dueChallenges(filter, lookedAtOnce, after);
-      const placed = page.items.filter((challenge) => this.#reserve(challenge));
+      const placed = this.#reserveFairly(page.items, passedOver);
       this.#closed = this.#places.closed();
       if (placed.length > 0) await this.#takePlaced(placed);
       after = page.next;
     } while (after !== undefined);
   }
 
-  async #takePlaced(placed: readonly DueChallenge[]): Promise<void> {
+  /** Reserves one by one, each for the address with the fewest attempts; of several the oldest. */
+  #reserveFairly(due: readonly DueChallenge[], passedOver: Set<string>): ChallengeAttempt[] {
+    const waiting: ChallengeAttempt[] = due.map((challenge) => ({
+      ...challenge,
+      source: this.#sources.get(challenge.account),
+    }));
+    const reserved: ChallengeAttempt[] = [];
+    while (waiting.length > 0) {
+      const counts = waiting.map((one) => this.#places.countOfBlock(one));
+      const [next] = waiting.splice(counts.indexOf(Math.min(...counts)), 1);
+      if (next === undefined) break;
+      if (this.#reserve(next)) reserved.push(next);
+      else if (this.#places.isSourceFull(next) && passedOver.size < passedOverMax) {
+        passedOver.add(next.account);
+      }
+    }
+    return reserved;
+  }
+
+  async #takePlaced(placed: readonly ChallengeAttempt[]): Promise<void> {
     const { store, clock } = this.#deps;
     let jobs: readonly ValidationJob[] = [];
     try {
@@ -168,13 +213,13 @@ export class Validation {
   }
 
   /** A place for a challenge; one that is under way has its own, whatever became of its lease. */
-  #reserve(challenge: DueChallenge): boolean {
+  #reserve(challenge: ChallengeAttempt): boolean {
     if (this.#halted || this.#underWay.has(challenge.id)) return false;
     return this.#places.take(challenge);
   }
 
   /** Works on what was taken, and gives the places of the others back. */
-  #work(placed: readonly DueChallenge[], jobs: readonly ValidationJob[]): void {
+  #work(placed: readonly ChallengeAttempt[], jobs: readonly ValidationJob[]): void {
     for (const challenge of placed) {
       const job = jobs.find((one) => one.challenge.id === challenge.id);
       if (job !== undefined) {
@@ -187,7 +232,7 @@ export class Validation {
     }
   }
 
-  async #worked(challenge: DueChallenge, job: ValidationJob): Promise<void> {
+  async #worked(challenge: ChallengeAttempt, job: ValidationJob): Promise<void> {
     try {
       await this.#attempt(job);
     } catch (error) {
@@ -201,7 +246,7 @@ export class Validation {
   }
 
   /** One that had no place may have one by now; else it has one when somebody gives one back. */
-  #leaveWaiting(challenge: DueChallenge): void {
+  #leaveWaiting(challenge: ChallengeAttempt): void {
     if (this.#places.isOpen(challenge)) this.#look().catch(this.#deps.onFault);
     else if (this.#looking === undefined) this.#closed = this.#places.closed();
   }
@@ -282,3 +327,6 @@ const waits: readonly number[] = [2, 10, 30];
 const leaseSeconds = 60;
 const sweepSeconds = 15;
 const lookedAtOnce = 64;
+const sourcesMax = 10_000;
+/** Accounts that one query excludes by name. */
+const passedOverMax = 500;

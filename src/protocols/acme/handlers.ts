@@ -5,6 +5,7 @@
 
 import { readAccountKey } from "#core/acme/account-keys.ts";
 import { parseInnerJws, payloadObject, type AcmeJws } from "#core/acme/jws.ts";
+import { addressKey } from "#core/address-key.ts";
 import { sha256Hex } from "#core/crypto.ts";
 import { refuse } from "#core/problems.ts";
 import type { Accounts, NewAccount } from "#domain/acme/accounts.ts";
@@ -278,7 +279,7 @@ function challenge(deps: AcmeHandlerDeps) {
 /** Has the proof looked for; false where that is under way or decided already. */
 async function begin(
   { validation, clock, store }: AcmeHandlerDeps,
-  { account: of, jws, spend }: OfAccount & Spending,
+  { account: of, jws, spend, origin }: OfAccount & Spending,
   { expiresAt, identifier }: AuthorizationRecord,
   challengeId: string,
 ): Promise<boolean> {
@@ -288,7 +289,8 @@ async function begin(
   }
   const tenant = await store.read.tenants.named(of.tenant);
   if (tenant?.status !== "active") throw refuse("tenant_suspended");
-  const due = { id: challengeId, account: of.id, host: identifier.value };
+  const source = { tenant: of.tenant, block: addressKey(origin.ip) };
+  const due = { id: challengeId, account: of.id, host: identifier.value, source };
   return await validation.begin(due, spend);
 }
 

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
 import type { DueChallenge } from "#domain/acme/store.ts";
 import type { Validation } from "#domain/acme/validation.ts";
+import type { ChallengeAttempt } from "#domain/acme/waiting-challenges.ts";
 import type { Store } from "#domain/store.ts";
 import { createMemoryStore } from "#test/support/stores/memory-store.ts";
 import type { TestClock } from "#test/support/ports.ts";
@@ -50,7 +51,7 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await Bun.sleep(0);
 }
 
-async function begin(some: readonly DueChallenge[], by = validation): Promise<void> {
+async function begin(some: readonly ChallengeAttempt[], by = validation): Promise<void> {
   for (const one of some) expect(await by.begin(one, async () => {})).toBe(true);
   await settle();
 }
@@ -158,6 +159,61 @@ describe("nobody keeps others waiting", () => {
     network.end(all[2]?.host ?? "");
     await settle();
     expect(network.asked.at(-1)).toBe("newer.test");
+  });
+});
+
+describe("tenants and addresses share the proofs before accounts do", () => {
+  /** Challenges of new accounts, `each` for one, as a client of this address begins them. */
+  async function createAttempts(accounts: number, tenant: string, block: string, each = 1) {
+    const all: ChallengeAttempt[] = [];
+    for (let n = 0; n < accounts; n++) {
+      const some = await challenges(store, hosts(each));
+      all.push(...some.map((one) => ({ ...one, source: { tenant, block } })));
+    }
+    return all;
+  }
+
+  test("an address has 24 attempts, for any number of accounts", async () => {
+    await begin(await createAttempts(100, "web", "192.0.2.1"));
+    expect(network.running).toHaveLength(24);
+    const others = await createAttempts(1, "web", "192.0.2.2");
+    await begin(others);
+    expect(network.running.at(-1)).toBe(String(others[0]?.host));
+  });
+
+  test("a tenant leaves a third of the attempts to other tenants", async () => {
+    for (let n = 0; n < 100; n++) await begin(await createAttempts(1, "web", `192.0.2.${n}`));
+    expect(network.running).toHaveLength(43);
+    // An address in two tenants is not one address.
+    const others = await createAttempts(1, "lab", "192.0.2.1");
+    await begin(others);
+    expect(network.running.at(-1)).toBe(String(others[0]?.host));
+  });
+
+  test("the address with the fewest attempts gets the next, though others wait longer", async () => {
+    const crowd: ChallengeAttempt[] = [];
+    for (const block of ["192.0.2.1", "192.0.2.2", "192.0.2.3"]) {
+      crowd.push(...(await createAttempts(40, "web", block)));
+    }
+    await begin(crowd);
+    expect(network.running).toHaveLength(43);
+    const [late] = await createAttempts(1, "web", "192.0.2.9");
+    await begin(late === undefined ? [] : [late]);
+    while (!network.running.includes(String(late?.host))) {
+      network.end(network.running[0] ?? "");
+      await settle();
+    }
+    expect(network.asked.length).toBeLessThan(48);
+  });
+
+  test("waiting challenges of a full address are all attempted in the end", async () => {
+    const all = await createAttempts(100, "web", "192.0.2.1", 3);
+    await begin(all);
+    while (network.running.length > 0) {
+      network.endAll();
+      await settle();
+    }
+    expect(new Set(network.asked).size).toBe(300);
   });
 });
 
