@@ -1,10 +1,12 @@
 /** The live feed of audit events, as server-sent events (WHATWG HTML §9.2). */
 
+import { addressKey } from "#core/address-key.ts";
 import type { AuditEvent } from "#core/audit/chain.ts";
 import { parseCertificate } from "#core/x509/certificate.ts";
 import { integer, optional, otherwise, parsed, text, WrongValue } from "#core/shape.ts";
 import { type Definition, operation } from "#domain/access/operation.ts";
 import { Stream } from "#domain/access/outcome.ts";
+import type { Rights } from "#domain/access/rights.ts";
 import { anyScope } from "#domain/access/targets.ts";
 import type { EventFeed } from "#domain/audit/feed/feed.ts";
 import type { Reading } from "#domain/audit/feed/reader.ts";
@@ -34,13 +36,15 @@ export function eventStreamHandlers({ store, feed }: EventStreamDeps) {
         heartbeat_seconds: otherwise(integer(1, 60), 15),
       },
       output: { media: [eventStream], streams: true },
-      run: async ({ input, reach, origin, standing }) => {
+      run: async ({ input, reach, origin, rights, standing }) => {
         const tenant = await readableTenant(store, input.tenant, reach);
         const source = await feed.read({
           filter: { reach, action: input.action, tenant },
           after: input.last_event_id,
           subject: origin.principal.subject,
           session: origin.session?.digest,
+          tenant: await findTenant(origin, rights),
+          block: origin.ip === "" ? undefined : addressKey(origin.ip),
           ...(await proofOf(origin, store)),
           standing,
           heartbeatSeconds: input.heartbeat_seconds,
@@ -49,6 +53,12 @@ export function eventStreamHandlers({ store, feed }: EventStreamDeps) {
       },
     }),
   } satisfies Partial<Record<OperationName, Definition>>;
+}
+
+/** Returns the tenant that the caller is counted with; undefined for the whole instance. */
+async function findTenant({ principal }: Origin, rights: Rights): Promise<string | undefined> {
+  if (principal.isRoot || principal.roles.length > 0) return undefined;
+  return Object.keys(principal.tenantRoles)[0] ?? (await rights.grants())[0]?.tenant;
 }
 
 /** How long what the caller showed is good, and what ends it sooner. */

@@ -151,6 +151,26 @@ describe("the stream", () => {
     expect(store.countRows("events")).toBe(4);
   });
 
+  test("the stream admits 250 readers of a tenant at one address, and other tenants then", async () => {
+    const tokens = Array.from({ length: 6 }, (_, n) => `token${n}`);
+    const ofWeb = { roles: [], tenantRoles: { web: ["auditor"] } } as const;
+    const { feed, ...client } = await world({
+      ...Object.fromEntries(tokens.map((token) => [token, ofWeb])),
+      lab: { roles: [], tenantRoles: { lab: ["auditor"] } },
+    });
+    const responses: Response[] = [];
+    const follow = (subject: string) => client.ask("", { who: subject });
+    for (const token of tokens.slice(0, 5)) {
+      responses.push(...(await Promise.all(Array.from({ length: 50 }, () => follow(token)))));
+    }
+    expect(feed.size).toBe(250);
+    const refused = await follow("token5");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "30"]);
+    for (const subject of ["lab", "root"]) responses.push(await follow(subject));
+    expect(responses.map(({ status }) => status)).toEqual(responses.map(() => 200));
+    await Promise.all(responses.map(({ body }) => body?.cancel()));
+  }, 30_000);
+
   test("asked for by HEAD says how it would be answered, and nobody reads it", async () => {
     const { ask, feed } = await world();
     const answer = await ask("", {}, "HEAD");

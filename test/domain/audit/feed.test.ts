@@ -12,7 +12,13 @@ import type { EventFilter } from "#domain/audit/store.ts";
 import { expectRefusal } from "#test/support/expect-refusal.ts";
 import { only } from "#test/support/stores/reach.ts";
 import { until } from "#test/support/until.ts";
-import { feedWorld, follow, movingRights, nextTold } from "#test/support/worlds/feed-world.ts";
+import {
+  type FeedWorld,
+  feedWorld,
+  follow,
+  movingRights,
+  nextTold,
+} from "#test/support/worlds/feed-world.ts";
 
 const [web, lab] = [tenantId("web"), tenantId("lab")];
 const range = (first: number, last: number) =>
@@ -278,6 +284,47 @@ test("one caller may read 50 times at once, and all together 1000 times", async 
   await expectRefusal(read({ subject: "c" }), "overloaded", { retry_after: 30 });
   first.close();
   await read({ subject: "c" });
+});
+
+describe("tenants and addresses share the readers", () => {
+  /** Reads as an API token of its own; returns false where that is refused. */
+  async function isAdmitted(
+    { read }: FeedWorld,
+    tenant: string | undefined,
+    block: string,
+  ): Promise<boolean> {
+    const reader = await read({ subject: `token:${crypto.randomUUID()}`, tenant, block }).catch(
+      (error: { code: string }) => error.code,
+    );
+    if (typeof reader === "string") expect(reader).toBe("rate_limited");
+    return typeof reader !== "string";
+  }
+
+  test("a tenant has half of the readers at most, with any number of tokens and addresses", async () => {
+    const world = feedWorld();
+    for (let n = 0; n < 600; n++) {
+      expect(await isAdmitted(world, "web", `192.0.${n >> 8}.${n & 255}`)).toBe(n < 500);
+    }
+    expect(await isAdmitted(world, "lab", "192.0.2.1")).toBe(true);
+    expect(await isAdmitted(world, undefined, "192.0.2.1")).toBe(true);
+  });
+
+  test("a third tenant finds readers left when two have as many as they may", async () => {
+    const world = feedWorld();
+    for (const tenant of ["web", "lab"]) {
+      for (let n = 0; n < 600; n++) await isAdmitted(world, tenant, `192.0.2.${n}`);
+    }
+    expect(world.feed.size).toBe(750);
+    expect(await isAdmitted(world, "dev", "192.0.2.1")).toBe(true);
+  });
+
+  test("an address has half of the readers of its tenant at most", async () => {
+    const world = feedWorld();
+    for (let n = 0; n < 300; n++) {
+      expect(await isAdmitted(world, "web", "192.0.2.1")).toBe(n < 250);
+    }
+    expect(await isAdmitted(world, "web", "192.0.2.2")).toBe(true);
+  });
 });
 
 test("readers with the same filter and scopes share what they are told, to the list", async () => {

@@ -62,7 +62,8 @@ export class EventFeed {
 
   /**
    * Begins to read; whatever is committed from now on is told. Refuses `overloaded` when too many
-   * read, `rate_limited` when this caller has too many readers, and `shutting_down`.
+   * read, `rate_limited` when this caller, its tenant or its address has too many readers, and
+   * `shutting_down`.
    */
   async read(reading: Reading): Promise<FeedReader> {
     if (this.#stopped) throw refuse("shutting_down", { retry_after: 5 });
@@ -73,6 +74,7 @@ export class EventFeed {
     if (own.length >= readersOfOneMax) {
       throw refuse("rate_limited", { retry_after: 30 }, "You follow the events too often.");
     }
+    this.#refuseUnfairShare(reading);
     const reader = new FeedReader(this.#ground, reading);
     this.#readers.add(reader);
     try {
@@ -84,6 +86,25 @@ export class EventFeed {
     this.#deps.told.connected();
     this.#lookLater();
     return reader;
+  }
+
+  /**
+   * Limits a tenant to as many readers as are free, and an address to as many as its tenant may
+   * still have. A tenant creates any number of API tokens, so that these do not count.
+   */
+  #refuseUnfairShare(reading: Reading): void {
+    const left = readersMax - this.#readers.size;
+    const sameTenant = [...this.#readers].filter((reader) => reader.sharesTenant(reading));
+    const ofTenant = reading.tenant !== undefined;
+    if (ofTenant && sameTenant.length >= Math.min(readersOfTenantMax, left)) {
+      const message = "Too many readers of this tenant follow the events.";
+      throw refuse("rate_limited", { tier: "per_tenant", retry_after: 30 }, message);
+    }
+    const leftOfTenant = ofTenant ? readersOfTenantMax - sameTenant.length : left;
+    if (sameTenant.filter((reader) => reader.sharesBlock(reading)).length >= leftOfTenant) {
+      const message = "Too many readers at this address follow the events.";
+      throw refuse("rate_limited", { tier: "per_ip", retry_after: 30 }, message);
+    }
   }
 
   /** What everybody may do can be something else now. */
@@ -166,6 +187,7 @@ const endsCertificates: ReadonlySet<string> = new Set(["cert.revoke", "cert.susp
 const movesScopes = /^(resource|tenant|ca)\./;
 /** A connection takes memory and a descriptor. */
 const readersMax = 1000;
+const readersOfTenantMax = 500;
 const readersOfOneMax = 50;
 const lookedEveryMs = 1000;
 /** To send the last word; whoever takes nothing is not waited for. */

@@ -17,6 +17,10 @@ export interface Reading {
   /** The last event it has seen; undefined begins with what comes. */
   readonly after: number | undefined;
   readonly subject: string;
+  /** Tenant of the caller; undefined for a caller of the whole instance. */
+  readonly tenant?: string | undefined;
+  /** Address of the caller, or the /64 of an IPv6 address; undefined on the admin socket. */
+  readonly block?: string | undefined;
   /** Digest of the session that asks. */
   readonly session: string | undefined;
   /** Serials of the certificates that the client showed. */
@@ -86,6 +90,16 @@ export class FeedReader {
 
   get subject(): string {
     return this.#reading.subject;
+  }
+
+  /** True if both callers belong to the same tenant, or both to the whole instance. */
+  sharesTenant({ tenant }: Reading): boolean {
+    return this.#reading.tenant === tenant;
+  }
+
+  /** True if both callers come from the same address. */
+  sharesBlock({ block }: Reading): boolean {
+    return block !== undefined && this.#reading.block === block;
   }
 
   get session(): string | undefined {
