@@ -33,7 +33,10 @@ export function ocspHandlers(deps: Deps): { get: DerHandler; post: DerHandler } 
   const day = 86_400;
   const { ocsp, server } = deps.config;
   const maxAgeSeconds = Math.min(ocsp.http_max_age_seconds || day, day);
-  const urls = new Recent<string, Remembered>(server.ocsp_cache_entries);
+  const urls = new Recent<string, Remembered>(server.ocsp_cache_entries, {
+    max: urlBytesMax,
+    measure: ({ length }) => 2 * length + cachedBytes,
+  });
   const once = answeredOnce(deps);
   const sent = (request: Request, { answer, repeated }: Remembered): DerAnswer => {
     deps.onAnswer(answer.status);
@@ -152,3 +155,6 @@ const nothing = new Uint8Array(0);
 const requestBytesMax = 65_536;
 const pathBytesMax = 90_000;
 const urlLengthMax = 512;
+const urlBytesMax = 32 * 1024 ** 2;
+/** Bytes of a cached response and its headers, without its URL. */
+const cachedBytes = 1500;

@@ -47,3 +47,20 @@ test("after any history it holds no more than its bound, and what it gives was t
     }),
   );
 });
+
+test("values take at most the bytes of their bound", () => {
+  const measure = (key: string, value: string) => key.length + value.length;
+  const recent = new Recent<string, string>(100, { max: 30, measure });
+  recent.set("a", "x".repeat(9));
+  recent.set("b", "x".repeat(9));
+  recent.get("a");
+  recent.set("c", "x".repeat(15));
+  expect([recent.get("a"), recent.get("b"), recent.size]).toEqual(["x".repeat(9), undefined, 2]);
+  recent.set("a", "");
+  recent.delete("c");
+  recent.set("d", "x".repeat(28));
+  expect([recent.get("a"), recent.size]).toEqual(["", 2]);
+  // One that is larger than the bound is alone.
+  recent.set("e", "x".repeat(50));
+  expect([recent.size, recent.get("e")?.length]).toEqual([1, 50]);
+});

@@ -76,7 +76,9 @@ export class Ocsp {
 
   constructor(deps: OcspDeps) {
     this.#deps = deps;
-    this.#cache = new Recent(deps.config.server.ocsp_cache_entries);
+    const measure = (key: string, { der }: OcspAnswer) => key.length + der.length + responseBytes;
+    const bytes = { max: cacheBytesMax, measure };
+    this.#cache = new Recent(deps.config.server.ocsp_cache_entries, bytes);
     this.#questions = new Questions(deps.config.server.ocsp_cache_entries);
     this.#issuers = new IssuerIndex(deps.store);
   }
@@ -168,7 +170,9 @@ export class Ocsp {
     if (!(await responders.usable(signer, sequence))) return undefined;
     const validity = { thisUpdate, nextUpdate };
     const keepUntil = this.#keepUntil(clock.now(), nextUpdate);
-    const basis = { caId, serial, certStatus, signer, keepUntil, sequence };
+    const basis = this.#isCaching
+      ? { caId, serial, certStatus, signer, keepUntil, sequence }
+      : undefined;
     return { der: response, status: "successful", validity, retryAfter: undefined, basis };
   }
 
@@ -203,7 +207,7 @@ export class Ocsp {
       const [first, second] = found;
       // An answer about several serials would have to be looked after for each of them.
       const basis =
-        validity === undefined || serial === undefined || second !== undefined || !first
+        !this.#isCaching || validity === undefined || serial === undefined || second || !first
           ? undefined
           : {
               caId: signer.caId,
@@ -293,7 +297,7 @@ export class Ocsp {
     const now = clock.now();
     const certStatus = await store.read.revocations.certStatus(caId, serial);
     // A serial nobody knows may be issued at any moment, which no sequence tells.
-    if (certStatus.status !== "unknown") {
+    if (certStatus.status !== "unknown" && this.#isCaching) {
       const keepUntil = addSeconds(now, this.#cacheSeconds);
       question.known = { caId, certStatus, sequence, keepUntil };
       this.#questions.keep(question);
@@ -314,6 +318,11 @@ export class Ocsp {
 
   #keepUntil(now: Instant, nextUpdate: Instant): Instant {
     return instant(Math.min(addSeconds(now, this.#cacheSeconds), nextUpdate));
+  }
+
+  /** False while nothing is kept for a serial (`server.ocsp_cache_ttl_seconds: -1`). */
+  get #isCaching(): boolean {
+    return this.#cacheSeconds > 0;
   }
 
   get #cacheSeconds(): number {
@@ -401,3 +410,7 @@ const errors = {
   tryLater: errorAnswer("tryLater"),
   internalError: errorAnswer("internalError"),
 };
+
+/** Bytes of a cached response without its key and its DER. */
+const responseBytes = 600;
+const cacheBytesMax = 48 * 1024 ** 2;

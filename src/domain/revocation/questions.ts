@@ -48,7 +48,8 @@ export class Questions {
   readonly #kept: Recent<string, Question>;
 
   constructor(max: number) {
-    this.#kept = new Recent(max);
+    const measure = ({ length }: string) => 3 * length + entryBytes;
+    this.#kept = new Recent(max, { max: bytesMax, measure });
   }
 
   /** The question of a certID, DER; throws DerError. */
@@ -67,3 +68,7 @@ export class Questions {
     if (this.#kept.get(question.key) !== question) this.#kept.set(question.key, question);
   }
 }
+
+/** Bytes of an entry without its key, its DER and the hashes in it. */
+const entryBytes = 500;
+const bytesMax = 16 * 1024 ** 2;

@@ -276,6 +276,16 @@ test("an answer is kept for its time and no longer, or not at all", async () => 
   expect(await small.ocsp.stillTrue(await ask(uncached.serial))).toBe(false);
 });
 
+test("a response has no basis while the cache is off, so that nothing is kept for its serial", async () => {
+  small = await smallCa({ server: { ocsp_cache_ttl_seconds: -1 } });
+  const { serial } = await small.issue();
+  const reads = spyOn(small.store.read.revocations, "certStatus");
+  const both = [await ask(serial), await ask(serial)];
+  expect(both.map(({ basis }) => basis)).toEqual([undefined, undefined]);
+  expect(both.map(({ validity }) => validity !== undefined)).toEqual([true, true]);
+  expect(reads).toHaveBeenCalledTimes(2);
+});
+
 test("the cache is bounded", async () => {
   small = await smallCa({ server: { ocsp_cache_entries: 2 } });
   const rows = [await small.issue(), await small.issue(), await small.issue()];
