@@ -6,6 +6,7 @@
 import type { Reach } from "#core/access/principal.ts";
 import { lastEndOf, type Severity, severityOf, type Thresholds } from "#core/expiry/severity.ts";
 import type { CaId, TenantId } from "#core/ids.ts";
+import { Recent } from "#core/recent.ts";
 import { sharedBy } from "#core/shared.ts";
 import { addSeconds, type Instant, instant, secondsPerDay } from "#core/time.ts";
 import type { CaRecord } from "#domain/authorities/store.ts";
@@ -13,7 +14,7 @@ import type { PageKey } from "#domain/page.ts";
 import type { Clock } from "#domain/ports.ts";
 import type { Store } from "#domain/store.ts";
 import { Earliest } from "./earliest.ts";
-import { type Watched, watchedStatuses } from "./store.ts";
+import { type EndCount, type Watched, watchedStatuses } from "./store.ts";
 
 /** Whose certificates a report is about. */
 export interface Scope {
@@ -66,6 +67,8 @@ export interface ReportDeps {
 export class Reports {
   readonly #deps: ReportDeps;
   readonly #shared = sharedBy<Report>();
+  /** Counts that took long, by CA and listing. */
+  readonly #counts = new Recent<string, CachedCounts>(countsMax);
 
   constructor(deps: ReportDeps) {
     this.#deps = deps;
@@ -73,7 +76,8 @@ export class Reports {
 
   /**
    * The report as of now. Who asks for the same while one is made waits for the next, with all who
-   * do so: a count walks the whole inventory. Takes as much memory as its entries.
+   * do so: a count walks the whole inventory. If that takes long, later reports repeat the counts
+   * of a CA for up to a minute; memory grows with the entries only.
    */
   async report(scope: Scope, listing: Listing): Promise<Report> {
     const key = JSON.stringify([scope, listing]);
@@ -88,9 +92,10 @@ export class Reports {
     const counts = { ok: 0, warning: 0, critical: 0, expired: 0 };
     let total = 0;
     const ends = endsAmong(at, thresholds, until);
+    const edges = JSON.stringify([listing.days, listing.severity, thresholds]);
     const earliest = new Earliest<Entry>(listing.limit);
     for await (const ca of casIn(store, scope)) {
-      const spans = await store.read.expiry.endCounts(ca.id, ends);
+      const spans = await this.#countEnds(ca.id, ends, edges);
       let selected = 0;
       for (const [index, { present, superseded }] of spans.entries()) {
         const end = ends[index] ?? at;
@@ -111,6 +116,28 @@ export class Reports {
     return { at, thresholds, counts, total, entries: earliest.all() };
   }
 
+  /** Counts ends now, or repeats a count of the same listing that took long a moment ago. */
+  async #countEnds(
+    ca: CaId,
+    ends: readonly Instant[],
+    edges: string,
+  ): Promise<readonly EndCount[]> {
+    const { store, clock } = this.#deps;
+    const key = `${ca} ${edges}`;
+    const start = clock.now();
+    const cached = this.#counts.get(key);
+    if (cached !== undefined && cached.at <= start && start < cached.until) {
+      // Ends that fall together at one moment make fewer spans than at another.
+      if (cached.spans.length === ends.length) return cached.spans;
+    }
+    const spans = await store.read.expiry.endCounts(ca, ends);
+    const took = (clock.now() - start) / 1000;
+    if (took < slowSeconds) return spans;
+    const until = addSeconds(start, Math.min(repeatedSeconds, Math.ceil(took * repeatedShare)));
+    this.#counts.set(key, { at: start, until, spans });
+    return spans;
+  }
+
   /** Walks a CA for as long as `add` says that what ends later still has a place. */
   async #list(
     { id: caId }: CaRecord,
@@ -127,6 +154,12 @@ export class Reports {
       } while (after !== undefined);
     }
   }
+}
+
+interface CachedCounts {
+  readonly at: Instant;
+  readonly until: Instant;
+  readonly spans: readonly EndCount[];
 }
 
 /** Every CA in scope, whatever its status: certificates outlive the key that signed them. */
@@ -167,3 +200,8 @@ function endsAmong(at: Instant, thresholds: Thresholds, until: Instant): readonl
 /** The last moment a date can name. */
 const forever = instant(8.64e15);
 const casAtOnce = 100;
+const countsMax = 1000;
+/** A count that takes as long is repeated for twenty times as long, at most for a minute. */
+const slowSeconds = 0.25;
+const repeatedShare = 20;
+const repeatedSeconds = 60;

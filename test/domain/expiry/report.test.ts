@@ -138,3 +138,42 @@ test("who asks for the same while a report is made gets one that was begun after
   expect((await second).total).toBe(1);
   expect(await third).toBe(await second);
 });
+
+test("counts that took long are repeated for a while, and entries are listed again", async () => {
+  const { store } = await stored([{ ca: 0, name: "a", halfDays: 1, held: false }]);
+  const clock = testClock(new Date(make.noon).toISOString());
+  let counted = 0;
+  let seconds = 1;
+  const { expiry } = store.read;
+  const slow: typeof expiry = {
+    ...expiry,
+    endCounts: async (ca, ends) => {
+      if (ca === caId("one")) {
+        counted++;
+        clock.advance(seconds);
+      }
+      return await expiry.endCounts(ca, ends);
+    },
+  };
+  const deps = { store: { read: { ...store.read, expiry: slow } }, clock };
+  const reports = new Reports({ ...deps, thresholds: () => thresholds });
+  const report = (listing: Partial<Listing> = {}) =>
+    reports.report(platform, { ...everything, ...listing });
+  await report();
+  const expiresAt = addSeconds(make.noon, day / 4);
+  await make.issue(store, make.certificate({ caId: caId("one"), notAfter: expiresAt }));
+  const repeated = await report({ limit: 50 });
+  expect([counted, repeated.counts.critical, repeated.entries.length]).toEqual([1, 1, 2]);
+  // Another listing has other spans.
+  await report({ days: 3 });
+  expect(counted).toBe(2);
+  clock.advance(20);
+  expect((await report()).counts.critical).toBe(2);
+  expect(counted).toBe(3);
+  // Fast counts are repeated each time.
+  seconds = 0;
+  clock.advance(60);
+  await report();
+  await report();
+  expect(counted).toBe(5);
+});
