@@ -48,7 +48,7 @@ export interface OrderDeps {
   readonly bindings: Bindings;
   readonly inventory: Inventory;
   readonly rates: Pick<WriteRates, "admit">;
-  readonly unfinished: Pick<UnfinishedOrders, "add">;
+  readonly unfinished: Pick<UnfinishedOrders, "add" | "finish">;
   readonly hasRoom: () => boolean;
 }
 
@@ -331,6 +331,7 @@ export class Orders {
     if (order?.account !== account.id) throw refuse("acme_not_found");
     const now = clock.now();
     const known = orderAt(order, now);
+    if (known.status === "valid") this.#deps.unfinished.finish(id);
     if (!isOpen(known)) return known;
     const proofs = await store.read.acme.authorizations(known.authorizations);
     return withLostProof(known, proofs, now);

@@ -340,7 +340,7 @@ test("where others revoke, what is in memory is not given while the database is 
   const { serial } = await small.issue();
   await ask(serial);
   const away = () => Promise.reject(refuse("storage_unavailable", { retry_after: 2 }));
-  spyOn(small.store.read.revocations, "sequence").mockImplementation(away);
+  spyOn(small.store.read.revocations, "stamp").mockImplementation(away);
   expect(await ask(serial)).toMatchObject({ status: "tryLater", retryAfter: 2 });
 });
 

@@ -56,6 +56,9 @@ export class UnfinishedOrders {
   /** In the order of their creation. */
   readonly #entries = new Map<string, Entry>();
   readonly #holders = new Map<string, Holder>();
+  /** Authorizations of all entries. */
+  #authorizations = 0;
+  #searchedAt: Instant | undefined;
 
   constructor(deps: UnfinishedOrderDeps) {
     this.#deps = deps;
@@ -69,7 +72,8 @@ export class UnfinishedOrders {
   /**
    * Runs `store`, which stores the order or authorization, and counts it.
    *
-   * @throws {Problem} `rate_limited` while the account or its address has too many of them
+   * @throws {Problem} `rate_limited` while the account or its address has too many of them. If all
+   *   clients together have too many, clients with few are admitted still.
    */
   async add(
     { account, tenant, ip }: AcmeWriter & { readonly account: Pick<AccountRecord, "id"> },
@@ -84,12 +88,16 @@ export class UnfinishedOrders {
       const holder = this.#holders.get(key);
       if (holder !== undefined && !fits(holder, added)) await this.#compare(holder);
     }
+    const isCrowded = () => this.#authorizations + added.authorizations > authorizationsMax;
+    if (isCrowded()) await this.#compareHeaviest();
     // Without a pause between the check and the count, so that parallel requests count each other.
     const holders = keys.map(([key, limits]) => this.#findHolder(key, limits));
     const full = holders.find((holder) => !fits(holder, added));
-    if (full !== undefined) {
+    const isHeavy = holders.some((holder) => holder.authorizations >= fewAuthorizations);
+    if (full !== undefined || (isCrowded() && isHeavy)) {
       for (const holder of holders) this.#dropEmpty(holder);
-      throw refuse("rate_limited", { tier: full.limits.tier, retry_after: retrySeconds });
+      const tier = full?.limits.tier ?? "global";
+      throw refuse("rate_limited", { tier, retry_after: retrySeconds });
     }
     const entry = this.#count(added, holders);
     try {
@@ -99,6 +107,12 @@ export class UnfinishedOrders {
       this.#drop(entry);
       throw error;
     }
+  }
+
+  /** Counts an order no longer, because it has led to a certificate. */
+  finish(id: string): void {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) this.#drop(entry);
   }
 
   #findHolder(key: string, limits: HolderLimits): Holder {
@@ -115,6 +129,7 @@ export class UnfinishedOrders {
     if (this.#entries.size >= entriesMax && oldest !== undefined) this.#drop(oldest);
     const entry: Entry = { id, kind, authorizations, holders, stored: false };
     this.#entries.set(id, entry);
+    this.#authorizations += authorizations;
     for (const holder of holders) {
       holder.entries.set(id, entry);
       holder.authorizations += authorizations;
@@ -124,6 +139,7 @@ export class UnfinishedOrders {
 
   #drop(entry: Entry): void {
     if (!this.#entries.delete(entry.id)) return;
+    this.#authorizations -= entry.authorizations;
     for (const holder of entry.holders) {
       holder.entries.delete(entry.id);
       holder.authorizations -= entry.authorizations;
@@ -133,6 +149,19 @@ export class UnfinishedOrders {
 
   #dropEmpty({ key, entries }: Holder): void {
     if (entries.size === 0) this.#holders.delete(key);
+  }
+
+  /** Compares the account or address with the most authorizations. */
+  async #compareHeaviest(): Promise<void> {
+    const now = this.#deps.clock.now();
+    const last = this.#searchedAt;
+    if (last !== undefined && last <= now && now < addSeconds(last, pauseSeconds)) return;
+    this.#searchedAt = now;
+    let heaviest: Holder | undefined;
+    for (const holder of this.#holders.values()) {
+      if (holder.authorizations > (heaviest?.authorizations ?? 0)) heaviest = holder;
+    }
+    if (heaviest !== undefined) await this.#compare(heaviest);
   }
 
   /** Drops finished orders, and deletes ended ones from the store, oldest first. */
@@ -183,6 +212,9 @@ const fits = ({ limits, entries, authorizations }: Holder, added: UnfinishedReco
 /** An authorization with its challenges takes about 2 KiB, more with a long name. */
 const perAccount: HolderLimits = { tier: "per_account", entries: 1000, authorizations: 5000 };
 const perAddress: HolderLimits = { tier: "per_ip", entries: 5000, authorizations: 20_000 };
+/** Limit of all clients, about 0.5 GB; clients with few authorizations are admitted beyond it. */
+const authorizationsMax = 200_000;
+const fewAuthorizations = 100;
 /** Entries in memory; beyond them the oldest are no longer counted. */
 const entriesMax = 50_000;
 const comparedPerQuery = 100;

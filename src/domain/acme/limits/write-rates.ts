@@ -96,4 +96,4 @@ const fillings = {
   reserved: { rate: 1 / 60, burst: 10 },
 } as const satisfies Record<string, Filling>;
 /** Buckets of each tier; after three idle hours a bucket is full again. */
-const bucketLimits: BucketLimits = { maxKeys: 100_000, idleMs: 3 * 3_600_000 };
+const bucketLimits: BucketLimits = { maxKeys: 50_000, idleMs: 3 * 3_600_000 };

@@ -119,6 +119,29 @@ describe("an address", () => {
   });
 });
 
+test("all addresses have 200,000 authorizations, and clients with few have more", async () => {
+  const fromAddress = (n: number) => ({
+    account: `a${n}`,
+    ip: `10.0.0.${n}`,
+    authorizations: 1000,
+  });
+  const crowd = await countAdmissions(230, (n) => fromAddress(n % 50));
+  expect(crowd).toBe(200);
+  const late = { account: "late", ip: "192.0.2.9", authorizations: 60 };
+  expect(await countAdmissions(5, () => late)).toBe(2);
+  // Ended orders of the others are deleted, and then there is capacity again.
+  clock.advance(3601);
+  expect(await countAdmissions(5, () => late)).toBe(5);
+});
+
+test("an order is no longer counted once it is known to have a certificate", async () => {
+  const { id } = await add();
+  expect(unfinished.holders).toBe(2);
+  unfinished.finish(id);
+  unfinished.finish(id);
+  expect(unfinished.holders).toBe(0);
+});
+
 test("parallel orders count each other", async () => {
   const all = await Promise.allSettled(Array.from({ length: 1100 }, () => add()));
   expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1000);

@@ -50,9 +50,9 @@ test("an address stores 5,000 records immediately, for any number of accounts", 
 
 test("all addresses of an IPv6 /64 are one address", () => {
   const formatIp = (n: number) => `2001:db8:0:1::${n.toString(16)}`;
-  expect(countAdmissions(5100, (n) => ({ ip: formatIp(n), account: createCustomer(`a${n}`) }))).toBe(
-    5000,
-  );
+  expect(
+    countAdmissions(5100, (n) => ({ ip: formatIp(n), account: createCustomer(`a${n}`) })),
+  ).toBe(5000);
   expect(countAdmissions(1, () => ({ ip: "2001:db8:0:2::1", account: createCustomer("b") }))).toBe(
     1,
   );
