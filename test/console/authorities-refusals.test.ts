@@ -146,6 +146,27 @@ describe.skipIf(chromiumPath === undefined)("authorities that may not be changed
     await close();
   }, 60_000);
 
+  test("a root waits for the list of tenants, which its button states", async () => {
+    const { page, complaints, close } = await world.root("/console/");
+    const late = Promise.withResolvers<void>();
+    await page.route(/\/api\/tenants\?/, async (route) => {
+      await late.promise;
+      await route.continue();
+    });
+    await page.goto(`${world.origin}/console/authorities?dialog=root`);
+    await dialog(page).getByLabel("Label").fill("patient");
+    await dialog(page).getByLabel("Common name").fill("Patient");
+    const create = dialog(page).getByRole("button", { name: "Create the root" });
+    await expectSoon(() => reasonOf(create), "No tenant is loaded yet.");
+    await expectSoon(() => create.isDisabled(), true);
+    await expectSoon(() => dialog(page).getByLabel("Tenant", { exact: true }).count(), 0);
+    late.resolve();
+    await create.click();
+    await dialog(page).getByText("patient is made.").waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  }, 60_000);
+
   test("what takes two is said before, and leads to the request that waits", async () => {
     const path = `/console/authorities/${issuing.id}?tab=rollover&dialog=rotate`;
     const { page, complaints, close } = await world.root(path);

@@ -96,7 +96,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await page.getByLabel("Body, JSON").fill("{}");
     await page.getByRole("button", { name: "POST it" }).click();
     await answer.getByText('"code"').waitFor();
-    expect(await show.count()).toBe(0);
+    await expectSoon(() => show.count(), 0);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);
@@ -144,7 +144,7 @@ describe.skipIf(chromiumPath === undefined)("documentation in the console", () =
     await header.fill("日本");
     await page.getByRole("button", { name: "GET it" }).click();
     await page.getByText("what is typed for last-event-id cannot stand in a header").waitFor();
-    expect(await page.getByText("The server does not answer.").count()).toBe(0);
+    await expectSoon(() => page.getByText("The server does not answer.").count(), 0);
     await expectStateAccessible(page);
     await header.fill("0");
     await page.evaluate(breakOff);

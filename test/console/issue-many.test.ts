@@ -104,7 +104,7 @@ describe.skipIf(chromiumPath === undefined)("issuing many in the console", () =>
     const bundle = join(instance.home, "keyed.p12");
     await Bun.write(bundle, entries.get("keyed.p12") ?? "");
     await expectKeyStayed(bundle, passphrase, sent);
-    expect(await page.locator("main img, main script").count()).toBe(0);
+    await expectSoon(() => page.locator("main img, main script").count(), 0);
     expect(visit.complaints).toEqual([]);
     await visit.close();
   }, 90_000);

@@ -254,7 +254,7 @@ describe.skipIf(chromiumPath === undefined)("issuing in the console", () => {
     await page.getByRole("button", { name: "Issue", exact: true }).click();
     await page.getByRole("heading", { name: "<img src=x onerror=alert(1)>" }).waitFor();
     await page.getByText("ssl_certificate_key").waitFor();
-    expect(await page.locator("main img, main script").count()).toBe(0);
+    await expectSoon(() => page.locator("main img, main script").count(), 0);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
     await expectStateAccessible(page);
     await keepPicture(page, "issue-narrow");

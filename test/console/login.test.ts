@@ -206,7 +206,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     await inside(page);
     await page.clock.runFor(5_000);
     await inside(page);
-    expect(await page.getByText("Your session has ended.").count()).toBe(0);
+    await expectSoon(() => page.getByText("Your session has ended.").count(), 0);
     await page.clock.fastForward("01:00:01");
     await page.getByText("Your session has ended.").waitFor();
     await page.context().close();
@@ -223,7 +223,7 @@ describe.skipIf(chromiumPath === undefined)("the console in a browser", () => {
     );
     await page.reload();
     await page.getByText(refused.error).waitFor();
-    expect(await page.getByLabel("User name").count()).toBe(0);
+    await expectSoon(() => page.getByLabel("User name").count(), 0);
     answer = "gone";
     await page.getByRole("button", { name: "Ask again" }).click();
     await page.getByText("The server does not answer.").waitFor();

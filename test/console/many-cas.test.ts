@@ -140,7 +140,7 @@ describe.skipIf(chromiumPath === undefined)("choosing one of many CAs in the con
     const { page, close } = await world.root("/console/revoke?ca=nobody");
     await page.getByRole("alert").getByText("not_found").waitFor();
     await page.getByRole("alert").getByTitle("Copy request id").waitFor();
-    expect(await page.getByText("Choose the CA whose").count()).toBe(0);
+    await expectSoon(() => page.getByText("Choose the CA whose").count(), 0);
     await page.route(`**/api/ca/${ca}`, (route) =>
       route.fulfill({
         status: 500,

@@ -117,7 +117,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     await expectStateAccessible(page);
     await again.click();
     await page.getByText("There is none.").waitFor();
-    expect(await again.count()).toBe(0);
+    await expectSoon(() => again.count(), 0);
     answers.push({ status: 502, json: { error: "It broke.", code: "internal" } });
     await button.click();
     await page.getByText("It broke.").waitFor();
@@ -180,7 +180,7 @@ describe.skipIf(chromiumPath === undefined)("operations in the console", () => {
     }
     const { page, complaints, close } = await world.bearer(secret, "/console/operations");
     await page.getByText("Needs ca:manage on the whole platform.").first().waitFor();
-    expect(await page.getByRole("alert").count()).toBe(0);
+    await expectSoon(() => page.getByRole("alert").count(), 0);
     expect(complaints).toEqual([]);
     await close();
   }, 60_000);

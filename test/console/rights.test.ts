@@ -38,7 +38,7 @@ describe.skipIf(chromiumPath === undefined)("an auditor in the console", () => {
         .first()
         .waitFor();
       await quiet();
-      expect(await page.getByRole("alert").count()).toBe(0);
+      await expectSoon(() => page.getByRole("alert").count(), 0);
     }
     expect(asked.filter((path) => /preflight|config|kek/.test(path))).toEqual([]);
     expect(complaints).toEqual([]);

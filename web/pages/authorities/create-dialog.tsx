@@ -16,7 +16,7 @@ import {
 } from "./key-choices.ts";
 import { LimitFields } from "./limit-fields.tsx";
 import { Made } from "./made.tsx";
-import { NameFields, useFirstTenant } from "./name-fields.tsx";
+import { NameFields, useFirstTenant, useMissingTenant } from "./name-fields.tsx";
 import { Preview } from "./preview.tsx";
 import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
@@ -36,6 +36,7 @@ export function CreateDialog({ parent, onClose, onMade }: CreateDialogProps) {
   const intermediate = useSend("ca.issue_intermediate");
   const sending = parent === undefined ? root : intermediate;
   const first = useFirstTenant();
+  const missing = useMissingTenant();
   const [form, change] = useTyped<TypedCa>(emptyCa);
   const typed = { ...form, tenant: form.tenant || first };
   const reply = explained<Ca>(sending.reply);
@@ -69,6 +70,7 @@ export function CreateDialog({ parent, onClose, onMade }: CreateDialogProps) {
         <GuardedForm
           operation={operation}
           where={{ tenantId, caId: parent?.id }}
+          missing={parent === undefined ? missing : undefined}
           onSend={send}
           busy={sending.busy}
           reply={reply}

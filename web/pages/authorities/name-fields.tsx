@@ -36,7 +36,7 @@ export function NameFields({ typed, change, reply, choosesTenant }: NameFieldsPr
         needed={neededIn(typed.label, "Type a label.")}
         hint="What it is called here: letters, digits, dot, dash and underscore."
       />
-      {choosesTenant && tenants.length !== 1 && (
+      {choosesTenant && tenants.length > 1 && (
         <TenantField
           label="Tenant"
           member="tenant_id"
@@ -52,3 +52,9 @@ export function NameFields({ typed, change, reply, choosesTenant }: NameFieldsPr
 
 /** The id of the tenant that nobody needs to choose; empty where the field asks for one. */
 export const useFirstTenant = (): string => useOnlyTenant()?.id ?? "";
+
+/** Returns why a CA of a tenant cannot be sent: the list of tenants loads after the page. */
+export function useMissingTenant(): string | undefined {
+  const { tenants } = useConsole();
+  return tenants.length === 0 ? "No tenant is loaded yet." : undefined;
+}

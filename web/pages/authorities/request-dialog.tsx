@@ -11,7 +11,7 @@ import { ChoiceField, TextField } from "#web/ui/fields.tsx";
 import { caHref } from "./ca.ts";
 import { noSubject, subjectMember, type TypedSubject } from "./ca-form.ts";
 import { keyPlaceWords, keyTypeChoices } from "./key-choices.ts";
-import { NameFields, useFirstTenant } from "./name-fields.tsx";
+import { NameFields, useFirstTenant, useMissingTenant } from "./name-fields.tsx";
 import { useProvider } from "./provider.ts";
 import { explained } from "./refusals.ts";
 import { countOf, filled } from "./members.ts";
@@ -27,6 +27,7 @@ interface RequestDialogProps {
 export function RequestDialog({ onClose, onMade }: RequestDialogProps) {
   const sending = useSend("ca.csr");
   const first = useFirstTenant();
+  const missing = useMissingTenant();
   const [form, change] = useTyped<TypedRequest>(nothingTyped);
   const typed = { ...form, tenant: form.tenant || first };
   const reply = explained<Answers["ca.csr"]>(sending.reply);
@@ -48,6 +49,7 @@ export function RequestDialog({ onClose, onMade }: RequestDialogProps) {
         <GuardedForm
           operation="ca.csr"
           where={{ tenantId: typed.tenant || undefined }}
+          missing={missing}
           onSend={send}
           busy={sending.busy}
           reply={reply}
