@@ -72,9 +72,7 @@ export const crlVerbs: Readonly<Record<string, Command>> = {
         print(counts, facts(counts, ["imported", "already_revoked", "skipped"]));
         const skipped = Number(counts.skipped ?? 0);
         if (skipped === 0) return;
-        note(
-          `${skipped} entries were skipped: only serials from ${listedSerialRange} can be stored.`,
-        );
+        note(`Entries skipped: ${skipped}. Only serials from ${listedSerialRange} can be stored.`);
         note(`Skipped serials: ${textAt(counts, "skipped_serials").replaceAll(",", ", ")}.`);
       },
     }),

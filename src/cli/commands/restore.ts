@@ -53,8 +53,8 @@ export const restore = command({
       if (other !== "") note(other);
     }
     for (const { file, entries, serials } of report.skipped) {
-      const range = `only serials from ${listedSerialRange} can be stored`;
-      note(`${file}: ${entries} entries were skipped, because ${range}: ${serials.join(", ")}.`);
+      const range = `Only serials from ${listedSerialRange} can be stored`;
+      note(`${file}: entries skipped: ${entries}. ${range}, not ${serials.join(", ")}.`);
     }
     for (const { place, why } of report.later.unseen) {
       note(`Whether there is a later archive in ${place} is not known. ${why}`);
