@@ -67,7 +67,7 @@ export class Finalization {
     const order = await orders.order(asking.account, id);
     if (order.status === "valid" || order.status === "processing") return order;
     if (order.status !== "ready") throw refuse("acme_order_not_ready", { status: order.status });
-    await orders.readmit(asking.directory, asking.account, order);
+    await orders.readmit(asking.directory, asking.account, order).catch(ignoreRejectedNames);
     const identity = fittingIdentity(csr, order);
     if (!hasRoom()) throw refuse("storage_unavailable", { retry_after: 60 });
     const now = clock.now();
@@ -263,6 +263,11 @@ interface Judged {
   readonly problem: unknown;
   /** Undefined where the order may be finalized again. */
   readonly invalid: StoredProblem | undefined;
+}
+
+/** A name that is no longer permitted ends the order, which has to be claimed first (FIN-4). */
+function ignoreRejectedNames(error: unknown): void {
+  if (!(error instanceof Problem) || error.code !== "acme_rejected_identifier") throw error;
 }
 
 /** FIN-4: what a refusal of the issuance path means to the order. */

@@ -52,11 +52,11 @@ async function findReservation(
   { origin, tenant, label }: LabelRequest,
 ): Promise<CaSetting | undefined> {
   const naming = caSettings().filter(({ reference }) => reference === label);
-  const owned = naming.filter((one) => one.tenant !== undefined);
-  for (const { tenant: owner = "" } of owned) {
-    if ((await store.read.tenants.named(owner))?.id === tenant) return undefined;
+  const isPlatform = tenant === defaultTenant || hasIn(origin.principal, "ca:manage", undefined);
+  for (const { tenant: owner } of naming) {
+    const isOwner =
+      owner === undefined ? isPlatform : (await store.read.tenants.named(owner))?.id === tenant;
+    if (isOwner) return undefined;
   }
-  if (owned.length > 0) return owned[0];
-  if (tenant === defaultTenant || hasIn(origin.principal, "ca:manage", undefined)) return undefined;
   return naming[0];
 }

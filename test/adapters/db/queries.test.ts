@@ -41,7 +41,8 @@ const asked: Readonly<Record<string, { readonly versions: number; readonly table
   // Whether its serial is free; on PostgreSQL its open row too, both together with the head row.
   issue: { versions: 3, tables: ["certificates", "open_intents"] },
   renew: { versions: 4, tables: ["certificates", "certificates", "open_intents"] },
-  revoke: { versions: 2, tables: ["certificates", "revocations"] },
+  // First the CA of the lineage that has signed the serial is looked up (ROL-3).
+  revoke: { versions: 2, tables: ["certificates", "certificates", "revocations"] },
   show: { versions: 2, tables: ["certificates", "certificates"] },
   // Of a kept answer serial and responder are looked up once after each revocation.
   "OCSP, kept since before a revocation": { versions: 1, tables: ["certificates", "certificates"] },
