@@ -29,7 +29,8 @@ const table: Readonly<Record<string, Layer>> = {
   api:         { layers: ["core", "operations", "domain", "http"],                 packages: [],                          runtime: false },
   jobs:        { layers: ["core", "operations", "domain"],                         packages: [],                          runtime: false },
   protocols:   { layers: ["core", "operations", "domain", "http"],                 packages: ["hono", ...asn1],           runtime: false },
-  adapters:    { layers: ["core", "operations", "domain", "config"],               packages: [],                          runtime: true  },
+  // Threads are started by one function, which checks that the system has the means for them.
+  adapters:    { layers: ["core", "operations", "domain", "config", "adapters/start-thread"], packages: [],                          runtime: true  },
   cli:         { layers: ["core", "operations", "domain", "config", "app", "api"], packages: ["citty"],                   runtime: true  },
   web:         { layers: ["core", "operations", "api"],                            packages: ["preact", "@simplewebauthn/browser", "reflect-metadata", ...asn1], runtime: false },
   main:        { layers: ["core", "cli", "app", "adapters/keys"],                  packages: [],                          runtime: true  },

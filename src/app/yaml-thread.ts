@@ -3,8 +3,7 @@
  * longer than anybody may hold the thread that serves.
  */
 
-import { Worker } from "node:worker_threads";
-
+import { startThread } from "#adapters/start-thread.ts";
 import { readDocument, type ReadDocument } from "#config/yaml.ts";
 import type { YamlJob } from "./yaml-thread-data.ts";
 
@@ -20,7 +19,7 @@ export async function documentAside(
   if (text.length <= shortText) return readDocument(text, name);
   return await new Promise((resolve, reject) => {
     const job: YamlJob = { yaml: { text, name } };
-    const worker = new Worker(new URL(workerUrl), { workerData: job });
+    const worker = startThread(workerUrl, { workerData: job });
     worker.once("message", resolve);
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("the configuration was not read to its end")));

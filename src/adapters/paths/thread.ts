@@ -3,8 +3,9 @@
  * arithmetic.
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import { answerPath, type PathAnswer, type PathQuestion } from "#core/policy/path-work.ts";
 import { type Asker, FairQueue } from "#core/fair-queue.ts";
 import { refuse } from "#core/problems.ts";
@@ -97,7 +98,7 @@ export class PathThread implements PathWork {
 
   async #started(): Promise<Worker> {
     const job: PathJob = { paths: true };
-    const worker = new Worker(new URL(this.#workerUrl), { workerData: job });
+    const worker = startThread(this.#workerUrl, { workerData: job });
     worker.unref();
     worker.on("exit", () => {
       if (this.#worker === worker) this.#worker = undefined;

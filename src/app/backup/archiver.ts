@@ -1,7 +1,8 @@
 /** Writes archives beside a running server, in a thread of their own where there can be one. */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import { ArchiveUnfit, type Protection } from "#core/backup/archive.ts";
 import type { ArchiveHost } from "#domain/backup/archiving.ts";
 import { encrypted } from "#adapters/age/age.ts";
@@ -24,7 +25,7 @@ export function archived(
 
 /** What a thread of its own makes of the job. */
 export async function* fromThread(job: ArchiveJob, host: ArchiveHost): AsyncGenerator<Uint8Array> {
-  const worker = new Worker(new URL(job.workerUrl), { workerData: job });
+  const worker = startThread(job.workerUrl, { workerData: job });
   const tell = (message: ToArchive) => worker.postMessage(message);
   const inbox = new Inbox(worker);
   try {

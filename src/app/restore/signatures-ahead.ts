@@ -4,8 +4,9 @@
  * there, and only the arithmetic is spared.
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import { systemRandom } from "#adapters/system.ts";
 import type { Opener } from "#core/backup/archive.ts";
 import type { AheadJob, FromAhead, ToAhead } from "./ahead-thread-data.ts";
@@ -18,7 +19,7 @@ export class SignaturesAhead {
   /** `workerUrl` is the main module. */
   constructor(of: { readonly archive: string; readonly opener: Opener }, workerUrl: string) {
     const job: AheadJob = { ahead: { ...of, salt: systemRandom.bytes(16) } };
-    this.#worker = new Worker(new URL(workerUrl), { workerData: job });
+    this.#worker = startThread(workerUrl, { workerData: job });
     this.#found = new Promise((resolve) => {
       this.#worker.on("message", (found: FromAhead) => resolve(found));
       // Nothing is known then, and everything is verified where it is proven.

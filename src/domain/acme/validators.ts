@@ -11,8 +11,8 @@ import type { Instant } from "#core/time.ts";
 export interface Validators {
   /**
    * One attempt, from the first question to a name server to the last octet. A name is resolved
-   * once and only addresses that were judged are connected to. Never throws: whatever happens is an
-   * outcome, within the time that the settings allow for an attempt.
+   * once and only addresses that were judged are connected to. Never throws, unless the system
+   * lacks a thread: any other result is an outcome, within the time of the settings.
    */
   attempt(task: ValidationTask): Promise<ValidationOutcome>;
 }

@@ -1,6 +1,8 @@
 /** Checkpoints of a SQLite database made in a thread of their own, while commits go on. */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
+
+import { startThread } from "#adapters/start-thread.ts";
 
 import {
   type CheckpointAnswer,
@@ -62,7 +64,7 @@ export class CheckpointThread {
   }
 
   #started(): Worker {
-    const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
+    const worker = startThread(this.#workerUrl, { workerData: this.#job });
     worker.unref();
     const ended = Promise.withResolvers<void>();
     this.#living.set(worker, ended.promise);

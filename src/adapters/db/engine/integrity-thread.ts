@@ -3,8 +3,7 @@
  * and holds nobody up.
  */
 
-import { Worker } from "node:worker_threads";
-
+import { startThread } from "#adapters/start-thread.ts";
 import type { SqliteOptions } from "./sqlite.ts";
 
 /** What the thread is started with; tells it from other threads of the binary. */
@@ -31,7 +30,7 @@ export function violationsInThread(
 ): Promise<readonly string[]> {
   return new Promise((resolve, reject) => {
     const job: IntegrityJob = { integrity: options };
-    const worker = new Worker(new URL(workerUrl), { workerData: job });
+    const worker = startThread(workerUrl, { workerData: job });
     worker.once("message", (answer: IntegrityAnswer) => {
       if ("violations" in answer) resolve(answer.violations);
       else reject(new Error(answer.fault));

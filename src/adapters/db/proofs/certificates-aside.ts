@@ -1,7 +1,6 @@
 /** The certificates of a file that nobody changes, looked at by a thread of its own. */
 
-import { Worker } from "node:worker_threads";
-
+import { startThread } from "#adapters/start-thread.ts";
 import { proveCertificates } from "./certificates.ts";
 import type { CertificatesFound, CertificatesJob } from "./certificates-thread-data.ts";
 import type { Look } from "./look.ts";
@@ -15,7 +14,7 @@ export class CertificatesAside {
   constructor(job: CertificatesJob, workerUrl: string) {
     const { verified } = job.certificates;
     const transferList = verified === undefined ? [] : [verified.keys.buffer];
-    const worker = new Worker(new URL(workerUrl), { workerData: job, transferList });
+    const worker = startThread(workerUrl, { workerData: job, transferList });
     this.found = new Promise((resolve) => {
       worker.on("message", (found: CertificatesFound) => resolve(found));
       worker.on("error", () => resolve(undefined));

@@ -3,8 +3,9 @@
  * pays for its rows.
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import type { AccessLogRow } from "#domain/audit/store.ts";
 import { packOf } from "./access-log-packs.ts";
 import { type AccessLogJob, type AccessLogNote, endOfRows } from "./access-log-thread-data.ts";
@@ -59,7 +60,7 @@ export class AccessLogThread {
 
   #started(): Worker {
     if (this.#worker !== undefined) return this.#worker;
-    const worker = new Worker(new URL(this.#workerUrl), { workerData: this.#job });
+    const worker = startThread(this.#workerUrl, { workerData: this.#job });
     worker.on("message", (said: string | AccessLogNote) => {
       if (typeof said === "string") this.#answered(said === "" ? undefined : said);
       else if ("trimCount" in said) this.#onTrim(said.trimCount);

@@ -3,8 +3,9 @@
  * sessions.
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import { LaunchFault } from "#adapters/keys/requests.ts";
 
 import { noMoreWork, type Outcome, type WorkerSays, type WorkerStart, type Work } from "./jobs.ts";
@@ -81,10 +82,10 @@ export class WorkerPool {
     this.#spare = this.#idle.length;
   }
 
-  #add(): Promise<void> {
+  async #add(): Promise<void> {
     const { workerUrl, start, broken } = this.#deps;
+    const worker = startThread(workerUrl, { workerData: start });
     this.#workers += 1;
-    const worker = new Worker(new URL(workerUrl), { workerData: start });
     let batch: Job[] = [];
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     worker.on("message", (message: WorkerSays) => {
@@ -113,7 +114,7 @@ export class WorkerPool {
     this.#take.set(worker, (jobs) => {
       batch = jobs;
     });
-    return promise;
+    return await promise;
   }
 
   #free(worker: Worker): void {

@@ -2,8 +2,7 @@
  * SLH-DSA in worker threads: a signature takes seconds, in which the signer goes on serving others.
  */
 
-import { Worker } from "node:worker_threads";
-
+import { startThread } from "#adapters/start-thread.ts";
 import { refuse } from "#core/problems.ts";
 import type { SlhDsaSet } from "#core/slh-dsa.ts";
 
@@ -47,7 +46,7 @@ export class SlhDsaWork {
 
   #run(job: SlhDsaJob): Promise<Uint8Array> {
     const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-    const worker = new Worker(new URL(this.#workerUrl), { workerData: job });
+    const worker = startThread(this.#workerUrl, { workerData: job });
     worker.once("message", resolve);
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("an SLH-DSA worker ended without an answer")));

@@ -3,8 +3,9 @@
  * slowly, is read beside the thread that serves.
  */
 
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 
+import { startThread } from "#adapters/start-thread.ts";
 import type { ValidationOutcome, ValidationTask, Validators } from "#domain/acme/validators.ts";
 import type { Log } from "#domain/ports.ts";
 
@@ -46,7 +47,7 @@ export class ThreadValidators implements Validators {
   }
 
   /** As the port says. */
-  attempt(task: ValidationTask): Promise<ValidationOutcome> {
+  async attempt(task: ValidationTask): Promise<ValidationOutcome> {
     const { settings, ownListeners, graceMs = grace } = this.#options;
     const id = ++this.#asked;
     const now = settings();
@@ -54,7 +55,7 @@ export class ThreadValidators implements Validators {
     const worker = this.#worker ?? this.#started();
     this.#worker = worker;
     clearTimeout(this.#idle);
-    return new Promise((resolve) => {
+    return await new Promise((resolve) => {
       const most = now.validation_timeout_seconds * 1000 + graceMs;
       const late = setTimeout(() => this.#failed(worker, "an attempt is not answered"), most);
       this.#waiting.set(id, { type: task.type, late, resolve });
@@ -73,7 +74,7 @@ export class ThreadValidators implements Validators {
 
   #started(): Worker {
     const job: ValidationJob = { validations: true };
-    const worker = new Worker(new URL(this.#options.workerUrl), { workerData: job });
+    const worker = startThread(this.#options.workerUrl, { workerData: job });
     worker.unref();
     worker.on("message", (word: ThreadWord) => this.#hear(word));
     worker.on("error", (error) => this.#failed(worker, String(error)));
