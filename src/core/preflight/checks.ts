@@ -56,7 +56,7 @@ export const preflightChecks = {
     "Check DSN and network.", "config"),
   "db.version": row(
     "engine version, replication", "PostgreSQL replica lag > 10 s, or a standby without `synchronous_standby_names`", "SQLite < 3.45, PostgreSQL < 14",
-    "Upgrade the engine; set `synchronous_standby_names`, so that a fail-over loses nothing.", "config"),
+    "Upgrade the engine; set synchronous_standby_names so that a fail-over loses nothing.", "config"),
   "db.schema": row(
     "migrations", none, "pending, or newer than the binary",
     "Run `pkid migrate` or the newer binary.", "config"),

@@ -36,9 +36,16 @@ export async function findInLineage(
   serial: Serial,
   accepts: (certificate: CertificateRecord) => boolean = () => true,
 ): Promise<LineageCertificate | undefined> {
-  for (const issuer of await listLineage(read.cas, ca)) {
+  const find = async (issuer: CaRecord): Promise<LineageCertificate | undefined> => {
     const certificate = await read.certificates.bySerial(issuer.id, serial);
-    if (certificate !== undefined && accepts(certificate)) return { issuer, certificate };
+    return certificate !== undefined && accepts(certificate) ? { issuer, certificate } : undefined;
+  };
+  // Usually it is one of `ca` itself, and the lineage need not be read.
+  const own = await find(ca);
+  if (own !== undefined) return own;
+  for (const issuer of (await listLineage(read.cas, ca)).slice(1)) {
+    const found = await find(issuer);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
