@@ -148,6 +148,8 @@ test("a SQLite database of the first release is migrated at the start, after a c
   }
   renameSync(copy, file);
   const again = await Instance.start({ home: found.home, config });
+  expect((await again.fetch("/readyz")).status).toBe(503);
+  expect(await again.cli("db", "accept-rollback")).toMatchObject({ code: 0 });
   expect((await statuses(again, found))[1]).toBe("good");
   expect((await again.cli("audit", "verify")).code).toBe(0);
   await again.stop();

@@ -41,8 +41,8 @@ export async function findInLineage(
     return certificate !== undefined && accepts(certificate) ? { issuer, certificate } : undefined;
   };
   // Usually it is one of `ca` itself, and the lineage need not be read.
-  const own = await find(ca);
-  if (own !== undefined) return own;
+  const match = await find(ca);
+  if (match !== undefined) return match;
   for (const issuer of (await listLineage(read.cas, ca)).slice(1)) {
     const found = await find(issuer);
     if (found !== undefined) return found;
