@@ -57,7 +57,8 @@ export class SharedServer {
    */
   readmit(before: ServerState, now: ServerState): void {
     if (before.backend !== now.backend) throw new UnusableServerError("transaction_pooling");
-    const reason = this.includes(now) ? this.#findReason(now) : "other_server";
+    // A read-only server is reported as such, also after another connection has caused a reset.
+    const reason = this.#findReason(now) ?? (this.includes(now) ? undefined : "other_server");
     if (reason !== undefined) throw new UnusableServerError(reason);
   }
 

@@ -61,6 +61,15 @@ test("a connection whose server process changes is behind a pooler in transactio
   expect(findReason(() => server.readmit(primary, now))).toBe("transaction_pooling");
 });
 
+test("a server that becomes read-only is reported as read-only also after a reset", () => {
+  const server = new SharedServer(false);
+  server.admit(primary);
+  server.reset();
+  const now = { ...primary, isReadOnly: true };
+  expect(findReason(() => server.readmit(primary, now))).toBe("read_only");
+  expect(findReason(() => server.readmit(primary, primary))).toBe("other_server");
+});
+
 test("the epoch counts servers: it remains after a lost connection to the same one", () => {
   const server = new SharedServer(false);
   server.admit(primary);
